@@ -1,0 +1,51 @@
+"""Checks of single values whose messages name the value, what is allowed and a way out."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+
+class Diverged(ArithmeticError):
+    """A parameter or the objective became infinite or NaN during a run."""
+
+
+def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return `value` if it is allowed, else raise ValueError naming the nearest allowed one."""
+    names = list(allowed)
+    if isinstance(value, str) and value in names:
+        return value
+    close = difflib.get_close_matches(str(value).lower(), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"{what} = {value!r} is not known; choose one of {', '.join(names)}.{hint}")
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    if low is not None:
+        return f" of at least {low:g}"
+    if high is not None:
+        return f" of at most {high:g}"
+    return ""
+
+
+def finite_number(what: str, value: Any, low: float | None = None, high: float | None = None) -> float:
+    """Return `value` as a finite float within [low, high], else raise ValueError."""
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not ok or not math.isfinite(value):
+        raise ValueError(f"{what} = {value!r} must be a finite number{_range(low, high)}.")
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise ValueError(f"{what} = {value!r} is out of range: give a number{_range(low, high)}.")
+    return float(value)
+
+
+def whole_number(what: str, value: Any, low: float | None = None, high: float | None = None) -> int:
+    """Return `value` as an int within [low, high], else raise ValueError."""
+    ok = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not ok or (low is not None and value < low) or (high is not None and value > high):
+        raise ValueError(f"{what} = {value!r} must be a whole number{_range(low, high)}.")
+    return int(value)
