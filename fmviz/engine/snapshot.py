@@ -1,0 +1,165 @@
+"""What a run reports while it goes on, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+
+class Reason(StrEnum):
+    """Why a run ended."""
+
+    CONVERGED = "converged"
+    EPOCHS = "epochs"
+    SECONDS = "seconds"
+    STOPPED = "stopped"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class Status:
+    """The end of a run.
+
+    Attributes
+    ----------
+    reason : Reason
+        The cause, for programs.
+    message : str
+        A sentence, for people.
+    """
+
+    reason: Reason
+    message: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run met its tolerance."""
+        return self.reason is Reason.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class ThinnedFactors:
+    """The non-zero rows of P, at most a few hundred of them: what a picture needs.
+
+    Attributes
+    ----------
+    rows : (m,) int ndarray
+        The kept feature indices, ascending.
+    values : (m, rank) float64 ndarray
+        Their rows of P. Exact zeros stay exact zeros.
+    n_features : int
+        The number of rows of the full P.
+    n_dropped : int
+        Non-zero rows left out, those of least norm.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    n_features: int
+    n_dropped: int
+
+    @classmethod
+    def of(cls, P: np.ndarray, most: int = 512) -> ThinnedFactors:
+        """Keep the `most` non-zero rows of largest norm."""
+        live = np.flatnonzero(P.any(axis=1))
+        dropped = max(0, live.size - most)
+        if dropped:
+            size = np.abs(P[live]).max(axis=1)
+            live = np.sort(live[np.argsort(-size, kind="stable")[:most]])
+        return cls(live, P[live].copy(), P.shape[0], dropped)
+
+    def dense(self) -> np.ndarray:
+        """Return the (n_features, rank) matrix with the dropped rows as zeros."""
+        P = np.zeros((self.n_features, self.values.shape[1]))
+        P[self.rows] = self.values
+        return P
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The parameters of a second-order factorization machine.
+
+    Attributes
+    ----------
+    P : (d, rank) float64 ndarray
+        The factors; the weight of the pair (i, j) is ⟨p_i, p_j⟩.
+    w : (d,) float64 ndarray
+        The linear weights; zeros where there is no linear term.
+    intercept : float
+        The bias; 0 where there is none.
+    """
+
+    P: np.ndarray
+    w: np.ndarray
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of a run after an epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs done; 0 is the start.
+    seconds : float
+        Time spent in the solver, evaluation left out.
+    objective : float
+        The objective of `fmviz.engine.problem.Problem`, the sum of the four parts below.
+    loss, penalty_w, penalty_p, penalty_sparse : float
+        (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ̃_p Ω(P).
+    used_features : int
+        Non-zero rows of P.
+    used_interactions : int
+        Pairs i < j whose rows of P share a column in which both are non-zero.
+    certificate : float
+        Stationarity residual, see `fmviz.engine.certificate.stationarity`; 0 at a stationary point.
+    change : float
+        The largest change of a parameter during the epoch, relative to the largest parameter.
+    parameters : Parameters
+        Copies of the parameters; drop them when done.
+    metrics : mapping of str to float
+        What a consumer adds: validation loss, support F1, ...
+    status : Status or None
+        Set on the last snapshot of a run, None on all others.
+    """
+
+    epoch: int
+    seconds: float
+    objective: float
+    loss: float
+    penalty_w: float
+    penalty_p: float
+    penalty_sparse: float
+    used_features: int
+    used_interactions: int
+    certificate: float
+    change: float
+    parameters: Parameters
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    status: Status | None = None
+
+    @property
+    def factors(self) -> ThinnedFactors:
+        """The thinned P, for pictures and for keeping."""
+        return ThinnedFactors.of(self.parameters.P)
+
+    def record(self) -> dict[str, float | int]:
+        """Return the scalars, flat: one row of a history."""
+        return {
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "objective": self.objective,
+            "loss": self.loss,
+            "penalty_w": self.penalty_w,
+            "penalty_p": self.penalty_p,
+            "penalty_sparse": self.penalty_sparse,
+            "used_features": self.used_features,
+            "used_interactions": self.used_interactions,
+            "certificate": self.certificate,
+            "change": self.change,
+            **self.metrics,
+        }
