@@ -1,0 +1,55 @@
+# Two commands: `make run` serves the dashboard, `make test` checks everything. Both do their own set-up.
+# Variables: PYTHON (the interpreter .venv is made with), PORT (for run), FMVIZ_CHROMIUM (for test),
+# PYTEST_ARGS (for test: make test PYTEST_ARGS="-k prox").
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test setup setup-dev warmup lint format screenshots lock clean
+
+ifneq ($(origin PYTHON),undefined)
+export PYTHON
+endif
+ifneq ($(origin FMVIZ_CHROMIUM),undefined)
+export FMVIZ_CHROMIUM
+endif
+# A PORT that happens to be in the environment is not meant for us; one on the command line is.
+PORT_FLAG := $(if $(filter command,$(origin PORT)),--server.port=$(PORT))
+
+run: setup ## Set up what is missing and serve the dashboard on http://127.0.0.1:8501
+	@sh tools/warmup.sh
+	@sh tools/run.sh $(PORT_FLAG)
+
+test: setup-dev ## Set up what is missing, then lint, type-check and run every test, browser tests included
+	@sh tools/test.sh $(PYTEST_ARGS)
+
+setup:
+	@sh tools/setup-venv.sh
+
+setup-dev:
+	@sh tools/setup-venv.sh dev
+
+warmup: setup ## Compile the kernels now, even if the cache looks fresh
+	@sh tools/warmup.sh --force
+
+lint: setup-dev ## ruff check, ruff format --check, mypy
+	@sh tools/lint.sh
+
+format: setup-dev ## Let ruff format the code and apply its safe fixes
+	@.venv/bin/python -m ruff check --fix-only --quiet .
+	@.venv/bin/python -m ruff format .
+
+screenshots: setup-dev ## Photograph every page, light and dark, into screenshots/
+	@sh tools/warmup.sh
+	@FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
+		.venv/bin/python tools/screenshots.py
+
+lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes the newest)
+	@sh tools/lock.sh $(UPGRADE)
+
+clean: ## Remove .venv, every cache and every build product
+	@rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots ./*.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do \
+		printf '%-20s %s\n' "$$target" "$$text"; done

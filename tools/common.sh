@@ -1,0 +1,29 @@
+# Shared by the scripts in this folder, which source it: `. tools/common.sh`.
+# shellcheck shell=sh
+
+say() { printf '%s\n' "fmviz: $*" >&2; }
+
+die() {
+    say "$@"
+    exit 1
+}
+
+# The names of Debian's packages, as root: directly, or through sudo. Non-zero where neither is possible.
+apt_install() {
+    command -v apt-get >/dev/null 2>&1 || return 1
+    if [ "$(id -u)" -eq 0 ]; then
+        as_root=''
+    elif command -v sudo >/dev/null 2>&1; then
+        # Without a terminal sudo must not wait for a password.
+        if [ -t 0 ]; then as_root='sudo'; else as_root='sudo -n'; fi
+    else
+        return 1
+    fi
+    say "installing $* with ${as_root:+sudo }apt-get"
+    # Unquoted on purpose: empty, or a command and its option.
+    # shellcheck disable=SC2086
+    {
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || true
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+    }
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# The checks behind `make test`, in a prepared .venv. The first failing step ends them with its exit code; nothing may
+# be printed after the last pytest, whose summary is the last line.
+set -eu
+cd "$(dirname "$0")/.."
+. tools/common.sh
+bin=.venv/bin
+
+FMVIZ_CHROMIUM=$(sh tools/find-chromium.sh --install)
+export FMVIZ_CHROMIUM
+say "the browser tests use $FMVIZ_CHROMIUM"
+
+sh tools/lint.sh
+sh tools/warmup.sh
+
+# The contracts once more in another mode of numba; whoever has none yet is told so.
+contracts() {
+    say "$1"
+    shift
+    code=0
+    "$@" || code=$?
+    case $code in
+        0) ;;
+        5) say "no contract test was collected" ;;
+        *) exit "$code" ;;
+    esac
+}
+
+if [ -n "$(find tests/contracts -name 'test_*.py' 2>/dev/null)" ]; then
+    contracts "contracts as plain Python (NUMBA_DISABLE_JIT=1)" \
+        env NUMBA_DISABLE_JIT=1 "$bin/python" -m pytest tests/contracts -m "not needs_jit and not browser" -q
+    contracts "contracts with every index checked (NUMBA_BOUNDSCHECK=1)" \
+        env NUMBA_BOUNDSCHECK=1 FMVIZ_CACHE_DIR="$PWD/.cache/boundscheck" \
+        "$bin/python" -m pytest tests/contracts -m "not browser" -q
+else
+    say "tests/contracts holds no tests yet"
+fi
+
+say "the whole suite"
+exec "$bin/python" -m pytest "$@"
