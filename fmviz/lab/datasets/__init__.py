@@ -1,0 +1,49 @@
+"""The data sets, by name. A new one is a module with a `DatasetSpec`, and one line in `DATASETS`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fmviz.engine.errors import one_of
+
+from . import balance, clinical, flights, monks, movielens, synthetic
+from .base import Dataset, DatasetSpec
+
+DATASETS: dict[str, DatasetSpec] = {
+    "planted_interactions": synthetic.SPECS["planted_interactions"],
+    "planted_features": synthetic.SPECS["planted_features"],
+    "synthetic": synthetic.SPECS["synthetic"],
+    "monks1": monks.SPEC,
+    "balance_scale": balance.SPEC,
+    "flights": flights.SPEC,
+    "diabetes": clinical.DIABETES,
+    "breast_cancer": clinical.BREAST_CANCER,
+    "movielens_100k": movielens.SPEC,
+}
+
+
+def load(name: str, **params: Any) -> Dataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+    **params
+        What the set lets be chosen, as declared in ``DATASETS[name].params``.
+
+    Returns
+    -------
+    Dataset
+        Features, target and what is known about both.
+
+    Raises
+    ------
+    ValueError
+        If the name or a parameter is not known or not allowed, or if the set cannot be had here; the message
+        says how to get it.
+    """
+    return DATASETS[one_of("The data set", name, DATASETS)](**params)
+
+
+__all__ = ["DATASETS", "Dataset", "DatasetSpec", "load"]

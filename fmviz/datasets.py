@@ -1,0 +1,33 @@
+"""Data sets for factorization machines: load one by its name, or draw one with planted interactions.
+
+Examples
+--------
+>>> from fmviz.datasets import load
+>>> monks = load("monks1")
+>>> monks.X.shape, monks.task
+((432, 17), 'binary')
+"""
+
+from __future__ import annotations
+
+from fmviz.lab.datasets import DATASETS, Dataset, load
+from fmviz.lab.datasets.synthetic import make_sparse_interactions
+
+
+def list_datasets(*, available_only: bool = False) -> list[str]:
+    """Return the names that `load` takes.
+
+    Parameters
+    ----------
+    available_only : bool
+        Whether to leave out those that cannot be loaded here, since a file is missing.
+
+    Returns
+    -------
+    list of str
+        The names, in the order of the registry.
+    """
+    return [name for name, spec in DATASETS.items() if not available_only or spec.unavailable() is None]
+
+
+__all__ = ["Dataset", "list_datasets", "load", "make_sparse_interactions"]

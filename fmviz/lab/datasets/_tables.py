@@ -1,0 +1,113 @@
+"""What the data set modules share: finding and reading a sample file, and encoding columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLE_DATA = Path(__file__).resolve().parents[3] / "sample_data"
+"""The folder of a source checkout that holds the CSV files. An installed wheel has none."""
+
+
+class Block(NamedTuple):
+    """Some encoded columns: their matrix, their names, and the attribute each of them encodes."""
+
+    matrix: sp.csr_array
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Read a CSV file and hold it to the columns that it must have.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    columns : sequence of str
+        The names in its first line, in order.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows.
+
+    Raises
+    ------
+    ValueError
+        If the columns are others.
+    """
+    import pandas as pd
+
+    # "NA" may be the code of an airport or an airline: no word of these files means "missing".
+    table = pd.read_csv(path, keep_default_na=False)
+    if list(table.columns) != list(columns):
+        raise ValueError(
+            f"{path.name} has the columns {', '.join(map(str, table.columns))}, but must have "
+            f"{', '.join(columns)}; rebuild it with sample_data/build.py."
+        )
+    return table
+
+
+def one_hot(
+    attribute: str, values: Iterable[Any], levels: Sequence[Any], labels: Sequence[str] = ()
+) -> Block:
+    """Encode one attribute by one column a level.
+
+    Parameters
+    ----------
+    attribute : str
+        Its name; the columns are called ``attribute=label``.
+    values : iterable
+        One level for every row.
+    levels : sequence
+        All levels, in the order of the columns.
+    labels : sequence of str, optional
+        The words for the levels, if they are not their own.
+
+    Returns
+    -------
+    Block
+        An (N, len(levels)) matrix with a single 1 in every row.
+
+    Raises
+    ------
+    ValueError
+        If a value is not among the levels.
+    """
+    position = {level: j for j, level in enumerate(levels)}
+    values = list(values)
+    unknown = [value for value in values if value not in position]
+    if unknown:
+        raise ValueError(
+            f"{attribute} = {unknown[0]!r} is not one of its levels {', '.join(map(str, levels))}."
+        )
+    columns = np.array([position[value] for value in values], dtype=np.int32)
+    rows = np.arange(len(columns) + 1, dtype=np.int32)
+    matrix = sp.csr_array((np.ones(len(columns)), columns, rows), shape=(len(columns), len(levels)))
+    names = tuple(f"{attribute}={label}" for label in (labels or levels))
+    return Block(matrix, names, (attribute,) * len(levels))
+
+
+def join(blocks: Sequence[Block]) -> Block:
+    """Put blocks of columns side by side."""
+    matrix = sp.csr_array(sp.hstack([block.matrix for block in blocks], format="csr", dtype=np.float64))
+    matrix.sort_indices()
+    return Block(
+        matrix,
+        tuple(name for block in blocks for name in block.names),
+        tuple(group for block in blocks for group in block.groups),
+    )
+
+
+def standardise(X: np.ndarray) -> np.ndarray:
+    """Return float64 columns with mean 0 and (population) standard deviation 1."""
+    X = np.asarray(X, dtype=np.float64)
+    return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))

@@ -1,0 +1,104 @@
+"""Diabetes and breast cancer: two classical medical tables that scikit-learn carries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._tables import standardise
+from .base import Dataset, DatasetSpec
+
+DIABETES_COLUMNS = (
+    "age", "sex", "bmi", "blood pressure", "cholesterol", "LDL", "HDL", "cholesterol/HDL",
+    "log triglycerides", "glucose",
+)  # fmt: skip
+
+
+def _load_diabetes() -> Dataset:
+    from sklearn.datasets import load_diabetes
+
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    spec = DIABETES
+    return Dataset(
+        name=spec.name,
+        title=spec.title,
+        task="regression",
+        X=standardise(X),
+        y=np.ascontiguousarray(y, dtype=np.float64),
+        feature_names=DIABETES_COLUMNS,
+        groups=DIABETES_COLUMNS,
+        target_name="disease progression after one year",
+        description=spec.description,
+        source=spec.source,
+        licence=spec.licence,
+    )
+
+
+def _load_breast_cancer() -> Dataset:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    spec = BREAST_CANCER
+    names = tuple(str(name) for name in bunch.feature_names)
+    return Dataset(
+        name=spec.name,
+        title=spec.title,
+        task="binary",
+        X=standardise(bunch.data),
+        y=np.where(bunch.target == 0, 1.0, -1.0),  # scikit-learn codes malignant as 0
+        feature_names=names,
+        groups=names,
+        target_name="the tumour is malignant",
+        class_labels=("benign", "malignant"),
+        description=spec.description,
+        source=spec.source,
+        licence=spec.licence,
+    )
+
+
+DIABETES = DatasetSpec(
+    name="diabetes",
+    title="Diabetes",
+    description=(
+        "442 patients with ten measurements, standardised; the target is a measure of how far the disease "
+        "has progressed a year later, from 25 to 346, in its own units."
+    ),
+    task="regression",
+    load=_load_diabetes,
+    source="Efron, Hastie, Johnstone & Tibshirani (2004), Least angle regression; carried by scikit-learn",
+    licence="As distributed with scikit-learn (BSD-3-Clause)",
+    suggested={
+        "rank": 5,
+        "regularizer": "ti",
+        "lambda_w": 1e-1,
+        "lambda_p": 1.0,
+        "lambda_sparse": 10.0,
+        "solver": "auto",
+        "loss": "squared",
+        "fit_linear": True,
+        "fit_intercept": True,
+    },
+)
+
+BREAST_CANCER = DatasetSpec(
+    name="breast_cancer",
+    title="Breast cancer (Wisconsin)",
+    description=(
+        "569 tumours with thirty measurements of their cell nuclei (mean, standard error and worst value of "
+        "ten quantities), standardised; 212 are malignant."
+    ),
+    task="binary",
+    load=_load_breast_cancer,
+    source="Street, Wolberg & Mangasarian (1993); UCI Machine Learning Repository; carried by scikit-learn",
+    licence="CC BY 4.0 (UCI)",
+    suggested={
+        "rank": 5,
+        "regularizer": "cs",
+        "lambda_w": 1e-3,
+        "lambda_p": 1e-3,
+        "lambda_sparse": 1e-3,
+        "solver": "auto",
+        "loss": "logistic",
+        "fit_linear": True,
+        "fit_intercept": True,
+    },
+)

