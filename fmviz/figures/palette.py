@@ -1,0 +1,83 @@
+"""The colours of fmviz, for plotly figures and for the browser component alike.
+
+A matrix is drawn with three kinds of colour that never mix: a diverging ramp for non-zero values, one
+colour for exact zeros that lies outside the ramp, and a neutral grey for the diagonal, which holds no
+interaction. Both arms of the ramp start visibly tinted, so that the smallest non-zero is never taken for a
+zero. Blue and orange stay apart under the common colour vision deficiencies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MatrixColors:
+    """The colours of a matrix on one theme.
+
+    Attributes
+    ----------
+    negative, positive : tuple of str
+        Hex colours of each arm of the ramp, from the smallest magnitude to the largest.
+    zero : str
+        The colour of an exact zero.
+    diagonal : str
+        The colour of a cell that is not an interaction.
+    """
+
+    negative: tuple[str, ...]
+    positive: tuple[str, ...]
+    zero: str
+    diagonal: str
+
+
+LIGHT = MatrixColors(
+    negative=("#aecdea", "#78aede", "#3f88c5", "#1c61a6", "#0a3668"),
+    positive=("#fbc58f", "#f49d4e", "#db6f22", "#b0460b", "#6f2504"),
+    zero="#f2f3f5",
+    diagonal="#a4a9b1",
+)
+DARK = MatrixColors(
+    negative=("#2b5f8f", "#3d7fbb", "#5fa3df", "#90c8f5", "#cfe8ff"),
+    positive=("#84501c", "#b56f24", "#df9040", "#f7b976", "#ffe3c2"),
+    zero="#1c212b",
+    diagonal="#565d69",
+)
+
+REGULARIZER_COLORS: dict[str, str] = {
+    "l2": "#808080",
+    "l1": "#d55e00",
+    "l21": "#b8860b",
+    "ti": "#0072b2",
+    "cs": "#009e73",
+    "omega_ti": "#3e9bd6",
+    "omega_cs": "#c4679b",
+}
+"""One colour per regularizer, after Okabe and Ito, darkened or lightened to be readable on both themes."""
+
+NEUTRAL = "#7d8590"
+"""The colour of whatever belongs to no regularizer, on both themes."""
+
+
+def matrix_colors(dark: bool = False) -> MatrixColors:
+    """Return the colours of a matrix on the dark or on the light theme."""
+    return DARK if dark else LIGHT
+
+
+def regularizer_color(name: str) -> str:
+    """Return the colour of a regularizer, or `NEUTRAL` for one without a colour of its own."""
+    return REGULARIZER_COLORS.get(name, NEUTRAL)
+
+
+def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:
+    """Return the ramp as a plotly colour scale over [-max, max].
+
+    Both arms meet at one half without blending, so an exact zero drawn with this scale would look like the
+    smallest positive value: leave zeros out (as NaN) and give them `MatrixColors.zero` as the background.
+    """
+    colors = matrix_colors(dark)
+    low = list(reversed(colors.negative))
+    high = list(colors.positive)
+    left = [(0.5 * i / (len(low) - 1), c) for i, c in enumerate(low)]
+    right = [(0.5 + 0.5 * i / (len(high) - 1), c) for i, c in enumerate(high)]
+    return left + right

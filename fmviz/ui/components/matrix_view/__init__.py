@@ -1,0 +1,83 @@
+"""Matrices as heatmaps with many frames, switched in the browser while a slider is dragged.
+
+The data types import without Streamlit; Streamlit is imported when a view is drawn.
+
+Examples
+--------
+>>> from fmviz.ui.components.matrix_view import FactorFrame, Panel, matrix_view
+>>> frames = [FactorFrame(Q, key=label, caption=f"{n:,} interactions") for label, Q, n in path]
+>>> st.select_slider("λ", options=[f.key for f in frames], key="lam")
+>>> matrix_view([Panel("TI", frames)], driver_key="lam", key="view")
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, Unpack
+
+from fmviz.ui.components.matrix_view.model import (
+    MAX_GRAM_FEATURES,
+    NOT_AN_INTERACTION,
+    CodesFrame,
+    FactorFrame,
+    Frame,
+    Panel,
+    encode_codes,
+    encode_factor,
+)
+from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_view
+
+__all__ = [
+    "MAX_GRAM_FEATURES",
+    "NOT_AN_INTERACTION",
+    "CodesFrame",
+    "FactorFrame",
+    "Frame",
+    "Panel",
+    "encode_codes",
+    "encode_factor",
+    "encode_view",
+    "matrix_view",
+]
+
+
+@functools.cache
+def _component() -> Any:
+    # Once a process, not once a session: registering again would only repeat the same definition, and the
+    # returned callable puts the definition back by itself where a new runtime (AppTest) lacks it.
+    import streamlit as st
+
+    here = resources.files(__package__)
+    return st.components.v2.component(
+        "fmviz.matrix_view",
+        js=here.joinpath("matrix_view.js").read_text(encoding="utf-8"),
+        css=here.joinpath("matrix_view.css").read_text(encoding="utf-8"),
+    )
+
+
+def matrix_view(
+    panels: Sequence[Panel] | bytes, *, key: str | None = None, **options: Unpack[ViewOptions]
+) -> None:
+    """Draw matrices side by side.
+
+    Parameters
+    ----------
+    panels : sequence of Panel, or bytes
+        The panels, or the payload that `encode_view` made of them.
+    key : str, optional
+        The widget key. Give one whenever the data is replaced while the view stays on the page, or the view is
+        built anew each time.
+    **options
+        The keyword arguments of `encode_view`; they are already part of a payload.
+    """
+    if isinstance(panels, bytes):
+        if options:
+            raise TypeError(
+                f"{', '.join(options)}: a payload already carries its options; give them to encode_view."
+            )
+        payload = panels
+    else:
+        payload = encode_view(panels, **options)
+    _component()(data=payload, key=key)

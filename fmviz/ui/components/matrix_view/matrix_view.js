@@ -1,0 +1,792 @@
+// Draws matrices as heatmaps and switches their frames while a Streamlit slider is dragged.
+//
+// Streamlit calls the default export anew whenever the data or the theme changes, and calls only the newest
+// cleanup function when the component goes. So there is one View per parent element, updated in place.
+
+const LEVELS = 127;
+const SKIP = -128; // the code of a cell that is not an interaction
+const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
+const PANEL_GAP = 24;
+const MIN_PANEL = 230;
+const MIN_FACTOR = 26;
+
+const views = new WeakMap();
+
+export default function (component) {
+  const { data, parentElement } = component;
+  let view = views.get(parentElement);
+  if (!view) {
+    view = new View(parentElement);
+    views.set(parentElement, view);
+  }
+  view.update(data);
+  return () => {
+    view.destroy();
+    views.delete(parentElement);
+  };
+}
+
+// ---------------------------------------------------------------------------------------------- payload
+
+function decode(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
+  const size = view.getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
+  const body = 8 + size;
+  const cache = new Map();
+  header.section = (at, count, type) => {
+    if (!cache.has(at)) {
+      const start = bytes.byteOffset + body + at;
+      const end = start + count * type.BYTES_PER_ELEMENT;
+      cache.set(at, new type(bytes.buffer.slice(start, end))); // a copy, since the message is not aligned
+    }
+    return cache.get(at);
+  };
+  return header;
+}
+
+// ----------------------------------------------------------------------------------------------- numbers
+
+// A scale is {top, root}: the magnitude at its ends, and whether colours go with the square root.
+function level(value, { top, root }) {
+  const part = Math.min(1, Math.abs(value) / top);
+  const size = Math.max(1, Math.round((root ? Math.sqrt(part) : part) * LEVELS));
+  return value < 0 ? -size : size;
+}
+
+function factorCodes(q, scale) {
+  const out = new Int8Array(q.length);
+  for (let i = 0; i < q.length; i++) if (q[i] !== 0) out[i] = level(q[i], scale);
+  return out;
+}
+
+// Which columns each row uses, as words of 31 bits: two rows interact iff their words meet.
+function supports(q, n, k) {
+  const words = Math.ceil(k / 31);
+  const bits = new Int32Array(n * words);
+  for (let i = 0; i < n; i++)
+    for (let s = 0; s < k; s++)
+      if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << s % 31;
+  return { bits, words };
+}
+
+function meet({ bits, words }, i, j) {
+  for (let w = 0; w < words; w++) if (bits[i * words + w] & bits[j * words + w]) return true;
+  return false;
+}
+
+function dot(q, k, i, j) {
+  let sum = 0;
+  for (let s = 0, a = i * k, b = j * k; s < k; s++) sum += q[a + s] * q[b + s];
+  return sum;
+}
+
+function gramCodes(q, n, k, scale) {
+  const out = new Int8Array(n * n);
+  const support = supports(q, n, k);
+  for (let i = 0; i < n; i++) {
+    out[i * n + i] = SKIP;
+    for (let j = 0; j < i; j++) {
+      if (!meet(support, i, j)) continue;
+      const code = level(dot(q, k, i, j), scale);
+      out[i * n + j] = code;
+      out[j * n + i] = code;
+    }
+  }
+  return out;
+}
+
+function rescaled(codes, own, scale) {
+  const out = new Int8Array(codes.length);
+  for (let i = 0; i < codes.length; i++) {
+    const c = codes[i];
+    out[i] = c === 0 || c === SKIP ? c : level((c / LEVELS) * own, scale);
+  }
+  return out;
+}
+
+// Where cells are smaller than a pixel a tile shows its largest magnitude: no non-zero is ever dropped.
+function pooled(codes, n, m, fr, fc) {
+  if (fr === 1 && fc === 1) return { codes, n, m };
+  const rows = Math.ceil(n / fr);
+  const cols = Math.ceil(m / fc);
+  const out = new Int8Array(rows * cols).fill(SKIP);
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < m; j++) {
+      const at = ((i / fr) | 0) * cols + ((j / fc) | 0);
+      const c = codes[i * m + j];
+      if (c !== SKIP && (out[at] === SKIP || Math.abs(c) > Math.abs(out[at]))) out[at] = c;
+    }
+  return { codes: out, n: rows, m: cols };
+}
+
+function nonzero(codes) {
+  for (let i = 0; i < codes.length; i++) if (codes[i] !== 0 && codes[i] !== SKIP) return true;
+  return false;
+}
+
+function number(value, digits = 4) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
+  return text.replaceAll("-", "−").replace("e+", "e");
+}
+
+const grouped = (n) => n.toLocaleString("en-US");
+
+// ------------------------------------------------------------------------------------------------ colours
+
+function rgb(hex) {
+  const v = parseInt(hex.slice(1), 16);
+  return [v >> 16, (v >> 8) & 255, v & 255];
+}
+
+function along(stops, t) {
+  const x = t * (stops.length - 1);
+  const i = Math.min(stops.length - 2, Math.floor(x));
+  const a = rgb(stops[i]);
+  const b = rgb(stops[i + 1]);
+  return a.map((c, s) => Math.round(c + (b[s] - c) * (x - i)));
+}
+
+// One packed RGBA word for each code from −128 to 127.
+function lookup(colors) {
+  const words = new Uint32Array(256);
+  const bytes = new Uint8ClampedArray(words.buffer);
+  const put = (code, [r, g, b]) => bytes.set([r, g, b, 255], 4 * (code + 128));
+  put(SKIP, rgb(colors.diagonal));
+  put(0, rgb(colors.zero));
+  for (let c = 1; c <= LEVELS; c++) {
+    const t = (c - 1) / (LEVELS - 1);
+    put(c, along(colors.positive, t));
+    put(-c, along(colors.negative, t));
+  }
+  return words;
+}
+
+function isDark(element) {
+  const style = getComputedStyle(element);
+  const color = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const ctx = canvas.getContext("2d");
+  ctx.fillStyle = "#ffffff";
+  ctx.fillRect(0, 0, 1, 1);
+  ctx.fillStyle = color;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+}
+
+// ------------------------------------------------------------------------------------------------- slider
+
+const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
+
+// Follows the slider of a Streamlit widget while it moves. Streamlit sends nothing to Python before the thumb
+// is released, but it keeps the text of aria-valuetext current on each step of a drag and each arrow key.
+class Driver {
+  constructor(key, listener) {
+    this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
+    this.key = key;
+    this.listener = listener;
+    this.thumb = null;
+    this.inner = new MutationObserver(() => listener());
+    // Streamlit may build the slider after us or build it anew.
+    this.outer = new MutationObserver(() => {
+      if (!this.thumb || !this.thumb.isConnected) this.attach();
+    });
+    this.outer.observe(document.body, { childList: true, subtree: true });
+    this.attach();
+  }
+
+  attach() {
+    this.inner.disconnect();
+    this.thumb = null;
+    for (const box of document.querySelectorAll(this.selector)) {
+      const thumb = box.querySelector('input[type="range"], [role="slider"]');
+      if (thumb) this.thumb = thumb;
+    }
+    if (!this.thumb) return;
+    this.inner.observe(this.thumb, {
+      attributes: true,
+      attributeFilter: ["aria-valuetext", "aria-valuenow", "value", "min", "max"],
+    });
+    this.listener();
+  }
+
+  // The position as {text, index, count}, or null while there is no slider.
+  read() {
+    const t = this.thumb;
+    if (!t) return null;
+    const get = (own, aria) => Number(own !== undefined && own !== "" ? own : t.getAttribute(aria));
+    const low = get(t.min, "aria-valuemin");
+    const high = get(t.max, "aria-valuemax");
+    return {
+      text: squeeze(t.getAttribute("aria-valuetext")),
+      index: Math.round(get(t.value, "aria-valuenow") - low),
+      count: Math.round(high - low) + 1,
+    };
+  }
+
+  destroy() {
+    this.inner.disconnect();
+    this.outer.disconnect();
+  }
+}
+
+function frameAt(frames, position) {
+  if (frames.length === 1 || !position) return frames.length - 1;
+  const byText = frames.findIndex((f) => squeeze(f.key) === position.text);
+  if (byText >= 0) return byText;
+  const value = Number(position.text);
+  if (position.text !== "" && Number.isFinite(value)) {
+    const byValue = frames.findIndex((f) => f.key.trim() !== "" && Number(f.key) === value);
+    if (byValue >= 0) return byValue;
+  }
+  if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
+  return -1;
+}
+
+// ------------------------------------------------------------------------------------------------ pictures
+
+function make(tag, className, parent) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (parent) parent.append(element);
+  return element;
+}
+
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// One matrix on one canvas, a backing pixel for each drawn cell, enlarged by a whole number of device pixels.
+class Picture {
+  constructor(parent, part) {
+    this.part = part;
+    this.box = make("div", `picture ${part}`, parent);
+    this.head = make("div", "head", this.box);
+    this.name = make("span", "name", this.head);
+    this.size = make("span", "size", this.head);
+    this.stage = make("div", "stage", this.box);
+    this.canvas = make("canvas", "", this.stage);
+    this.context = this.canvas.getContext("2d");
+    this.grid = make("div", "grid", this.stage);
+    this.marks = [0, 1].map(() => make("div", "mark", this.stage));
+    this.notice = make("div", "notice", this.stage);
+    this.image = null;
+  }
+
+  place(n, m, rowPool, colPool, cellHeight, cellWidth, dpr) {
+    Object.assign(this, { n, m, rowPool, colPool });
+    const rows = Math.ceil(n / rowPool);
+    const cols = Math.ceil(m / colPool);
+    this.rowPixels = cellHeight / dpr;
+    this.colPixels = cellWidth / dpr;
+    if (this.canvas.width !== cols || this.canvas.height !== rows || !this.image) {
+      this.canvas.width = cols;
+      this.canvas.height = rows;
+      this.image = this.context.createImageData(cols, rows);
+    }
+    this.width = cols * this.colPixels;
+    this.height = rows * this.rowPixels;
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.stage.style.width = `${this.width}px`;
+    this.stage.style.height = `${this.height}px`;
+    this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
+    const fine = Math.min(this.rowPixels, this.colPixels) >= 9;
+    this.grid.style.display = fine ? "" : "none";
+    this.grid.style.backgroundSize = `${this.colPixels}px ${this.rowPixels}px`;
+  }
+
+  draw(codes, table) {
+    const small = pooled(codes, this.n, this.m, this.rowPool, this.colPool);
+    const words = new Uint32Array(this.image.data.buffer);
+    for (let i = 0; i < words.length; i++) words[i] = table[small.codes[i] + 128];
+    this.context.putImageData(this.image, 0, 0);
+  }
+
+  // The cell under a pointer as half-open ranges of rows and columns.
+  cell(event) {
+    const rect = this.canvas.getBoundingClientRect();
+    const col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
+    const row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
+    return {
+      rows: [row * this.rowPool, Math.min(this.n, (row + 1) * this.rowPool)],
+      cols: [col * this.colPool, Math.min(this.m, (col + 1) * this.colPool)],
+    };
+  }
+
+  // Outlines at most two ranges of cells, each {rows, cols}; a missing side means the whole side.
+  mark(ranges) {
+    this.marks.forEach((element, at) => {
+      const range = ranges[at];
+      element.style.display = range ? "block" : "none";
+      if (!range) return;
+      const [top, bottom] = (range.rows || [0, this.n]).map((r) => Math.ceil(r / this.rowPool) * this.rowPixels);
+      const [left, right] = (range.cols || [0, this.m]).map((c) => Math.ceil(c / this.colPool) * this.colPixels);
+      element.style.transform = `translate(${left - 1}px, ${top - 1}px)`;
+      element.style.width = `${Math.max(right - left, 1) + 2}px`;
+      element.style.height = `${Math.max(bottom - top, 1) + 2}px`;
+    });
+  }
+}
+
+class Panel {
+  constructor(view) {
+    this.view = view;
+    this.box = make("section", "panel", view.panelsBox);
+    this.heading = make("div", "title", this.box);
+    this.heading.setAttribute("role", "heading");
+    this.heading.setAttribute("aria-level", "4");
+    this.chip = make("span", "chip", this.heading);
+    this.title = make("span", "", this.heading);
+    this.figure = make("div", "figure", this.box);
+    this.figure.setAttribute("role", "img");
+    this.factor = new Picture(this.figure, "factor");
+    this.gram = new Picture(this.figure, "gram");
+    this.caption = make("div", "caption", this.box);
+    this.caption.setAttribute("aria-hidden", "true"); // it is part of the picture's label
+    this.shown = -1;
+    for (const picture of [this.factor, this.gram]) {
+      const hover = (event) => view.hover(this, picture, event);
+      picture.canvas.addEventListener("pointermove", hover);
+      picture.canvas.addEventListener("pointerdown", hover);
+      picture.canvas.addEventListener("pointerleave", () => view.leave());
+    }
+  }
+
+  set(spec) {
+    this.spec = spec;
+    this.shown = -1;
+    put(this.title, spec.title);
+    this.chip.style.display = spec.color ? "" : "none";
+    this.chip.style.background = spec.color || "";
+    const isFactor = spec.kind === "factor";
+    const show = this.view.header.show;
+    this.hasFactor = isFactor && show !== "gram";
+    this.hasGram = !isFactor || show !== "factor";
+    this.factor.box.style.display = this.hasFactor ? "" : "none";
+    this.gram.box.style.display = this.hasGram ? "" : "none";
+    put(this.factor.name, spec.factorLabel);
+    put(this.factor.size, "");
+    put(this.gram.name, isFactor ? spec.gramLabel : "");
+    put(this.gram.size, isFactor ? "" : `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles`);
+  }
+
+  // Cells of a whole number of device pixels within a width in CSS pixels.
+  layout(width, dpr) {
+    const { rows: n, cols: k, kind } = this.spec;
+    const wide = Math.floor(width * dpr);
+    const tall = Math.floor(this.view.header.maxHeight * dpr);
+    const m = kind === "factor" ? n : k;
+    if (!this.hasGram) {
+      const rowPool = Math.ceil(n / tall);
+      const colPool = Math.ceil(k / wide);
+      const height = Math.max(1, Math.floor(tall / Math.ceil(n / rowPool)));
+      const room = Math.floor(wide / Math.ceil(k / colPool));
+      const least = Math.ceil((90 * dpr) / k);
+      this.factor.place(n, k, rowPool, colPool, height, Math.max(1, Math.min(room, Math.max(height, least))), dpr);
+      return;
+    }
+    const gap = this.hasFactor ? Math.round(CELL_GAP * dpr) : 0;
+    let pool = 1;
+    let cell = 0;
+    let factorWidth = 0;
+    let colPool = 1;
+    for (; ; pool++) {
+      const most = Math.ceil(Math.max(n, m) / pool);
+      cell = Math.min(Math.floor(wide / Math.ceil(m / pool)), Math.floor(tall / Math.ceil(n / pool)));
+      for (; cell >= 1; cell--) {
+        if (this.hasFactor) {
+          const target = Math.max(MIN_FACTOR * dpr, Math.min(k * cell, 0.3 * wide));
+          colPool = Math.ceil(k / target);
+          factorWidth = Math.max(1, Math.min(Math.floor(target / Math.ceil(k / colPool)), 4 * cell + 24));
+        }
+        const used = this.hasFactor ? gap + factorWidth * Math.ceil(k / colPool) : 0;
+        if (used + cell * Math.ceil(m / pool) <= wide) break;
+      }
+      if (cell >= 1 || most <= 1) break;
+    }
+    cell = Math.max(1, cell);
+    if (this.hasFactor) this.factor.place(n, k, pool, colPool, cell, factorWidth, dpr);
+    this.gram.place(n, m, pool, pool, cell, cell, dpr);
+  }
+
+  numbers() {
+    const { rows, cols, frames, kind } = this.spec;
+    const type = kind === "factor" ? Float32Array : Int8Array;
+    return this.view.header.section(frames[this.shown].at, rows * cols, type);
+  }
+
+  draw(index, force) {
+    if (index < 0 || (index === this.shown && !force)) return false;
+    this.shown = index;
+    const { rows: n, cols: k, frames, kind, title, factorLabel, gramLabel } = this.spec;
+    const { table } = this.view;
+    const frame = frames[index];
+    const numbers = this.numbers();
+    let gramEmpty = false;
+    let factorEmpty = false;
+    if (kind === "factor") {
+      const codes = factorCodes(numbers, this.view.scale("factor"));
+      factorEmpty = !nonzero(codes);
+      if (this.hasFactor) this.factor.draw(codes, table);
+      if (this.hasGram) {
+        const gram = gramCodes(numbers, n, k, this.view.scale("gram"));
+        gramEmpty = !nonzero(gram);
+        this.gram.draw(gram, table);
+      }
+    } else {
+      const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
+      gramEmpty = !nonzero(codes);
+      factorEmpty = gramEmpty;
+      this.gram.draw(codes, table);
+    }
+    const empty = factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "";
+    put(this.gram.notice, empty);
+    put(this.factor.notice, this.hasGram ? "" : factorEmpty ? "All zero" : "");
+    put(this.caption, frame.caption);
+    const what = [];
+    if (this.hasFactor) what.push(`${factorLabel}, ${n} by ${k}`);
+    if (this.hasGram)
+      what.push(kind === "factor" ? `${gramLabel}, ${n} by ${n}` : `matrix of ${n} by ${k} tiles`);
+    const label = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean).join(". ");
+    if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
+    return true;
+  }
+
+  name(i) {
+    const names = this.view.header.names;
+    return names ? names[i] : `feature ${i}`;
+  }
+
+  // What a cell holds, as [where, value] in words.
+  describe(picture, cell) {
+    const { rows: n, cols: k, kind, frames, rowLabels, colLabels, factorLabel } = this.spec;
+    const numbers = this.numbers();
+    let [i, j] = [cell.rows[0], cell.cols[0]];
+    const many = cell.rows[1] - cell.rows[0] > 1 || cell.cols[1] - cell.cols[0] > 1;
+    if (picture === this.factor) {
+      for (let a = cell.rows[0]; a < cell.rows[1]; a++)
+        for (let b = cell.cols[0]; b < cell.cols[1]; b++)
+          if (Math.abs(numbers[a * k + b]) > Math.abs(numbers[i * k + j])) [i, j] = [a, b];
+      const value = numbers[i * k + j];
+      const symbol = `${factorLabel.toLowerCase()}[${i}, ${j}]`;
+      const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
+      return [where, value === 0 ? "exact zero" : number(value)];
+    }
+    if (kind === "codes") {
+      let best = 0;
+      let any = false;
+      for (let a = cell.rows[0]; a < cell.rows[1]; a++)
+        for (let b = cell.cols[0]; b < cell.cols[1]; b++) {
+          const c = numbers[a * k + b];
+          if (c === SKIP) continue;
+          any = true;
+          if (Math.abs(c) > Math.abs(best)) [best, i, j] = [c, a, b];
+        }
+      const row = rowLabels ? rowLabels[i] : `row ${i}`;
+      const col = colLabels ? colLabels[j] : `column ${j}`;
+      const value = (best / LEVELS) * frames[this.shown].scale;
+      const text = !any ? "not an interaction" : best === 0 ? "exact zero" : `≈ ${number(value)}`;
+      return [`${row} × ${col}`, text];
+    }
+    const support = supports(numbers, n, k);
+    let best = null;
+    for (let a = cell.rows[0]; a < cell.rows[1]; a++)
+      for (let b = cell.cols[0]; b < cell.cols[1]; b++) {
+        if (a === b || !meet(support, a, b)) continue;
+        const value = dot(numbers, k, a, b);
+        if (best === null || Math.abs(value) > Math.abs(best)) [best, i, j] = [value, a, b];
+      }
+    const where = `${this.name(i)} × ${this.name(j)}`;
+    if (best === null)
+      return i === j && !many
+        ? [this.name(i), "diagonal: not an interaction"]
+        : [where, "exact zero: no shared column"];
+    if (best === 0) return [where, "0: the shared columns cancel"];
+    return [where, number(best)];
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- view
+
+class View {
+  constructor(parent) {
+    parent.querySelectorAll(".fmviz-matrix-view").forEach((old) => old.remove());
+    this.root = make("div", "fmviz-matrix-view", parent);
+    this.panelsBox = make("div", "panels", this.root);
+    this.emptyBox = make("div", "empty", this.root);
+    this.foot = make("div", "foot", this.root);
+    this.bars = { factor: this.bar(), gram: this.bar() };
+    this.swatches = make("div", "swatches", this.foot);
+    this.zero = this.swatch("exact zero");
+    this.diagonal = this.swatch("diagonal, not an interaction");
+    this.button = make("button", "png", this.foot);
+    this.button.type = "button";
+    this.button.textContent = "PNG";
+    this.button.title = "Download this picture";
+    this.button.setAttribute("aria-label", "Download this picture as PNG");
+    this.button.addEventListener("click", () => this.download());
+    this.tip = make("div", "tip", this.root);
+    this.tip.setAttribute("aria-hidden", "true");
+    this.tipWhere = make("span", "where", this.tip);
+    this.tipValue = make("span", "value", this.tip);
+    this.panels = [];
+    this.header = null;
+    this.driver = null;
+    this.asked = 0;
+    this.resizer = new ResizeObserver(() => this.layout());
+    this.resizer.observe(this.root);
+    this.onResolution = () => this.watchResolution();
+    this.watchResolution();
+  }
+
+  bar() {
+    const box = make("div", "bar", this.foot);
+    const name = make("span", "name", box);
+    const body = make("span", "body", box);
+    const ramp = make("canvas", "ramp", body);
+    ramp.width = 2 * LEVELS;
+    ramp.height = 1;
+    const ticks = make("span", "ticks", body);
+    return { box, name, ramp, ticks: [0, 1, 2, 3, 4].map(() => make("span", "", ticks)) };
+  }
+
+  swatch(text) {
+    const box = make("span", "swatch", this.swatches);
+    const chip = make("span", "square", box);
+    make("span", "", box).textContent = text;
+    return { box, chip };
+  }
+
+  watchResolution() {
+    if (this.resolution) this.resolution.removeEventListener("change", this.onResolution);
+    this.resolution = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    this.resolution.addEventListener("change", this.onResolution);
+    if (this.header) this.layout();
+  }
+
+  update(bytes) {
+    const dark = isDark(this.root);
+    const header = decode(bytes);
+    const same = this.header && this.header.digest === header.digest;
+    if (same && dark === this.dark) return;
+    this.header = same ? this.header : header;
+    if (dark !== this.dark || !same) {
+      this.dark = dark;
+      this.colors = header.palette[dark ? "dark" : "light"];
+      this.table = lookup(this.colors);
+      this.root.dataset.theme = dark ? "dark" : "light";
+    }
+    if (!same) {
+      while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
+      while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
+      this.panels.forEach((panel, at) => panel.set(header.panels[at]));
+      if ((this.driver ? this.driver.key : null) !== header.driver) {
+        if (this.driver) this.driver.destroy();
+        this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
+      }
+    }
+    const bare = header.panels.length === 0;
+    this.root.classList.toggle("bare", bare);
+    put(this.emptyBox, bare ? header.empty : "");
+    this.legend();
+    this.width = -1;
+    this.layout();
+  }
+
+  scale(part) {
+    return { top: this.header.scales[part] || 1, root: this.header.ramp === "root" };
+  }
+
+  legend() {
+    const used = {
+      factor: this.panels.some((p) => p.hasFactor),
+      gram: this.panels.some((p) => p.hasGram),
+    };
+    for (const part of ["factor", "gram"]) {
+      const { box, name, ramp, ticks } = this.bars[part];
+      box.style.display = used[part] ? "" : "none";
+      const first = this.panels.find((p) => (part === "factor" ? p.hasFactor : p.hasGram));
+      const label = first ? (part === "factor" ? first.spec.factorLabel : first.spec.gramLabel) : "";
+      put(name, label);
+      const top = this.header.scales[part];
+      const half = this.header.ramp === "root" ? top / 4 : top / 2; // the value halfway along each arm
+      [-top, -half, 0, half, top].forEach((x, at) => put(ticks[at], top || at === 2 ? number(x, 3) : ""));
+      const context = ramp.getContext("2d");
+      const image = context.createImageData(2 * LEVELS, 1);
+      const words = new Uint32Array(image.data.buffer);
+      for (let x = 0; x < LEVELS; x++) {
+        words[x] = this.table[x - LEVELS + 128];
+        words[LEVELS + x] = this.table[x + 1 + 128];
+      }
+      context.putImageData(image, 0, 0);
+    }
+    this.zero.chip.style.background = this.colors.zero;
+    this.diagonal.chip.style.background = this.colors.diagonal;
+    this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
+  }
+
+  layout() {
+    if (!this.header) return;
+    const dpr = window.devicePixelRatio || 1;
+    const width = this.root.clientWidth;
+    if (width === 0 || (width === this.width && dpr === this.dpr)) return;
+    this.width = width;
+    this.dpr = dpr;
+    const count = this.panels.length;
+    if (count > 0) {
+      let columns = Math.floor((width + PANEL_GAP) / (MIN_PANEL + PANEL_GAP));
+      columns = Math.max(1, Math.min(count, columns, this.header.columns || count));
+      columns = Math.ceil(count / Math.ceil(count / columns)); // no lonely last panel
+      const each = Math.floor((width - (columns - 1) * PANEL_GAP) / columns);
+      this.panelsBox.style.gridTemplateColumns = `repeat(${columns}, ${each}px)`;
+      this.panels.forEach((panel) => panel.layout(each, dpr));
+    }
+    this.draw(true);
+  }
+
+  ask() {
+    if (!this.asked) this.asked = requestAnimationFrame(() => this.draw(false));
+  }
+
+  draw(force) {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
+    if (!this.header || !(this.width > 0)) return;
+    const start = performance.now();
+    const position = this.driver ? this.driver.read() : null;
+    let drawn = false;
+    for (const panel of this.panels) {
+      let index = frameAt(panel.spec.frames, position);
+      if (this.driver && !position && panel.shown < 0) index = 0;
+      else if (this.driver && !position) index = panel.shown;
+      if (index < 0 && panel.shown < 0) index = 0;
+      drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
+    }
+    if (!drawn) return;
+    this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
+    const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
+    this.root.dataset.frame = first ? first.spec.frames[first.shown].key : "";
+    if (this.pointed) this.hover(...this.pointed);
+  }
+
+  hover(panel, picture, event) {
+    const cell = picture.cell(event);
+    if (!cell || !this.panels.includes(panel)) return this.leave();
+    this.pointed = [panel, picture, event];
+    const [where, value] = panel.describe(picture, cell);
+    put(this.tipWhere, where);
+    put(this.tipValue, value);
+    this.tip.classList.add("on");
+    const { offsetWidth: w, offsetHeight: h } = this.tip;
+    const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
+    const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
+    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    // The same place in every panel of the same shape.
+    const { rows, cols, kind } = panel.spec;
+    for (const other of this.panels) {
+      const alike = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const bands = [{ rows: cell.rows }, { rows: cell.cols }];
+      if (picture === panel.gram) {
+        other.gram.mark(alike ? [cell] : []);
+        other.factor.mark(alike && other.hasFactor ? bands : []);
+      } else {
+        other.factor.mark(alike ? [cell] : []);
+        other.gram.mark(alike && other.hasGram ? [{ rows: cell.rows }] : []);
+      }
+    }
+    return undefined;
+  }
+
+  leave() {
+    this.pointed = null;
+    this.tip.classList.remove("on");
+    for (const panel of this.panels) {
+      panel.factor.mark([]);
+      panel.gram.mark([]);
+    }
+  }
+
+  // The current picture on one canvas, at twice the size on screen.
+  picture() {
+    const style = getComputedStyle(this.root);
+    const base = this.root.getBoundingClientRect();
+    const pad = 16;
+    const scale = 2;
+    const footTop = this.foot.getBoundingClientRect().top - base.top;
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round((base.width + 2 * pad) * scale);
+    canvas.height = Math.round((footTop + this.foot.offsetHeight + 2 * pad) * scale);
+    const ctx = canvas.getContext("2d");
+    ctx.scale(scale, scale);
+    ctx.fillStyle = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    ctx.fillRect(0, 0, canvas.width, canvas.height);
+    ctx.translate(pad - base.left, pad - base.top);
+    ctx.imageSmoothingEnabled = false;
+    ctx.textBaseline = "middle";
+    for (const element of this.root.querySelectorAll("canvas, .square, .chip")) {
+      const r = element.getBoundingClientRect();
+      if (r.width === 0) continue;
+      if (element.tagName === "CANVAS") {
+        ctx.drawImage(element, r.left, r.top, r.width, r.height);
+      } else {
+        ctx.fillStyle = getComputedStyle(element).backgroundColor;
+        ctx.fillRect(r.left, r.top, r.width, r.height);
+      }
+    }
+    const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const parent = node.parentElement;
+      if (!node.data.trim() || parent.closest(".tip, .png")) continue;
+      const own = getComputedStyle(parent);
+      ctx.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
+      ctx.fillStyle = own.color;
+      ctx.globalAlpha = Number(own.opacity);
+      for (const [text, rect] of lines(node, range)) ctx.fillText(text, rect.left, rect.top + rect.height / 2);
+      ctx.globalAlpha = 1;
+    }
+    return canvas;
+  }
+
+  download() {
+    this.picture().toBlob((blob) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(blob);
+      const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
+      link.download = `matrices${frame ? `-${frame}` : ""}.png`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.asked);
+    this.resizer.disconnect();
+    this.resolution.removeEventListener("change", this.onResolution);
+    if (this.driver) this.driver.destroy();
+    this.root.remove();
+    this.panels = [];
+    this.header = null;
+  }
+}
+
+// The lines into which the browser has wrapped a text node, each [text, rectangle].
+function lines(node, range) {
+  const out = [];
+  for (const match of node.data.matchAll(/\S+\s*/g)) {
+    range.setStart(node, match.index);
+    range.setEnd(node, match.index + match[0].trimEnd().length);
+    const rect = range.getBoundingClientRect();
+    const last = out[out.length - 1];
+    if (last && Math.abs(last[1].top - rect.top) < 2) last[0] += match[0];
+    else out.push([match[0], rect]);
+  }
+  return out;
+}

@@ -1,0 +1,225 @@
+"""What a matrix view shows, as plain data: panels of frames, each frame a factor or a ready matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+NOT_AN_INTERACTION = -128
+"""The code of a cell that holds no interaction, such as the diagonal of PPᵀ."""
+
+MAX_GRAM_FEATURES = 1024
+"""Above this many rows a factor's Gram matrix is not formed in the browser: pool it into codes first."""
+
+Show = Literal["both", "gram", "factor"]
+Ramp = Literal["root", "linear"]
+
+
+@dataclass(frozen=True)
+class FactorFrame:
+    """One factor matrix Q; the browser forms QQᵀ from it.
+
+    A cell of QQᵀ is an exact zero if and only if its two rows share no column in which both are non-zero.
+
+    Parameters
+    ----------
+    values : array_like, shape (d, k)
+        The factor. It is sent as float32 with exact zeros kept and non-zeros kept non-zero.
+    key : str
+        What the driving slider displays when this frame is to be shown.
+    caption : str
+        One line under the panel.
+    """
+
+    values: ArrayLike
+    key: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class CodesFrame:
+    """A ready matrix of int8 codes, for a matrix too large to send as it is.
+
+    Parameters
+    ----------
+    codes : array_like of int8, shape (rows, columns)
+        0 is an exact zero, ±1 to ±127 are non-zero, `NOT_AN_INTERACTION` is drawn in neutral grey.
+    scale : float
+        The magnitude that code 127 stands for.
+    key, caption : str
+        As in `FactorFrame`.
+
+    See Also
+    --------
+    encode_codes : makes the codes without ever turning a non-zero into a zero.
+    """
+
+    codes: ArrayLike
+    scale: float
+    key: str = ""
+    caption: str = ""
+
+
+Frame = FactorFrame | CodesFrame
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One titled picture with its frames.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+    frames : sequence of FactorFrame or of CodesFrame
+        All of one kind. A panel with one frame keeps it whatever the slider says.
+    color : str, optional
+        A hex colour for the chip beside the heading, such as `palette.regularizer_color("ti")`.
+    row_labels, col_labels : sequence of str, optional
+        For codes: what a row and a column stand for, such as "features 0–99".
+    factor_label, gram_label : str
+        The names of the two pictures of a factor.
+    """
+
+    title: str
+    frames: Sequence[Frame]
+    color: str | None = None
+    row_labels: Sequence[str] | None = None
+    col_labels: Sequence[str] | None = None
+    factor_label: str = "Q"
+    gram_label: str = "QQᵀ"
+
+
+def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:
+    """Return a factor as float32 whose zeros are exactly the zeros of `values`.
+
+    A non-zero that would underflow becomes the smallest float32 of its sign; one that would overflow becomes
+    the largest.
+
+    Raises
+    ------
+    ValueError
+        If `values` is not a matrix or has an entry that is not finite.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"{what} has shape {matrix.shape}; a factor is a matrix of features × components.")
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        row, col = (int(x) for x in np.argwhere(~finite)[0])
+        raise ValueError(
+            f"{what}[{row}, {col}] = {matrix[row, col]} cannot be drawn; stop the run before it diverges."
+        )
+    top = float(np.finfo(np.float32).max)
+    with np.errstate(under="ignore"):
+        single = np.clip(matrix, -top, top).astype(np.float32)
+    lost = (single == 0) & (matrix != 0)
+    if lost.any():
+        sign = np.sign(matrix[lost]).astype(np.float32)
+        single[lost] = np.nextafter(np.float32(0), sign)
+    return np.ascontiguousarray(single)
+
+
+def encode_codes(
+    values: ArrayLike, scale: float | None = None, grey_diagonal: bool = False
+) -> tuple[NDArray[np.int8], float]:
+    """Return a matrix as int8 codes and the magnitude of code 127.
+
+    Parameters
+    ----------
+    values : array_like, shape (rows, columns)
+        The matrix.
+    scale : float, optional
+        The magnitude of code 127; the largest magnitude of `values` by default. Larger values are clipped.
+    grey_diagonal : bool
+        Whether the diagonal is marked as not an interaction (and left out of the default scale).
+
+    Returns
+    -------
+    codes : ndarray of int8, shape (rows, columns)
+        Zero exactly where `values` is zero.
+    scale : float
+        Positive.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"values has shape {matrix.shape}; give a matrix.")
+    if not np.isfinite(matrix).all():
+        raise ValueError("values holds an entry that is not finite; only finite numbers can be drawn.")
+    magnitude = np.abs(matrix)
+    if grey_diagonal:
+        np.fill_diagonal(magnitude, 0.0)
+    if scale is None:
+        scale = float(magnitude.max(initial=0.0)) or 1.0
+    _positive("scale", scale)
+    level = np.clip(np.rint(np.minimum(magnitude / scale, 1.0) * 127), 1, 127)
+    codes = np.where(matrix == 0, 0, np.copysign(level, matrix)).astype(np.int8)
+    if grey_diagonal:
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+    return codes, float(scale)
+
+
+def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
+    """Return the largest magnitude off the diagonal of QQᵀ, zero if there is none."""
+    if factor.shape[0] < 2:
+        return 0.0
+    wide = factor.astype(np.float64)
+    gram = np.abs(wide @ wide.T)
+    np.fill_diagonal(gram, 0.0)
+    return float(gram.max())
+
+
+def _positive(what: str, value: float) -> float:
+    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{what} = {value!r} must be a finite number above 0.")
+    return float(value)
+
+
+def check_codes(codes: ArrayLike, what: str = "codes") -> NDArray[np.int8]:
+    """Return `codes` as a contiguous int8 matrix, else raise ValueError."""
+    raw = np.asarray(codes)
+    if raw.ndim != 2:
+        raise ValueError(f"{what} has shape {raw.shape}; give a matrix of codes.")
+    if raw.dtype != np.int8:
+        raise ValueError(f"{what} holds {raw.dtype}; make int8 codes with encode_codes.")
+    return np.ascontiguousarray(raw)
+
+
+def check_panels(panels: Sequence[Panel], driven: bool) -> None:
+    """Raise ValueError if the panels cannot be shown side by side.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        The panels.
+    driven : bool
+        Whether a slider chooses the frame; then all panels with several frames need the same distinct keys.
+    """
+    keys: list[str] | None = None
+    first = ""
+    for panel in panels:
+        if not panel.frames:
+            raise ValueError(f"panel {panel.title!r} has no frames; leave it out or give it one.")
+        kinds = {type(frame) for frame in panel.frames}
+        if len(kinds) > 1:
+            raise ValueError(f"panel {panel.title!r} mixes factors and codes; give it one kind of frame.")
+        if not driven or len(panel.frames) == 1:
+            continue
+        here = [frame.key for frame in panel.frames]
+        if len(set(here)) < len(here) or "" in here:
+            raise ValueError(
+                f"panel {panel.title!r} has missing or repeated frame keys; each frame that a slider "
+                "chooses needs its own key, the text that the slider displays."
+            )
+        if keys is None:
+            keys, first = here, panel.title
+        elif here != keys:
+            raise ValueError(
+                f"panels {first!r} and {panel.title!r} have different frame keys; one slider drives both, "
+                "so give them the same keys in the same order."
+            )

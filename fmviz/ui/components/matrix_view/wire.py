@@ -1,0 +1,229 @@
+"""The bytes a matrix view sends: a JSON header, then the raw numbers.
+
+Bytes rather than JSON, because base64 is a third larger and a long string has to be parsed on every rerun.
+The layout is ``b"FMV1"``, the header's length as little-endian uint32, the header padded with spaces to a
+multiple of four, then the sections that the header points to, each starting at a multiple of four.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+
+from fmviz.figures import palette
+from fmviz.ui.components.matrix_view.model import (
+    MAX_GRAM_FEATURES,
+    NOT_AN_INTERACTION,
+    FactorFrame,
+    Panel,
+    Ramp,
+    Show,
+    _positive,
+    check_codes,
+    check_panels,
+    encode_factor,
+    largest_interaction,
+)
+
+MAGIC = b"FMV1"
+_SHOWS = ("both", "gram", "factor")
+_RAMPS = ("root", "linear")
+
+
+class ViewOptions(TypedDict, total=False):
+    """The keyword arguments of `encode_view`."""
+
+    driver_key: str | None
+    show: Show
+    feature_names: Sequence[str] | None
+    factor_scale: float | None
+    gram_scale: float | None
+    ramp: Ramp
+    columns: int | None
+    max_height: int
+    empty: str
+
+
+class _Sections:
+    """Collects arrays; equal arrays are stored once."""
+
+    def __init__(self) -> None:
+        self.blobs: list[bytes] = []
+        self.size = 0
+        self._seen: dict[bytes, int] = {}
+
+    def add(self, array: np.ndarray[Any, Any]) -> int:
+        raw = array.tobytes()
+        name = hashlib.blake2b(raw, digest_size=16).digest()
+        if name not in self._seen:
+            self._seen[name] = self.size
+            pad = -len(raw) % 4
+            self.blobs.append(raw + b"\0" * pad)
+            self.size += len(raw) + pad
+        return self._seen[name]
+
+
+def _labels(panel: Panel, rows: int, cols: int) -> tuple[list[str] | None, list[str] | None]:
+    out: list[list[str] | None] = []
+    for what, labels, size in (("row", panel.row_labels, rows), ("col", panel.col_labels, cols)):
+        if labels is not None and len(labels) != size:
+            raise ValueError(
+                f"panel {panel.title!r} has {len(labels)} {what}_labels for {size} {what}s; give one each."
+            )
+        out.append(None if labels is None else [str(x) for x in labels])
+    return out[0], out[1]
+
+
+def encode_view(
+    panels: Sequence[Panel],
+    *,
+    driver_key: str | None = None,
+    show: Show = "both",
+    feature_names: Sequence[str] | None = None,
+    factor_scale: float | None = None,
+    gram_scale: float | None = None,
+    ramp: Ramp = "root",
+    columns: int | None = None,
+    max_height: int = 420,
+    empty: str = "Nothing to show yet.",
+) -> bytes:
+    """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
+
+    Equal arguments give equal bytes, so Streamlit does not send them again on a rerun.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Drawn side by side on one colour scale for factors and one for interactions, over all frames.
+    driver_key : str, optional
+        The key of the `st.select_slider` or `st.slider` that chooses the frame, followed while it is dragged.
+        Without it each panel shows its last frame.
+    show : {"both", "gram", "factor"}
+        Which pictures of a factor are drawn.
+    feature_names : sequence of str, optional
+        The names of the rows of the factors, for the tooltip.
+    factor_scale, gram_scale : float, optional
+        The magnitude at the ends of each colour scale; by default the largest one of all panels and frames.
+    ramp : {"root", "linear"}
+        How colour grows with magnitude. The square root keeps small interactions apart beside a few large
+        ones; the colour bar carries the numbers either way.
+    columns : int, optional
+        At most this many panels in a row.
+    max_height : int
+        The largest height of a picture in CSS pixels.
+    empty : str
+        The sentence shown when there are no panels.
+
+    Returns
+    -------
+    bytes
+        The payload.
+
+    Raises
+    ------
+    ValueError
+        If a panel has no frames or mixes kinds of them, if a driven panel lacks distinct keys shared with the
+        others, if labels do not fit, or if a factor has more than `MAX_GRAM_FEATURES` rows.
+    """
+    if show not in _SHOWS:
+        raise ValueError(f"show = {show!r} is not known; choose one of {', '.join(_SHOWS)}.")
+    if ramp not in _RAMPS:
+        raise ValueError(f"ramp = {ramp!r} is not known; choose one of {', '.join(_RAMPS)}.")
+    if columns is not None and columns < 1:
+        raise ValueError(f"columns = {columns!r} must be at least 1, or None for as many as fit.")
+    if max_height < 40:
+        raise ValueError(f"max_height = {max_height!r} is out of range: give at least 40 pixels.")
+    if driver_key is not None and not driver_key.strip():
+        raise ValueError("driver_key is empty; give the key of a slider, or None.")
+    check_panels(panels, driver_key is not None)
+    sections = _Sections()
+    factor_top = gram_top = 0.0
+    grey = False
+    drawn: list[dict[str, Any]] = []
+    for panel in panels:
+        frames: list[dict[str, Any]] = []
+        rows = cols = -1
+        for number, frame in enumerate(panel.frames):
+            where = f"panel {panel.title!r}, frame {number}"
+            entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
+            if isinstance(frame, FactorFrame):
+                array: np.ndarray[Any, Any] = encode_factor(frame.values, f"{where}: values")
+                if show != "factor" and array.shape[0] > MAX_GRAM_FEATURES:
+                    raise ValueError(
+                        f"{where}: {array.shape[0]} features are more than the {MAX_GRAM_FEATURES} whose "
+                        "interactions the browser draws; pool them into tiles and send a CodesFrame, or "
+                        "use show='factor'."
+                    )
+                grey = grey or show != "factor"
+                factor_top = max(factor_top, float(np.abs(array).max(initial=0.0)))
+                if show != "factor" and gram_scale is None:
+                    gram_top = max(gram_top, largest_interaction(array))
+            else:
+                array = check_codes(frame.codes, f"{where}: codes")
+                entry["scale"] = _positive(f"{where}: scale", frame.scale)
+                skipped = array == NOT_AN_INTERACTION
+                grey = grey or bool(skipped.any())
+                used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
+                gram_top = max(gram_top, entry["scale"] * float(used) / 127)
+            if rows >= 0 and array.shape != (rows, cols):
+                raise ValueError(
+                    f"{where}: shape {array.shape} differs from {(rows, cols)} of the frames before; "
+                    "all frames of a panel have one shape."
+                )
+            rows, cols = array.shape
+            if rows == 0 or cols == 0:
+                raise ValueError(f"{where}: shape {array.shape} has nothing to draw; leave the panel out.")
+            entry["at"] = sections.add(array)
+            frames.append(entry)
+        factor = isinstance(panel.frames[0], FactorFrame)
+        if factor and feature_names is not None and len(feature_names) != rows:
+            raise ValueError(
+                f"panel {panel.title!r} has {rows} features but {len(feature_names)} feature_names; "
+                "give one name a feature."
+            )
+        row_labels, col_labels = (None, None) if factor else _labels(panel, rows, cols)
+        drawn.append(
+            {
+                "title": str(panel.title),
+                "color": panel.color,
+                "kind": "factor" if factor else "codes",
+                "rows": rows,
+                "cols": cols,
+                "rowLabels": row_labels,
+                "colLabels": col_labels,
+                "factorLabel": panel.factor_label,
+                "gramLabel": panel.gram_label,
+                "frames": frames,
+            }
+        )
+    header: dict[str, Any] = {
+        "driver": driver_key,
+        "show": show,
+        "names": None if feature_names is None else [str(x) for x in feature_names],
+        "scales": {
+            "factor": _positive("factor_scale", factor_scale) if factor_scale is not None else factor_top,
+            "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
+        },
+        "ramp": ramp,
+        "diagonal": grey,
+        "columns": columns,
+        "maxHeight": int(max_height),
+        "empty": empty,
+        "palette": {
+            "light": dataclasses.asdict(palette.LIGHT),
+            "dark": dataclasses.asdict(palette.DARK),
+        },
+        "panels": drawn,
+    }
+    body = b"".join(sections.blobs)
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
+    header["digest"] = hashlib.blake2b(text.encode() + body, digest_size=8).hexdigest()
+    packed = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    packed += b" " * (-len(packed) % 4)
+    return MAGIC + struct.pack("<I", len(packed)) + packed + body

@@ -1,0 +1,243 @@
+"""A running dashboard and a real browser for the tests marked `browser`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_FLAGS = (
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass
+class Server:
+    """One Streamlit server: its address and where it writes what it says."""
+
+    url: str
+    log: Path
+
+    def tail(self, lines: int = 40) -> str:
+        """Return the last lines of the log."""
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_healthy(url: str) -> bool:
+    # Compare the body: paths that do not exist answer with status 200 as well.
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+            return bool(answer.read() == b"ok")
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+@contextlib.contextmanager
+def _running(script: Path, log: Path) -> Iterator[Server]:
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    options = {
+        "server.headless": "true",
+        "server.address": "127.0.0.1",
+        "server.port": str(port),
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+    }
+    path = os.pathsep.join(x for x in (str(ROOT), os.environ.get("PYTHONPATH", "")) if x)
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            command + [f"--{name}={value}" for name, value in options.items()],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+        server = Server(url, log)
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not _is_healthy(url):
+                if process.poll() is not None:
+                    pytest.fail(f"streamlit ended with code {process.returncode}:\n{server.tail()}")
+                if time.monotonic() > deadline:
+                    pytest.fail(f"streamlit was not ready after {START_SECONDS} s:\n{server.tail()}")
+                time.sleep(0.1)
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """Start the server of a script, given relative to the repository, once a session."""
+    with contextlib.ExitStack() as stack:
+        servers: dict[str, Server] = {}
+
+        def start(script: str) -> Server:
+            if script not in servers:
+                log = tmp_path_factory.mktemp("server") / "streamlit.log"
+                servers[script] = stack.enter_context(_running(ROOT / script, log))
+            return servers[script]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def server(serve: Callable[[str], Server]) -> Server:
+    """The dashboard itself."""
+    return serve("app.py")
+
+
+def _chromium() -> str:
+    given = os.environ.get("FMVIZ_CHROMIUM")
+    if given:
+        if not shutil.which(given):
+            pytest.fail(f"FMVIZ_CHROMIUM = {given!r} is not a program that can be run.")
+        return given
+    for name in CHROMIUM_NAMES:
+        found = shutil.which(name)
+        if found:
+            return found
+    pytest.fail(
+        f"No browser found: none of {', '.join(CHROMIUM_NAMES)} is on the PATH. Install Chromium or set "
+        "FMVIZ_CHROMIUM to its path; leave these tests out with -m 'not browser'."
+    )
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, headless."""
+    from playwright.sync_api import sync_playwright
+
+    path = _chromium()
+    with sync_playwright() as driver:
+        # The sandbox needs privileges that containers and CI machines often lack; only our own pages are opened.
+        chromium = driver.chromium.launch(
+            executable_path=path, headless=True, chromium_sandbox=False, args=list(CHROMIUM_FLAGS)
+        )
+        yield chromium
+        chromium.close()
+
+
+def _is_local(url: str) -> bool:
+    return urlsplit(url).hostname in (None, "", "127.0.0.1", "localhost")
+
+
+@pytest.fixture
+def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Open pages, each in a context of its own; errors in their consoles fail the test at its end.
+
+    The options are those of playwright's `new_context`. Each page has the list of its errors as `.errors`.
+    """
+    errors: list[str] = []
+    with contextlib.ExitStack() as stack:
+
+        def said(message: Any) -> None:
+            where = message.location.get("url", "")
+            lost = "Failed to load resource" in message.text or "net::ERR" in message.text
+            if message.type == "error" and not (lost and not _is_local(where)):
+                errors.append(f"{message.text} ({where})")
+
+        def open_page(**options: Any) -> Any:
+            context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+            stack.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(20_000)
+            page.on("console", said)
+            page.on("pageerror", lambda error: errors.append(f"uncaught: {error}"))
+            page.errors = errors
+            return page
+
+        yield open_page
+    if errors:
+        logs = [x.tail() for x in request.node.funcargs.values() if isinstance(x, Server)]
+        pytest.fail("The page reported errors:\n" + "\n".join([*errors, *logs]))
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    """One page, 1440 × 900 on the light theme."""
+    return new_page(color_scheme="light")
+
+
+_IDLE = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  return !!app
+    && app.dataset.testConnectionState === "CONNECTED"
+    && app.dataset.testScriptState === "notRunning"
+    && !document.querySelector('[data-testid="stStatusWidgetRunningIcon"], [data-testid="stSkeleton"]')
+    && !!document.querySelector('[data-testid="stMain"] [data-testid="stElementContainer"]');
+}"""
+
+
+@pytest.fixture
+def wait_idle() -> Callable[..., None]:
+    """Return a function of a page that waits until its script has ended and stays ended for a moment."""
+
+    def wait(page: Any, seconds: float = 30.0, calm: float = 0.25) -> None:
+        deadline = time.monotonic() + seconds
+        since: float | None = None
+        while True:
+            now = time.monotonic()
+            if page.evaluate(_IDLE):
+                since = now if since is None else since
+                if now - since >= calm:
+                    return
+            else:
+                since = None
+            if now > deadline:
+                state = page.evaluate(
+                    "() => ({...(document.querySelector('[data-testid=\"stApp\"]') || {dataset: {}}).dataset})"
+                )
+                pytest.fail(f"{page.url} is not idle after {seconds:g} s: {state}")
+            page.wait_for_timeout(50)
+
+    return wait
+
+
+@pytest.fixture
+def shoot() -> Callable[..., Path | None]:
+    """Return a function (page, name) that saves a screenshot into the folder FMVIZ_SCREENSHOTS, if set."""
+
+    def save(page: Any, name: str, full_page: bool = True) -> Path | None:
+        folder = os.environ.get("FMVIZ_SCREENSHOTS")
+        if not folder:
+            return None
+        path = Path(folder) / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(path), full_page=full_page)
+        return path
+
+    return save
