@@ -20,10 +20,12 @@ apt_install() {
         return 1
     fi
     say "installing $* with ${as_root:+sudo }apt-get"
+    # A list that cannot be refreshed may still do. What goes wrong is on the standard error.
     # Unquoted on purpose: empty, or a command and its option.
     # shellcheck disable=SC2086
     {
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || true
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || true
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            -o DPkg::Lock::Timeout=300 "$@" >/dev/null
     }
 }

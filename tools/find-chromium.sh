@@ -42,7 +42,12 @@ if [ "${1:-}" = --install ]; then
     apt_install chromium || say "apt-get could not install the package chromium"
     system_chromium && exit
     say "fetching the Chromium that Playwright publishes"
-    .venv/bin/python -m playwright install chromium >&2 </dev/null || say "Playwright could not fetch its Chromium"
+    .venv/bin/python -m playwright install --no-shell chromium >&2 </dev/null ||
+        say "Playwright could not fetch its Chromium"
+    playwright_chromium && exit
+    # It may be there and lack the system's libraries, which take root once more.
+    .venv/bin/python -m playwright install-deps chromium >/dev/null </dev/null ||
+        say "Playwright could not install the libraries that its Chromium needs"
     playwright_chromium && exit
 fi
 

@@ -6,6 +6,14 @@ cd "$(dirname "$0")/.."
 . tools/common.sh
 bin=.venv/bin
 
+# Playwright brings a program of its own, which a bare Debian or Ubuntu lacks one library for.
+driver_starts() { "$bin/python" -m playwright --version >/dev/null 2>&1; }
+if ! driver_starts; then
+    apt_install libatomic1 || say "apt-get could not install the package libatomic1"
+    driver_starts || die "Playwright, which the browser tests need, does not start; $bin/python -m playwright --version \
+shows why. On Debian and Ubuntu the usual cause is a missing library: apt-get install libatomic1, as root."
+fi
+
 FMVIZ_CHROMIUM=$(sh tools/find-chromium.sh --install)
 export FMVIZ_CHROMIUM
 say "the browser tests use $FMVIZ_CHROMIUM"
