@@ -1,0 +1,1 @@
+"""The mathematics: operators, models, solvers and their certificates. It knows no screen."""

@@ -9,10 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Diverged(ArithmeticError):
-    """A parameter or the objective became infinite or NaN during a run."""
-
-
 def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is allowed, else raise ValueError naming the nearest allowed one."""
     names = list(allowed)

@@ -1,0 +1,1 @@
+"""Plotly figures: arrays and frames in, `go.Figure` out."""

@@ -1,0 +1,1 @@
+"""Experiments on the engine: data sets, runs, jobs."""

@@ -1,0 +1,1 @@
+"""The Streamlit side: the only importer of streamlit inside fmviz."""

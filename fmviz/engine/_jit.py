@@ -1,0 +1,167 @@
+"""The one way in which fmviz compiles a kernel, and where compiled kernels are kept.
+
+Numba keys its cache on the file that holds a kernel, so an edit in another file of the engine would
+silently bring old machine code back. The cache directory is therefore named by a digest of every engine
+source together with the versions and flags that matter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+
+import numba
+import numba.core.event
+import numpy as np
+from numba.extending import register_jitable
+
+__all__ = [
+    "KERNELS",
+    "cache_directory",
+    "cached_factory",
+    "compiling",
+    "jitable",
+    "named",
+    "python_version",
+]
+
+# Reductions may be reordered, so that they vectorise. NaN and infinity keep their meaning: without
+# `nnan` and `ninf` a diverging run is still seen.
+_FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+_KEPT_DIGESTS = 4
+
+KERNELS: dict[str, Any] = {}
+"""Every compiled kernel of this process by its qualified name; the tests walk it."""
+
+jitable = register_jitable
+"""A plain function that kernels may call and factories may close over."""
+
+
+def _digest() -> str:
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    state = hashlib.sha256(f"{numba.__version__} {np.__version__} {sorted(_FASTMATH)}".encode())
+    state.update(f"{numba.config.BOUNDSCHECK} {numba.config.OPT}".encode())
+    for source in sources:
+        state.update(source.name.encode())
+        state.update(source.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def _writable(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def cache_directory() -> Path:
+    """Return the directory of this version's compiled kernels, created and writable.
+
+    ``FMVIZ_CACHE_DIR`` names another place than the user's cache; where neither can be written, a
+    temporary directory serves this process.
+    """
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fmviz"
+    root = Path(os.environ.get("FMVIZ_CACHE_DIR") or default) / "kernels"
+    directory = root / _digest()
+    if not _writable(directory):
+        return Path(tempfile.mkdtemp(prefix="fmviz-kernels-"))
+    with contextlib.suppress(OSError):
+        os.utime(directory)
+        stale = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
+        for old in stale[:-_KEPT_DIGESTS]:
+            shutil.rmtree(old, ignore_errors=True)
+    return directory
+
+
+_decorating = threading.Lock()
+
+
+def _kernel(function: Callable[..., Any], exact: bool) -> Any:
+    """Compile `function` in nopython mode, without the GIL, and keep the result across processes."""
+    fastmath: bool | set[str] = False if exact else _FASTMATH
+    # The cache directory is read from Numba's configuration while a function is decorated. It is set
+    # for just that long: programs that import fmviz keep their own.
+    with _decorating:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache_directory())
+        try:
+            compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
+        finally:
+            numba.config.CACHE_DIR = before
+    return compiled
+
+
+def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:
+    """Make a kernel factory return one compiled kernel for equal arguments, also across threads.
+
+    The factory must close over plain jitable functions only: closing over compiled ones never hits
+    Numba's cache. With `exact` the arithmetic is strictly IEEE, for kernels whose accuracy rests on the
+    order of operations.
+    """
+
+    def decorate(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+        made: dict[tuple[Any, ...], Any] = {}
+        lock = threading.Lock()
+
+        @wraps(factory)
+        def get(*args: Any) -> Any:
+            with lock:
+                if args not in made:
+                    made[args] = _kernel(factory(*args), exact)
+                    parts = [getattr(a, "name", getattr(a, "__name__", str(a))) for a in args]
+                    KERNELS[f"{factory.__module__}.{factory.__name__}({', '.join(parts)})"] = made[args]
+                return made[args]
+
+        return get
+
+    return decorate
+
+
+def named(exact: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a module-level kernel and enter it in `KERNELS`; `exact` as in `cached_factory`."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        compiled = _kernel(function, exact)
+        KERNELS[f"{function.__module__}.{function.__name__}"] = compiled
+        return compiled
+
+    return decorate
+
+
+def python_version(compiled: Any) -> Callable[..., Any]:
+    """Return the Python source function of a kernel, also where compilation is switched off."""
+    return getattr(compiled, "py_func", compiled)
+
+
+class _CompileListener(numba.core.event.Listener):
+    """Knows which kernels are being compiled, in any thread."""
+
+    def __init__(self) -> None:
+        self.active: list[str] = []
+
+    def on_start(self, event: Any) -> None:
+        self.active.append(event.data["dispatcher"].py_func.__qualname__.split(".")[0])
+
+    def on_end(self, event: Any) -> None:
+        if self.active:
+            self.active.pop()
+
+
+_listener = _CompileListener()
+numba.core.event.register("numba:compile", _listener)
+
+
+def compiling() -> tuple[str, ...]:
+    """Return the names of the kernels that are being compiled at this moment, in any thread."""
+    return tuple(_listener.active)

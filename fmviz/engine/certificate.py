@@ -1,0 +1,106 @@
+"""How far a fit is from a stationary point, recomputed from P, w, b, X and y alone.
+
+Nothing here is shared with the solvers: plain matrix products, no caches, no kernels but the losses'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .losses import evaluate
+from .problem import Problem
+from .regularizers.base import unit_rows
+from .snapshot import Parameters
+
+
+def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the gradient of the empirical risk in P, shape (d, k), in w, shape (d,), and in the bias."""
+    design = problem.design
+    slope = _slope(problem, parameters)
+    A = design.dot(parameters.P)
+    in_P = design.transpose_dot(slope[:, None] * A)
+    in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
+    return in_P, design.transpose_dot(slope), float(slope.sum())
+
+
+def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
+    """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
+
+    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js).
+    """
+    design, P = problem.design, parameters.P
+    c = _unit_weights(problem)
+    A = design.dot(P)
+    square = np.asarray(design.power(2).T @ (c[:, None] * np.square(A)))
+    cross = np.asarray(design.power(3).T @ (c[:, None] * A))
+    fourth = np.asarray(design.power(4).T @ c)[:, None]
+    total = square - 2.0 * cross * P + fourth * np.square(P)
+    return np.maximum(total, 0.0) * (problem.loss.mu / design.n_samples)
+
+
+def stationarity(problem: Problem, parameters: Parameters) -> float:
+    """Return the largest step that a coordinate or row minimisation would still make.
+
+    For every entry of P (every row, where the regularizer acts on rows) the objective is majorised by its
+    quadratic with the Lipschitz constant of the entry (the sum of those of the row), plus the penalty, and
+    minimised in closed form; the same for w and the bias. The result is the largest distance to these
+    minima, relative to the largest |P|, and for w and the bias to the largest of them: 0 at a stationary
+    point. For TI, CS, ℓ1 and ℓ2,1 stationary in every coordinate (row) means stationary for the whole
+    objective, since ∂Ω is a product of the coordinates' (rows') subdifferentials.
+    """
+    steps = _factor_step(problem, parameters), _linear_step(problem, parameters)
+    return float(max(steps)) if np.isfinite(steps).all() else float("inf")
+
+
+def _factor_step(problem: Problem, parameters: Parameters) -> float:
+    P = parameters.P
+    regularizer = problem.regularizer
+    gradient = loss_gradient(problem, parameters)[0]
+    h = curvature(problem, parameters)
+    t = problem.lambda_sparse * regularizer.thresholds(P, **problem.regularizer_params)
+    if regularizer.row_wise:
+        h = h.sum(axis=1, keepdims=True)
+    u = h * P - gradient
+    if regularizer.row_wise:
+        norms, unit = unit_rows(u)
+        shrunk = np.maximum(norms - t, 0.0) * unit
+    else:
+        shrunk = np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
+    whole = np.broadcast_to(
+        h + 2.0 * problem.lambda_p + 2.0 * problem.lambda_sparse * regularizer.quad, P.shape
+    )
+    # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
+    Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
+    Q = np.divide(shrunk, whole, out=Q, where=whole > 0)
+    return _relative(float(np.abs(P - Q).max()), float(np.abs(P).max()))
+
+
+def _linear_step(problem: Problem, parameters: Parameters) -> float:
+    if not (problem.fit_linear or problem.fit_intercept):
+        return 0.0
+    design, mu = problem.design, problem.loss.mu
+    slope = _slope(problem, parameters)
+    size = max(float(np.abs(parameters.w).max()), abs(parameters.intercept))
+    step = 0.0
+    if problem.fit_linear:
+        h = np.asarray(design.power(2).T @ _unit_weights(problem)) * (mu / design.n_samples)
+        whole = h + 2.0 * problem.lambda_w
+        gradient = design.transpose_dot(slope) + 2.0 * problem.lambda_w * parameters.w
+        step = float(np.abs(np.divide(gradient, whole, out=np.zeros_like(h), where=whole > 0)).max())
+    if problem.fit_intercept:
+        step = max(step, abs(float(slope.sum())) / mu)
+    return _relative(step, size)
+
+
+def _relative(step: float, size: float) -> float:
+    return step / max(size, step) if step > 0 else step
+
+
+def _slope(problem: Problem, parameters: Parameters) -> np.ndarray:
+    f = problem.predict(parameters)
+    slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param)
+    return slope * _unit_weights(problem) / problem.design.n_samples
+
+
+def _unit_weights(problem: Problem) -> np.ndarray:
+    return np.ones(problem.design.n_samples) if problem.sample_weight is None else problem.sample_weight

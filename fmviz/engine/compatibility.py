@@ -1,0 +1,69 @@
+"""Which solver can take which problem, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .losses import get_loss
+from .models import get_model
+from .regularizers import get_regularizer
+from .solvers import SOLVERS, get_solver
+
+
+def why_not(
+    regularizer: str = "ti",
+    solver: str = "auto",
+    *,
+    loss: str = "squared",
+    model: str = "fm",
+    regularizer_params: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Tell whether a combination can be run.
+
+    Parameters
+    ----------
+    regularizer, solver, loss, model : str
+        Names from the registries; solver "auto" always finds one where one exists.
+    regularizer_params : mapping, optional
+        The regularizer's own parameters.
+
+    Returns
+    -------
+    str or None
+        None where the combination runs, else the mathematical reason in a sentence.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    """
+    chosen, given = get_regularizer(regularizer), dict(regularizer_params or {})
+    checked = chosen.check(given)
+    chosen_model, chosen_loss = get_model(model), get_loss(loss)
+    if solver == "auto":
+        reasons = [s.why_not(chosen_model, chosen, chosen_loss, checked) for s in SOLVERS.values()]
+        return None if None in reasons else reasons[0]
+    return get_solver(solver).why_not(chosen_model, chosen, chosen_loss, checked)
+
+
+# From the most to the least recommended.
+_PREFERRED = ("cd", "pcd", "pbcd")
+
+
+def best_solver(
+    regularizer: str,
+    *,
+    loss: str = "squared",
+    model: str = "fm",
+    regularizer_params: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the solver that "auto" stands for."""
+    others = [name for name in SOLVERS if name not in _PREFERRED]
+    row_wise = get_regularizer(regularizer).row_wise
+    order = ("pbcd", *_PREFERRED, *others) if row_wise else (*_PREFERRED, *others)
+    for name in order:
+        reason = why_not(regularizer, name, loss=loss, model=model, regularizer_params=regularizer_params)
+        if reason is None:
+            return name
+    raise ValueError(f"No solver takes regularizer {regularizer!r} with model {model!r} and loss {loss!r}.")

@@ -1,0 +1,240 @@
+"""The one loop: every consumer of a run, page or notebook, reads this generator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .certificate import stationarity
+from .compatibility import best_solver, why_not
+from .counting import used_features, used_interactions
+from .errors import finite_number, whole_number
+from .problem import Problem
+from .snapshot import Parameters, Reason, Snapshot, Status
+from .solvers import get_solver
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a run ends at the latest, and what it reports on the way.
+
+    Attributes
+    ----------
+    epochs : int
+        The most epochs.
+    seconds : float, optional
+        The most solver seconds, evaluation left out; looked at between epochs.
+    tol : float
+        A run has converged when no parameter changed by more than `tol` times the largest one during an
+        epoch; 0 never converges.
+    report_every : int
+        A snapshot every so many epochs, besides the first and the last.
+    certify_every : int
+        The certificate in every so many of the snapshots, besides the last; it is NaN in the others.
+    """
+
+    epochs: int = 100
+    seconds: float | None = None
+    tol: float = 1e-4
+    report_every: int = 1
+    certify_every: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("epochs", self.epochs, 0)
+        if self.seconds is not None:
+            finite_number("seconds", self.seconds, 0)
+        finite_number("tol", self.tol, 0)
+        whole_number("report_every", self.report_every, 1)
+        whole_number("certify_every", self.certify_every, 1)
+
+
+def never() -> bool:
+    """Return False: a run that nobody stops."""
+    return False
+
+
+def iterate(
+    problem: Problem,
+    solver: str = "auto",
+    budget: Budget | None = None,
+    should_stop: Callable[[], bool] = never,
+    *,
+    start: Parameters | None = None,
+    init_scale: float = 0.01,
+    rng: np.random.Generator | None = None,
+    **solver_params: Any,
+) -> Iterator[Snapshot]:
+    """Run a solver and report.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    solver : str
+        A name from the registry, or "auto".
+    budget : Budget, optional
+        When to end at the latest.
+    should_stop : callable
+        Asked between epochs.
+    start : Parameters, optional
+        The starting point; without it P ~ N(0, init_scale²), w = 0 and bias 0.
+    init_scale : float
+        The standard deviation of the random start.
+    rng : numpy Generator, optional
+        The one source of randomness.
+    **solver_params
+        The solver's own parameters.
+
+    Yields
+    ------
+    Snapshot
+        At epoch 0, every `report_every` epochs, and at the end; the last one carries the Status. All
+        figures are recomputed from the parameters, not read from the solver.
+
+    Raises
+    ------
+    ValueError
+        If the solver cannot take the problem, with the reason, or the start has a wrong shape.
+    """
+    budget = budget or Budget()
+    if solver == "auto":
+        solver = best_solver(
+            problem.regularizer.name,
+            loss=problem.loss.name,
+            model=problem.model.name,
+            regularizer_params=problem.regularizer_params,
+        )
+    reason = why_not(
+        problem.regularizer.name,
+        solver,
+        loss=problem.loss.name,
+        model=problem.model.name,
+        regularizer_params=problem.regularizer_params,
+    )
+    if reason is not None:
+        raise ValueError(reason)
+    rng = rng if rng is not None else np.random.default_rng()
+    if start is None:
+        start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    _check_start(problem, start)
+    return _loop(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+
+
+def _loop(
+    problem: Problem,
+    method: Any,
+    budget: Budget,
+    should_stop: Callable[[], bool],
+    start: Parameters,
+    rng: np.random.Generator,
+) -> Iterator[Snapshot]:
+    clock = time.perf_counter
+    begin = clock()
+    method.start(start, rng)
+    seconds = clock() - begin
+    last = _report(problem, start, 0, seconds, float("nan"), certify=True)
+    if not np.isfinite(last.objective):
+        yield replace(last, status=_diverged(0, method.name))
+        return
+    epoch, reports = 0, 0
+    finite = last
+    status = _finished(budget, epoch, seconds, float("inf"), should_stop)
+    if status is None:
+        yield last
+    while status is None:
+        begin = clock()
+        change = method.epoch()
+        seconds += clock() - begin
+        epoch += 1
+        finite_now = bool(np.isfinite(change))
+        status = (
+            _finished(budget, epoch, seconds, change, should_stop)
+            if finite_now
+            else _diverged(epoch, method.name)
+        )
+        if status is None and epoch % budget.report_every:
+            continue
+        reports += 1
+        if finite_now:
+            certify = status is not None or reports % budget.certify_every == 0
+            last = _report(problem, method.parameters(), epoch, seconds, change, certify)
+            if np.isfinite(last.objective):
+                finite = last
+            else:
+                status = _diverged(epoch, method.name)
+        if status is None:
+            yield last
+    yield replace(finite, status=status)
+
+
+def _report(
+    problem: Problem, parameters: Parameters, epoch: int, seconds: float, change: float, certify: bool
+) -> Snapshot:
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = problem.parts(parameters)
+        objective = sum(parts.values())
+        residual = float("nan")
+        if certify and np.isfinite(objective):
+            residual = stationarity(problem, parameters)
+    return Snapshot(
+        epoch=epoch,
+        seconds=seconds,
+        objective=objective,
+        **parts,
+        used_features=used_features(parameters.P),
+        used_interactions=used_interactions(parameters.P),
+        certificate=residual,
+        change=change,
+        parameters=parameters,
+    )
+
+
+def _finished(
+    budget: Budget, epoch: int, seconds: float, change: float, should_stop: Callable[[], bool]
+) -> Status | None:
+    if change <= budget.tol and budget.tol > 0:
+        return Status(
+            Reason.CONVERGED,
+            f"Converged after {_epochs(epoch)}: no parameter changed by more than {budget.tol:g} of the "
+            "largest one.",
+        )
+    if epoch >= budget.epochs:
+        return Status(
+            Reason.EPOCHS,
+            f"Stopped at the limit of {_epochs(budget.epochs)} before convergence; allow more epochs or a "
+            "larger tolerance.",
+        )
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return Status(
+            Reason.SECONDS,
+            f"Stopped at the limit of {budget.seconds:g} s after {_epochs(epoch)}, before convergence.",
+        )
+    if should_stop():
+        return Status(Reason.STOPPED, f"Stopped on request after {_epochs(epoch)}.")
+    return None
+
+
+def _epochs(n: int) -> str:
+    return f"{n:,} epoch" + ("" if n == 1 else "s")
+
+
+def _diverged(epoch: int, solver: str) -> Status:
+    return Status(
+        Reason.DIVERGED,
+        f"Diverged in epoch {epoch}: a parameter or the objective is no longer finite. The last finite state "
+        "is kept. Scale the features and the target, raise lambda_p, or lower init_scale.",
+    )
+
+
+def _check_start(problem: Problem, start: Parameters) -> None:
+    d, k = problem.design.n_features, problem.rank
+    if start.P.shape != (d, k):
+        raise ValueError(f"The start has P of shape {start.P.shape}; this problem needs ({d}, {k}).")
+    if start.w.shape != (d,):
+        raise ValueError(f"The start has w of shape {start.w.shape}; this problem needs ({d},).")
+    if not (np.isfinite(start.P).all() and np.isfinite(start.w).all() and np.isfinite(start.intercept)):
+        raise ValueError("The start contains NaN or infinity.")

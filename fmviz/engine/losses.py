@@ -1,0 +1,191 @@
+"""Losses ℓ(f, y) of a prediction f and a target y ([B] Table 1).
+
+Each is three jitable functions of (f, y, theta), where theta is the loss's own parameter (unused by most):
+its value, its derivative in f, and its second derivative in f (a generalised one where there is none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, log1p
+from typing import Literal
+
+import numpy as np
+
+from ._jit import cached_factory, jitable
+from .errors import one_of
+from .params import ParamSpec
+
+Scalar = Callable[[float, float, float], float]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A convex, μ-smooth loss.
+
+    Attributes
+    ----------
+    name, label, formula : str
+        Identifier, words, and LaTeX.
+    task : {"regression", "binary"}
+        A binary loss wants y in {-1, +1}.
+    mu : float
+        The Lipschitz constant of the derivative.
+    value, derivative, second : callable
+        Jitable functions of (f, y, theta).
+    param : ParamSpec, optional
+        What theta is.
+    """
+
+    name: str
+    label: str
+    formula: str
+    task: Literal["regression", "binary"]
+    mu: float
+    value: Scalar
+    derivative: Scalar
+    second: Scalar
+    param: ParamSpec | None = None
+
+
+@jitable
+def squared_value(f, y, theta):
+    return 0.5 * (f - y) * (f - y)
+
+
+@jitable
+def squared_derivative(f, y, theta):
+    return f - y
+
+
+@jitable
+def squared_second(f, y, theta):
+    return 1.0
+
+
+@jitable
+def logistic_value(f, y, theta):
+    z = f * y
+    # Never exponentiate a positive number: the value is right at any margin.
+    return log1p(exp(-abs(z))) + max(-z, 0.0)
+
+
+@jitable
+def logistic_derivative(f, y, theta):
+    z = f * y
+    e = exp(-abs(z))
+    return -y * (e if z > 0.0 else 1.0) / (1.0 + e)
+
+
+@jitable
+def logistic_second(f, y, theta):
+    e = exp(-abs(f * y))
+    return e / ((1.0 + e) * (1.0 + e))
+
+
+@jitable
+def squared_hinge_value(f, y, theta):
+    slack = max(1.0 - f * y, 0.0)
+    return slack * slack
+
+
+@jitable
+def squared_hinge_derivative(f, y, theta):
+    return -2.0 * y * max(1.0 - f * y, 0.0)
+
+
+@jitable
+def squared_hinge_second(f, y, theta):
+    return 2.0 if f * y < 1.0 else 0.0
+
+
+@jitable
+def huber_value(f, y, theta):
+    r = abs(f - y)
+    return 0.5 * r * r if r <= theta else theta * (r - 0.5 * theta)
+
+
+@jitable
+def huber_derivative(f, y, theta):
+    return min(max(f - y, -theta), theta)
+
+
+@jitable
+def huber_second(f, y, theta):
+    return 1.0 if abs(f - y) <= theta else 0.0
+
+
+SQUARED = Loss(
+    "squared",
+    "Squared error",
+    r"\tfrac12 (f-y)^2",
+    "regression",
+    1.0,
+    squared_value,
+    squared_derivative,
+    squared_second,
+)
+LOGISTIC = Loss(
+    "logistic",
+    "Logistic",
+    r"\log(1+e^{-yf})",
+    "binary",
+    0.25,
+    logistic_value,
+    logistic_derivative,
+    logistic_second,
+)
+SQUARED_HINGE = Loss(
+    "squared_hinge",
+    "Squared hinge",
+    r"\max(1-yf, 0)^2",
+    "binary",
+    2.0,
+    squared_hinge_value,
+    squared_hinge_derivative,
+    squared_hinge_second,
+)
+HUBER = Loss(
+    "huber",
+    "Huber",
+    r"\tfrac12 r^2 \text{ if } r=|f-y|\le\delta,\ \delta(r-\tfrac{\delta}{2}) \text{ else}",
+    "regression",
+    1.0,
+    huber_value,
+    huber_derivative,
+    huber_second,
+    ParamSpec(
+        "delta",
+        "float",
+        1.0,
+        low=1e-6,
+        high=1e6,
+        log=True,
+        symbol=r"\delta",
+        help="Residuals beyond δ count linearly.",
+    ),
+)
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SQUARED, LOGISTIC, SQUARED_HINGE, HUBER)}
+
+
+def get_loss(name: str) -> Loss:
+    """Return the loss called `name`, or raise ValueError with the allowed names."""
+    return LOSSES[one_of("loss", name, LOSSES)]
+
+
+@cached_factory(exact=True)
+def _evaluate(scalar):
+    def evaluate(f, y, theta, out):
+        for n in range(f.size):
+            out[n] = scalar(f[n], y[n], theta)
+
+    return evaluate
+
+
+def evaluate(scalar: Scalar, f: np.ndarray, y: np.ndarray, theta: float) -> np.ndarray:
+    """Apply a loss's value, derivative or second derivative to arrays f and y of shape (N,)."""
+    out = np.empty(f.size)
+    _evaluate(scalar)(f, y, float(theta), out)
+    return out

@@ -1,0 +1,160 @@
+"""What a regularizer declares; everything else in fmviz follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..params import ParamSpec, check_params
+
+
+@dataclass(frozen=True)
+class CoordinatePenalty:
+    """Ω as a function of one entry p_js, the others held: quad·p² + t·|p| + const.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    quad : float
+        The constant coefficient of p².
+    cache_size : callable
+        ``(d, k) -> int``, the length of the float64 work array `cache`.
+    begin : callable
+        ``begin(P, s, cache)``: refresh the cache before column s is swept. P has shape (k, d).
+    threshold : callable
+        ``threshold(cache, j, p) -> t`` for the entry (j, s), whose present value is p.
+    update : callable
+        ``update(cache, j, old, new)``: an entry of row j has changed.
+    """
+
+    name: str
+    quad: float
+    cache_size: Callable[[int, int], int]
+    begin: Callable[..., None]
+    threshold: Callable[..., float]
+    update: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class RowPenalty:
+    """Ω as a function of one row p_j, the others held: quad·‖p‖² + penalty(p) + const.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    quad : float
+        The constant coefficient of ‖p‖².
+    cache_size : callable
+        ``(d, k) -> int``, the length of the float64 work array `cache`.
+    begin : callable
+        ``begin(P, cache)``: refresh the cache before a sweep. P has shape (d, k).
+    shrink : callable
+        ``shrink(u, strength, j, P, cache)``: replace u by argmin_q ½‖q − u‖² + strength·penalty(q).
+    penalty : callable
+        ``penalty(q, j, P, cache) -> float``.
+    update : callable
+        ``update(cache, j, P, q)``: row j is about to change from P[j] to q.
+    """
+
+    name: str
+    quad: float
+    cache_size: Callable[[int, int], int]
+    begin: Callable[..., None]
+    shrink: Callable[..., None]
+    penalty: Callable[..., float]
+    update: Callable[..., None]
+
+
+class Regularizer:
+    """A sparsity-inducing penalty Ω on the factors P, shape (d, k).
+
+    Subclasses declare the class attributes and implement `value`, `residual` and `thresholds`, and
+    whichever of `prox`, `coordinate` and `row` the mathematics allows.
+
+    Attributes
+    ----------
+    name, label : str
+        Identifier and words.
+    formula, prox_formula : str
+        LaTeX of Ω(P) and of its operator.
+    selects : str
+        What it makes sparse, in words.
+    params : tuple of ParamSpec
+        Its own parameters.
+    row_wise : bool
+        Whether it shrinks whole rows (by their norms) rather than entries.
+    quad : float
+        The coefficient of ‖P‖²_F that Ω contains as seen from one entry or row.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    formula: ClassVar[str]
+    prox_formula: ClassVar[str]
+    selects: ClassVar[str]
+    source: ClassVar[str]
+    params: ClassVar[tuple[ParamSpec, ...]] = ()
+    algorithms: ClassVar[tuple[str, ...]] = ()
+    row_wise: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    quad: ClassVar[float] = 0.0
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Validate this regularizer's own parameters and fill in defaults."""
+        return check_params(f"Regularizer {self.name!r}", self.params, given)
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return Ω(P)."""
+        raise NotImplementedError
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Return argmin_Q ½‖Q − P‖²_F + strength·Ω(Q) for a C-contiguous float64 P."""
+        raise NotImplementedError
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its Euclidean projection on strength·∂Ω(Q), shape (d, k)."""
+        raise NotImplementedError
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""
+        raise NotImplementedError
+
+    def coordinate(self, **params: Any) -> CoordinatePenalty | None:
+        """Return Ω as seen from one entry, or None where that has no closed step."""
+        return None
+
+    def row(self, **params: Any) -> RowPenalty | None:
+        """Return Ω as seen from one row, or None where that has no closed step."""
+        return None
+
+
+def entry_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
+    """Return G minus its projection on {radius·sign(q) where q ≠ 0, [−radius, radius] elsewhere}."""
+    return np.where(Q != 0, G - radius * np.sign(Q), G - np.clip(G, -radius, radius))
+
+
+def row_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
+    """Return G minus its projection on {radius·q/‖q‖ where the row q ≠ 0, the ball of radius elsewhere}."""
+    radius = np.broadcast_to(np.asarray(radius, dtype=float).reshape(-1, 1), (G.shape[0], 1))
+    norm_q, unit_q = unit_rows(Q)
+    norm_g, unit_g = unit_rows(G)
+    outside = np.maximum(norm_g - radius, 0.0) * unit_g
+    return np.where(norm_q > 0, G - radius * unit_q, outside)
+
+
+def unit_rows(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row norms, shape (d, 1), and the rows scaled to norm 1 (zero rows stay zero).
+
+    Safe at any magnitude: each row is first scaled by a power of two near its largest entry.
+    """
+    size = np.abs(P).max(axis=1, keepdims=True, initial=0.0)
+    exponent = np.frexp(size)[1]
+    scaled = np.ldexp(P, -exponent)
+    norm = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
+    unit = np.divide(scaled, norm, out=np.zeros_like(scaled), where=norm > 0)
+    return np.ldexp(norm, exponent), unit

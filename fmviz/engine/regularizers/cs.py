@@ -1,0 +1,84 @@
+"""CS, the Cauchy–Schwarz regularizer: the squared ℓ2,1 norm of P."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from ._squared_norm import FINDERS, prox_squared_l1
+from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from .l21 import norm, shrink_norm
+from .ti import one_number, rest_of_sum
+
+
+@jitable
+def begin_with_sum_of_norms(P, cache):
+    total = 0.0
+    for j in range(P.shape[0]):
+        total += norm(P[j])
+    cache[0] = total
+
+
+@jitable
+def shrink_by_twice_other_norms(u, strength, j, P, cache):
+    shrink_norm(u, 2.0 * strength * max(cache[0] - norm(P[j]), 0.0))
+
+
+@jitable
+def weighted_by_twice_other_norms(q, j, P, cache):
+    return 2.0 * max(cache[0] - norm(P[j]), 0.0) * norm(q)
+
+
+@jitable
+def update_sum_of_norms(cache, j, P, q):
+    cache[0] += norm(q) - norm(P[j])
+
+
+class CS(Regularizer):
+    """Ω(P) = (Σ_j ‖p_j‖₂)²."""
+
+    name = "cs"
+    label = "CS"
+    formula = r"\|P\|_{2,1}^2 = \Big(\sum_{j} \|p_j\|_2\Big)^2"
+    prox_formula = (
+        r"q_j = \dfrac{c_j^*}{\|p_j\|_2}\,p_j,\quad "
+        r"c^* = \operatorname{prox}_{\lambda\|\cdot\|_1^2}(\|p_1\|_2,\dots,\|p_d\|_2)"
+    )
+    selects = "features: rows of P whose norm is large relative to the others"
+    source = "atarashi2021, Eq. 33 and 35, Theorem 8"
+    algorithms = tuple(FINDERS)
+    row_wise = True
+    quad = 1.0
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return the square of the sum of row norms."""
+        return float(unit_rows(P)[0].sum() ** 2)
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Apply [A] Theorem 8: the operator of λ‖·‖₁² on the row norms."""
+        norms, unit = unit_rows(P)
+        if strength == 0.0:
+            return P.copy()
+        return prox_squared_l1(norms.T, strength, algorithm).T * unit
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its projection on strength·2‖Q‖₂,₁·∂‖Q‖₂,₁."""
+        return row_residual(G, Q, strength * (2.0 * unit_rows(Q)[0].sum()))
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return 2·Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
+        return 2.0 * rest_of_sum(unit_rows(P)[0], 0)
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`; [A] 5.2."""
+        return RowPenalty(
+            self.name,
+            1.0,
+            one_number,
+            begin_with_sum_of_norms,
+            shrink_by_twice_other_norms,
+            weighted_by_twice_other_norms,
+            update_sum_of_norms,
+        )

@@ -1,0 +1,78 @@
+"""The ℓ1 norm of the factors: shrinks entries by a fixed amount."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from .l2 import begin_column, begin_rows, no_cache, update_nothing
+
+
+@jitable
+def soft(x, t):
+    """Return the number nearest to 0 within t of x."""
+    if x > t:
+        return x - t
+    if x < -t:
+        return x + t
+    return 0.0
+
+
+@jitable
+def unit_threshold(cache, j, p):
+    return 1.0
+
+
+@jitable
+def shrink_entries(u, strength, j, P, cache):
+    for s in range(u.size):
+        u[s] = soft(u[s], strength)
+
+
+@jitable
+def sum_of_entries(q, j, P, cache):
+    total = 0.0
+    for s in range(q.size):
+        total += abs(q[s])
+    return total
+
+
+class L1(Regularizer):
+    """Ω(P) = Σ |p_js|."""
+
+    name = "l1"
+    label = "ℓ₁"
+    formula = r"\|P\|_1 = \sum_{j,s} |p_{js}|"
+    prox_formula = r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda,\,0)"
+    selects = "entries of P that are large in absolute terms; it works as feature selection"
+    source = "atarashi2021, Eq. 8"
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return the sum of |p_js|."""
+        return float(np.abs(P).sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Shrink every entry by `strength` ([A] Eq. 8)."""
+        # Adding 0 turns −0 into 0: a zero has no sign to show.
+        return np.sign(P) * np.maximum(np.abs(P) - strength, 0.0) + 0.0
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its projection on strength·∂‖Q‖₁."""
+        return entry_residual(G, Q, strength)
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return ones."""
+        return np.ones_like(P)
+
+    def coordinate(self, **params: Any) -> CoordinatePenalty:
+        """See `Regularizer.coordinate`."""
+        return CoordinatePenalty(self.name, 0.0, no_cache, begin_column, unit_threshold, update_nothing)
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`."""
+        return RowPenalty(
+            self.name, 0.0, no_cache, begin_rows, shrink_entries, sum_of_entries, update_nothing
+        )

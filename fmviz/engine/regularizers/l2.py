@@ -1,0 +1,80 @@
+"""The squared Frobenius norm: shrinks, selects nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from .base import CoordinatePenalty, Regularizer, RowPenalty
+
+
+def no_cache(d: int, k: int) -> int:
+    return 0
+
+
+@jitable
+def begin_column(P, s, cache):
+    pass
+
+
+@jitable
+def zero_threshold(cache, j, p):
+    return 0.0
+
+
+@jitable
+def update_nothing(cache, j, old, new):
+    pass
+
+
+@jitable
+def begin_rows(P, cache):
+    pass
+
+
+@jitable
+def keep(u, strength, j, P, cache):
+    pass
+
+
+@jitable
+def no_penalty(q, j, P, cache):
+    return 0.0
+
+
+class L2(Regularizer):
+    """Ω(P) = ‖P‖²_F."""
+
+    name = "l2"
+    label = "ℓ₂²"
+    formula = r"\|P\|_F^2 = \sum_{j,s} p_{js}^2"
+    prox_formula = r"q_{js} = \dfrac{p_{js}}{1+2\lambda}"
+    selects = "nothing: every entry shrinks by the same factor"
+    source = "atarashi2021, Eq. 2"
+    quad = 1.0
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return ‖P‖²_F."""
+        return float(np.square(P).sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Return P/(1 + 2·strength)."""
+        return P / (1.0 + 2.0 * strength)
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G − 2·strength·Q."""
+        return G - strength * (2.0 * Q)
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return zeros: there is no |p| term."""
+        return np.zeros_like(P)
+
+    def coordinate(self, **params: Any) -> CoordinatePenalty:
+        """See `Regularizer.coordinate`."""
+        return CoordinatePenalty(self.name, 1.0, no_cache, begin_column, zero_threshold, update_nothing)
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`."""
+        return RowPenalty(self.name, 1.0, no_cache, begin_rows, keep, no_penalty, update_nothing)

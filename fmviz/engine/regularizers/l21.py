@@ -1,0 +1,76 @@
+"""The ℓ2,1 norm, or group lasso over the rows of P."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from .l2 import begin_rows, no_cache, update_nothing
+
+
+@jitable
+def norm(q):
+    """Return the Euclidean norm of a vector."""
+    total = 0.0
+    for s in range(q.size):
+        total += q[s] * q[s]
+    return sqrt(total)
+
+
+@jitable
+def shrink_norm(u, strength):
+    """Scale u so that its norm falls by `strength`, to zero at the least."""
+    length = norm(u)
+    if length <= strength:
+        u[:] = 0.0
+    else:
+        scale = 1.0 - strength / length
+        for s in range(u.size):
+            u[s] *= scale
+
+
+@jitable
+def shrink_row(u, strength, j, P, cache):
+    shrink_norm(u, strength)
+
+
+@jitable
+def norm_of_row(q, j, P, cache):
+    return norm(q)
+
+
+class L21(Regularizer):
+    """Ω(P) = Σ_j ‖p_j‖₂."""
+
+    name = "l21"
+    label = "ℓ₂,₁"
+    formula = r"\|P\|_{2,1} = \sum_{j} \|p_j\|_2"
+    prox_formula = r"q_j = \max\!\Big(1-\dfrac{\lambda}{\|p_j\|_2},\,0\Big)\,p_j"
+    selects = "features: rows of P whose norm is large in absolute terms"
+    source = "atarashi2021, Eq. 6"
+    row_wise = True
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return the sum of row norms."""
+        return float(unit_rows(P)[0].sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Shrink the norm of every row by `strength` ([A] Eq. 6)."""
+        norms, unit = unit_rows(P)
+        return np.maximum(norms - strength, 0.0) * unit
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its projection on strength·∂‖Q‖₂,₁."""
+        return row_residual(G, Q, strength)
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return ones, shape (d, 1)."""
+        return np.ones((P.shape[0], 1))
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`."""
+        return RowPenalty(self.name, 0.0, no_cache, begin_rows, shrink_row, norm_of_row, update_nothing)

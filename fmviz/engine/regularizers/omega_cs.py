@@ -1,0 +1,75 @@
+"""Ω_CS: the pairwise part of CS, without the squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from ._squared_norm import FINDERS
+from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from .cs import begin_with_sum_of_norms, update_sum_of_norms
+from .l21 import norm, shrink_norm
+from .omega_ti import prox_pairs
+from .ti import one_number, rest_of_sum
+
+
+@jitable
+def shrink_by_other_norms(u, strength, j, P, cache):
+    shrink_norm(u, strength * max(cache[0] - norm(P[j]), 0.0))
+
+
+@jitable
+def weighted_by_other_norms(q, j, P, cache):
+    return max(cache[0] - norm(P[j]), 0.0) * norm(q)
+
+
+class OmegaCS(Regularizer):
+    """Ω_CS(P) = Σ_{i<j} ‖p_i‖₂ ‖p_j‖₂ = ½(CS(P) − ‖P‖²_F). Not convex."""
+
+    name = "omega_cs"
+    label = "Ω_CS"
+    formula = r"\Omega_{\mathrm{CS}}(P) = \sum_{i<j} \|p_i\|_2\,\|p_j\|_2"
+    prox_formula = (
+        r"Q = \tfrac{1}{1-\lambda}\operatorname{prox}_{\lambda'\|\cdot\|_{2,1}^2}(P)"
+        r",\ \lambda'=\tfrac{\lambda}{2(1-\lambda)}\ (\lambda<1);\quad"
+        r"\text{else the row of largest norm}"
+    )
+    selects = "features: as CS, without shrinking the last live row"
+    source = "atarashi2021, Eq. 34"
+    algorithms = tuple(FINDERS)
+    row_wise = True
+    convex = False
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return the sum of ‖p_i‖‖p_j‖ over i < j."""
+        norms = unit_rows(P)[0]
+        return float((0.5 * norms * rest_of_sum(norms, 0)).sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Return a global minimiser: `prox_pairs` on the row norms."""
+        norms, unit = unit_rows(P)
+        if strength == 0.0:
+            return P.copy()
+        return prox_pairs(np.ascontiguousarray(norms.T), strength, algorithm).T * unit
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its projection on the row-wise subdifferential, times strength."""
+        return row_residual(G, Q, strength * rest_of_sum(unit_rows(Q)[0], 0))
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
+        return rest_of_sum(unit_rows(P)[0], 0)
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`; [A] 5.2."""
+        return RowPenalty(
+            self.name,
+            0.0,
+            one_number,
+            begin_with_sum_of_norms,
+            shrink_by_other_norms,
+            weighted_by_other_norms,
+            update_sum_of_norms,
+        )

@@ -1,0 +1,109 @@
+"""Ω_TI: the pairwise part of TI, without the squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._jit import jitable
+from ._squared_norm import FINDERS, prox_squared_l1
+from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from .l1 import soft
+from .ti import (
+    begin_with_all_column_sums,
+    begin_with_column_sum,
+    one_number,
+    one_per_column,
+    rest_of_sum,
+    update_all_column_sums,
+    update_column_sum,
+)
+
+
+@jitable
+def rest_of_column(cache, j, p):
+    return max(cache[0] - abs(p), 0.0)
+
+
+@jitable
+def shrink_by_rest(u, strength, j, P, cache):
+    for s in range(u.size):
+        u[s] = soft(u[s], strength * max(cache[s] - abs(P[j, s]), 0.0))
+
+
+@jitable
+def weighted_by_rest(q, j, P, cache):
+    total = 0.0
+    for s in range(q.size):
+        total += max(cache[s] - abs(P[j, s]), 0.0) * abs(q[s])
+    return total
+
+
+def prox_pairs(M: np.ndarray, strength: float, algorithm: str | None) -> np.ndarray:
+    """Apply prox of strength·½(‖·‖₁² − ‖·‖₂²) to every row of M.
+
+    For strength < 1 the objective is strictly convex and the operator is one of λ'‖·‖₁² in disguise, with
+    λ' = strength/(2(1 − strength)), scaled by 1/(1 − strength). From 1 on it is concave along the faces of
+    the ℓ1 ball: the minimum keeps the largest entry of each row and nothing else.
+    """
+    if strength < 1.0:
+        shrunk = prox_squared_l1(M, 0.5 * strength / (1.0 - strength), algorithm)
+        return np.asarray(shrunk / (1.0 - strength))
+    kept = np.zeros_like(M)
+    rows = np.arange(M.shape[0])
+    largest = np.abs(M).argmax(axis=1)
+    kept[rows, largest] = M[rows, largest]
+    return kept
+
+
+class OmegaTI(Regularizer):
+    """Ω_TI(P) = Σ_s Σ_{i<j} |p_is p_js| = ½(TI(P) − ‖P‖²_F). Not convex."""
+
+    name = "omega_ti"
+    label = "Ω_TI"
+    formula = r"\Omega_{\mathrm{TI}}(P) = \sum_{s}\sum_{i<j} |p_{is}\,p_{js}|"
+    prox_formula = (
+        r"Q = \tfrac{1}{1-\lambda}\operatorname{prox}_{\lambda'\|\cdot\|_1^2}(P)"
+        r",\ \lambda'=\tfrac{\lambda}{2(1-\lambda)}\ (\lambda<1);\quad"
+        r"\text{else the largest entry of each column}"
+    )
+    selects = "interactions: as TI, without shrinking the last live entry of a column"
+    source = "atarashi2021, Eq. 21"
+    algorithms = tuple(FINDERS)
+    convex = False
+
+    def value(self, P: np.ndarray, **params: Any) -> float:
+        """Return the sum over columns of |p_i p_j|, i < j."""
+        size = np.abs(P)
+        return float((0.5 * size * rest_of_sum(size, 0)).sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+        """Return a global minimiser, column by column; see `prox_pairs`."""
+        return np.ascontiguousarray(prox_pairs(np.ascontiguousarray(P.T), strength, algorithm).T)
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+        """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
+        return entry_residual(G, Q, strength * rest_of_sum(np.abs(Q), 0))
+
+    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return ‖p_:,s‖₁ − |p_js|."""
+        return rest_of_sum(np.abs(P), 0)
+
+    def coordinate(self, **params: Any) -> CoordinatePenalty:
+        """See `Regularizer.coordinate`; [A] Algorithm 1."""
+        return CoordinatePenalty(
+            self.name, 0.0, one_number, begin_with_column_sum, rest_of_column, update_column_sum
+        )
+
+    def row(self, **params: Any) -> RowPenalty:
+        """See `Regularizer.row`."""
+        return RowPenalty(
+            self.name,
+            0.0,
+            one_per_column,
+            begin_with_all_column_sums,
+            shrink_by_rest,
+            weighted_by_rest,
+            update_all_column_sums,
+        )

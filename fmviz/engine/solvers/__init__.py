@@ -1,0 +1,17 @@
+"""The registry of solvers: one file and one line each."""
+
+from __future__ import annotations
+
+from ..errors import one_of
+from .base import Solver
+from .pbcd import PBCD, PBCDLineSearch
+from .pcd import CD, PCD
+
+__all__ = ["SOLVERS", "Solver", "get_solver"]
+
+SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch)}
+
+
+def get_solver(name: str) -> type[Solver]:
+    """Return the solver called `name`, or raise ValueError with the allowed names."""
+    return SOLVERS[one_of("solver", name, SOLVERS)]

@@ -1,0 +1,59 @@
+"""What a solver is: it starts, it makes an epoch, it shows its parameters. The driver does the rest."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..params import ParamSpec, check_params
+from ..problem import Problem
+from ..snapshot import Parameters
+
+
+class Solver:
+    """One optimisation method.
+
+    Subclasses declare the class attributes, say in `why_not` which problems they cannot take, and
+    implement `start`, `epoch` and `parameters`.
+
+    Attributes
+    ----------
+    name, label : str
+        Identifier and words.
+    source : str
+        Paper and algorithm.
+    about : str
+        One sentence for a reader.
+    params : tuple of ParamSpec
+        Its own parameters.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    source: ClassVar[str]
+    about: ClassVar[str]
+    params: ClassVar[tuple[ParamSpec, ...]] = ()
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        self.problem = problem
+        self.settings = check_params(f"Solver {self.name!r}", self.params, params)
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """Return None, or the mathematical reason why this solver cannot take such a problem."""
+        raise NotImplementedError
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """Take the starting point (copied) and prepare the caches."""
+        raise NotImplementedError
+
+    def epoch(self) -> float:
+        """Make one epoch; return the largest change of a parameter, relative to the largest one."""
+        raise NotImplementedError
+
+    def parameters(self) -> Parameters:
+        """Return copies of the present parameters."""
+        raise NotImplementedError

@@ -1,0 +1,311 @@
+"""Proximal block coordinate descent over the rows of P ([A] Algorithm 6), with and without line search."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._jit import cached_factory
+from ..design import Storage
+from ..losses import Loss
+from ..params import ParamSpec
+from ..problem import Problem
+from ..regularizers import RowPenalty
+from ..snapshot import Parameters
+from ._linear import LinearPart
+from ._weights import sample_weight, unit_weight
+from .base import Solver
+from .pcd import relative_change
+
+
+@cached_factory()
+def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
+    """Return the kernel of one sweep over all rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
+
+    P has shape (d, k) and A = XP shape (N, k). `lam_p` contains the penalty's own quadratic part.
+    """
+    row, value, derivative = storage.row, storage.value, loss.derivative
+    begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
+
+    def sweep(data, indices, indptr, y, weights, f, P, A, cache, mu, theta, lam_p, lam):
+        d, rank = P.shape
+        n_samples = y.size
+        g = np.empty(rank)
+        step = np.empty(rank)
+        change = 0.0
+        begin(P, cache)
+        for j in range(d):
+            start = indptr[j]
+            end = indptr[j + 1]
+            g[:] = 0.0
+            h = 0.0
+            for i in range(start, end):
+                n = row(indices, start, i)
+                x = value(data, i)
+                c = weight(weights, n)
+                slope = c * derivative(f[n], y[n], theta) * x
+                square = 0.0
+                for s in range(rank):
+                    df = A[n, s] - x * P[j, s]
+                    g[s] += slope * df
+                    square += df * df
+                h += c * x * x * square
+            h *= mu / n_samples
+            whole = h + 2.0 * lam_p
+            if whole > 0.0:
+                for s in range(rank):
+                    step[s] = (h * P[j, s] - g[s] / n_samples) / whole
+                shrink(step, lam / whole, j, P, cache)
+            else:
+                for s in range(rank):
+                    step[s] = P[j, s]
+                shrink(step, np.inf if lam > 0.0 else 0.0, j, P, cache)
+            update(cache, j, P, step)
+            moved = 0.0
+            along = 0.0
+            for s in range(rank):
+                p = P[j, s]
+                P[j, s] = step[s]
+                step[s] -= p
+                along += p * step[s]
+                moved = max(moved, abs(step[s]))
+            if moved > 0.0:
+                for i in range(start, end):
+                    n = row(indices, start, i)
+                    x = value(data, i)
+                    inner = 0.0
+                    for s in range(rank):
+                        inner += A[n, s] * step[s]
+                        A[n, s] += x * step[s]
+                    f[n] += x * (inner - x * along)
+                change = max(change, moved)
+        return change
+
+    return sweep
+
+
+@cached_factory()
+def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
+    """Return the kernel of one sweep with the line search of Tseng and Yun (2009).
+
+    As `row_sweep`, with `slope` of shape (longest column,) as work space, the constants sigma and rho, and
+    at most `most` halvings; where none of them suffices the row stays.
+    """
+    row, value = storage.row, storage.value
+    loss_value, derivative, second = loss.value, loss.derivative, loss.second
+    begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
+
+    def sweep(
+        data, indices, indptr, y, weights, f, P, A, slope, cache, mu, theta, lam_p, lam, sigma, rho, most
+    ):
+        d, rank = P.shape
+        n_samples = y.size
+        g = np.empty(rank)
+        h = np.empty(rank)
+        step = np.empty(rank)
+        trial = np.empty(rank)
+        change = 0.0
+        begin(P, cache)
+        for j in range(d):
+            start = indptr[j]
+            end = indptr[j + 1]
+            g[:] = 0.0
+            h[:] = 0.0
+            trace = 0.0
+            for i in range(start, end):
+                n = row(indices, start, i)
+                x = value(data, i)
+                c = weight(weights, n)
+                first = c * derivative(f[n], y[n], theta) * x
+                bend = c * second(f[n], y[n], theta) * x * x
+                square = 0.0
+                for s in range(rank):
+                    df = A[n, s] - x * P[j, s]
+                    g[s] += first * df
+                    h[s] += bend * df * df
+                    square += df * df
+                trace += c * x * x * square
+            largest = 0.0
+            for s in range(rank):
+                g[s] = g[s] / n_samples + 2.0 * lam_p * P[j, s]
+                largest = max(largest, h[s] / n_samples)
+            whole = largest + 2.0 * lam_p
+            # Where the loss is flat the second derivative says nothing; its Lipschitz constant does.
+            if whole <= 1e-12 * mu * trace / n_samples:
+                whole = mu * trace / n_samples + 2.0 * lam_p
+            for s in range(rank):
+                step[s] = P[j, s] - g[s] / whole if whole > 0.0 else P[j, s]
+            if whole > 0.0:
+                shrink(step, lam / whole, j, P, cache)
+            else:
+                shrink(step, np.inf if lam > 0.0 else 0.0, j, P, cache)
+            along = 0.0
+            predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
+            before = lam * penalty_of(P[j], j, P, cache)
+            moved = 0.0
+            for s in range(rank):
+                step[s] -= P[j, s]
+                predicted += g[s] * step[s]
+                along += P[j, s] * step[s]
+                before += lam_p * P[j, s] * P[j, s]
+                moved = max(moved, abs(step[s]))
+            if moved > 0.0:
+                for i in range(start, end):
+                    n = row(indices, start, i)
+                    x = value(data, i)
+                    inner = 0.0
+                    for s in range(rank):
+                        inner += A[n, s] * step[s]
+                    slope[i - start] = x * (inner - x * along)
+                alpha = 1.0
+                tried = 0
+                accepted = False
+                while not accepted and tried < most:
+                    rise = -before
+                    for s in range(rank):
+                        trial[s] = P[j, s] + alpha * step[s]
+                        rise += lam_p * trial[s] * trial[s]
+                    rise += lam * penalty_of(trial, j, P, cache)
+                    risk = 0.0
+                    for i in range(start, end):
+                        n = row(indices, start, i)
+                        risk += weight(weights, n) * (
+                            loss_value(f[n] + alpha * slope[i - start], y[n], theta)
+                            - loss_value(f[n], y[n], theta)
+                        )
+                    rise += risk / n_samples
+                    accepted = rise <= sigma * alpha * predicted
+                    if not accepted:
+                        alpha *= rho
+                        tried += 1
+                if accepted:
+                    update(cache, j, P, trial)
+                    for s in range(rank):
+                        P[j, s] = trial[s]
+                    for i in range(start, end):
+                        n = row(indices, start, i)
+                        x = alpha * value(data, i)
+                        f[n] += alpha * slope[i - start]
+                        for s in range(rank):
+                            A[n, s] += x * step[s]
+                    change = max(change, alpha * moved)
+        return change
+
+    return sweep
+
+
+class PBCD(Solver):
+    """Take a proximal step on one row of P at a time."""
+
+    name: ClassVar[str] = "pbcd"
+    label: ClassVar[str] = "PBCD"
+    source: ClassVar[str] = "atarashi2021, Algorithm 6"
+    about: ClassVar[str] = (
+        "Proximal block coordinate descent: each row of P in turn takes a proximal step, whose size is "
+        "known to be safe. The objective never rises."
+    )
+    refresh_every = 10
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        penalty = problem.regularizer.row(**problem.regularizer_params)
+        assert penalty is not None, "the driver asks why_not first"
+        design = problem.design
+        self._weight = unit_weight if problem.sample_weight is None else sample_weight
+        self._penalty = penalty
+        self._linear = LinearPart(problem)
+        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+        self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        if regularizer.row(**regularizer_params) is None:
+            return (
+                f"{regularizer.label} by rows squares the norm of the very row that a step moves, so the "
+                "row step does not split into entries. Use PCD."
+            )
+        return None
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._P = np.array(parameters.P, order="C")
+        self._w = parameters.w.copy()
+        self._bias = float(parameters.intercept)
+        self._epochs = 0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._f = self.problem.predict(self.parameters())
+        self._A = np.ascontiguousarray(self.problem.design.dot(self._P))
+
+    def _rows(self) -> float:
+        problem = self.problem
+        sweep = row_sweep(problem.design.storage, problem.loss, self._penalty, self._weight)
+        return sweep(
+            *problem.design.columns,
+            problem.y,
+            problem.weights,
+            self._f,
+            self._P,
+            self._A,
+            self._cache,
+            problem.loss.mu,
+            problem.loss_param,
+            self._lambda_p,
+            problem.lambda_sparse,
+        )
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        if self._epochs and self._epochs % self.refresh_every == 0:
+            self._refresh()
+        self._epochs += 1
+        self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
+        change = self._rows()
+        return relative_change((change, self._P), (linear_change, self._w, self._bias))
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return Parameters(self._P.copy(), self._w.copy(), self._bias)
+
+
+class PBCDLineSearch(PBCD):
+    """PBCD that tries a longer step and backtracks."""
+
+    name: ClassVar[str] = "pbcd_ls"
+    label: ClassVar[str] = "PBCD, line search"
+    source: ClassVar[str] = "atarashi2021, Algorithm 6; Tseng and Yun (2009)"
+    about: ClassVar[str] = (
+        "PBCD whose first try is a longer step from the second derivative, shortened until the objective "
+        "falls enough."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
+        ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
+    )
+    most_trials = 40
+
+    def _rows(self) -> float:
+        problem = self.problem
+        sweep = row_sweep_line_search(problem.design.storage, problem.loss, self._penalty, self._weight)
+        return sweep(
+            *problem.design.columns,
+            problem.y,
+            problem.weights,
+            self._f,
+            self._P,
+            self._A,
+            np.empty(max(1, problem.design.longest_column)),
+            self._cache,
+            problem.loss.mu,
+            problem.loss_param,
+            self._lambda_p,
+            problem.lambda_sparse,
+            self.settings["sigma"],
+            self.settings["rho"],
+            self.most_trials,
+        )
