@@ -143,7 +143,7 @@ def browser() -> Iterator[Any]:
 
     path = _chromium()
     with sync_playwright() as driver:
-        # The sandbox needs privileges that containers and CI machines often lack; only our own pages are opened.
+        # The sandbox needs privileges that containers often lack, and only our own pages are opened.
         chromium = driver.chromium.launch(
             executable_path=path, headless=True, chromium_sandbox=False, args=list(CHROMIUM_FLAGS)
         )
@@ -219,7 +219,7 @@ def wait_idle() -> Callable[..., None]:
                 since = None
             if now > deadline:
                 state = page.evaluate(
-                    "() => ({...(document.querySelector('[data-testid=\"stApp\"]') || {dataset: {}}).dataset})"
+                    "() => ({...(document.querySelector('.stApp') || {dataset: {}}).dataset})"
                 )
                 pytest.fail(f"{page.url} is not idle after {seconds:g} s: {state}")
             page.wait_for_timeout(50)

@@ -67,8 +67,8 @@ def matrix_view(
     panels : sequence of Panel, or bytes
         The panels, or the payload that `encode_view` made of them.
     key : str, optional
-        The widget key. Give one whenever the data is replaced while the view stays on the page, or the view is
-        built anew each time.
+        The widget key. Give one whenever the data is replaced while the view stays on the page; without it
+        new data makes a new view.
     **options
         The keyword arguments of `encode_view`; they are already part of a payload.
     """

@@ -730,14 +730,21 @@ class View {
     ctx.translate(pad - base.left, pad - base.top);
     ctx.imageSmoothingEnabled = false;
     ctx.textBaseline = "middle";
-    for (const element of this.root.querySelectorAll("canvas, .square, .chip")) {
+    const line = getComputedStyle(this.button).borderTopColor;
+    for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
       const r = element.getBoundingClientRect();
       if (r.width === 0) continue;
       if (element.tagName === "CANVAS") {
         ctx.drawImage(element, r.left, r.top, r.width, r.height);
       } else {
         ctx.fillStyle = getComputedStyle(element).backgroundColor;
-        ctx.fillRect(r.left, r.top, r.width, r.height);
+        ctx.beginPath();
+        ctx.roundRect(r.left, r.top, r.width, r.height, element.className === "notice" ? r.height / 2 : 2);
+        ctx.fill();
+      }
+      if (element.matches(".stage canvas, .square")) {
+        ctx.strokeStyle = line;
+        ctx.strokeRect(r.left - 0.5, r.top - 0.5, r.width + 1, r.height + 1);
       }
     }
     const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
