@@ -42,13 +42,15 @@ if [ "${1:-}" = --install ]; then
     apt_install chromium || say "apt-get could not install the package chromium"
     system_chromium && exit
     say "fetching the Chromium that Playwright publishes"
-    .venv/bin/python -m playwright install --no-shell chromium >&2 </dev/null ||
+    if .venv/bin/python -m playwright install --no-shell chromium >&2 </dev/null; then
+        playwright_chromium && exit
+        # It is there and lacks the system's libraries, which take root once more.
+        .venv/bin/python -m playwright install-deps chromium >/dev/null </dev/null ||
+            say "Playwright could not install the libraries that its Chromium needs"
+        playwright_chromium && exit
+    else
         say "Playwright could not fetch its Chromium"
-    playwright_chromium && exit
-    # It may be there and lack the system's libraries, which take root once more.
-    .venv/bin/python -m playwright install-deps chromium >/dev/null </dev/null ||
-        say "Playwright could not install the libraries that its Chromium needs"
-    playwright_chromium && exit
+    fi
 fi
 
 die "no Chromium was found, and the browser tests need one. Install it (on Debian, as root: apt-get install chromium; \

@@ -1,0 +1,121 @@
+"""Photograph every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
+
+The pages are those in `pages/` beside the start page. The script starts a server of its own on a free port
+and stops it afterwards. FMVIZ_CHROMIUM names the browser.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Error, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "screenshots"
+START_SECONDS = 60
+SETTLE_MS = 120_000
+WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1440, 1000, 6000
+
+
+def page_paths() -> dict[str, str]:
+    """Return the URL path of every page by the name of its picture."""
+    paths = {"start": ""}
+    for file in sorted((ROOT / "pages").glob("*.py")):
+        # Streamlit leaves the number that orders the pages out of the address.
+        name = re.sub(r"^\d+[_ -]*", "", file.stem)
+        paths[name] = name
+    return paths
+
+
+def free_port() -> int:
+    """Return a port nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
+    """Return once the server answers `ok`; exit with a sentence when it does not."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.read() == b"ok":
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    sys.exit(f"the dashboard did not start within {START_SECONDS} s: try make run")
+
+
+def settle(page: Page) -> None:
+    """Wait until the page has been drawn and its script has ended."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=SETTLE_MS)
+    page.locator("[data-stale=true]").first.wait_for(state="detached", timeout=SETTLE_MS)
+    page.wait_for_timeout(1500)  # charts fade in
+
+
+def stretch(page: Page) -> None:
+    """Make the window as high as the page: Streamlit scrolls inside its main block, not the document."""
+    height = page.evaluate("document.querySelector('[data-testid=stMain]')?.scrollHeight ?? 0")
+    height = max(LEAST_HEIGHT, min(int(height), MOST_HEIGHT))
+    page.set_viewport_size({"width": WIDTH, "height": height})
+    page.wait_for_timeout(800)
+
+
+def photograph(address: str) -> list[str]:
+    """Save the pictures and return a sentence for every page that failed."""
+    problems = []
+    TARGET.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        # A container's root user has no sandbox to offer; the pages shown are our own.
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("FMVIZ_CHROMIUM") or None, args=["--no-sandbox"]
+        )
+        for scheme in ("light", "dark"):
+            for name, path in page_paths().items():
+                page = browser.new_page(
+                    viewport={"width": WIDTH, "height": LEAST_HEIGHT}, color_scheme=scheme
+                )
+                try:
+                    page.goto(f"{address}/{path}")
+                    settle(page)
+                    if page.locator("[data-testid=stException]").count():
+                        problems.append(f"{name} ({scheme}) shows an exception")
+                    stretch(page)
+                    page.screenshot(path=TARGET / f"{name}-{scheme}.png")
+                    print(f"screenshots/{name}-{scheme}.png")
+                except Error as problem:
+                    problems.append(f"{name} ({scheme}): {problem.message.splitlines()[0]}")
+                finally:
+                    page.close()
+        browser.close()
+    return problems
+
+
+def main() -> None:
+    """Serve, photograph, stop."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until_served(address, server)
+        problems = photograph(address)
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+    if problems:
+        sys.exit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()
