@@ -23,6 +23,9 @@ import numba.core.event
 import numpy as np
 from numba.extending import register_jitable
 
+# Read through Any: Numba fills its configuration at run time, which a type checker cannot see.
+_config: Any = numba.config
+
 __all__ = [
     "KERNELS",
     "cache_directory",
@@ -48,7 +51,7 @@ jitable = register_jitable
 def _digest() -> str:
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     state = hashlib.sha256(f"{numba.__version__} {np.__version__} {sorted(_FASTMATH)}".encode())
-    state.update(f"{numba.config.BOUNDSCHECK} {numba.config.OPT}".encode())
+    state.update(f"{_config.BOUNDSCHECK} {_config.OPT}".encode())
     for source in sources:
         state.update(source.name.encode())
         state.update(source.read_bytes())
@@ -93,12 +96,12 @@ def _kernel(function: Callable[..., Any], exact: bool) -> Any:
     # The cache directory is read from Numba's configuration while a function is decorated. It is set
     # for just that long: programs that import fmviz keep their own.
     with _decorating:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(cache_directory())
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(cache_directory())
         try:
             compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
         finally:
-            numba.config.CACHE_DIR = before
+            _config.CACHE_DIR = before
     return compiled
 
 

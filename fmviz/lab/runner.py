@@ -1,0 +1,148 @@
+"""From an experiment to its stream of snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fmviz import metrics
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, iterate, never
+from fmviz.engine.losses import evaluate, get_loss
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.lab.datasets import DATASETS, Dataset
+from fmviz.lab.experiment import Experiment
+
+
+@lru_cache(maxsize=8)
+def _load(name: str, params: tuple[tuple[str, Any], ...]) -> Dataset:
+    return DATASETS[name](**dict(params))
+
+
+def load_dataset(name: str, **params: Any) -> Dataset:
+    """Return a data set, kept in memory between calls."""
+    return _load(name, tuple(sorted(params.items())))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """An experiment made ready: its data split, its problem, its way to measure.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The settings.
+    dataset : Dataset
+        The data, before the split.
+    problem : Problem
+        The objective on the training rows.
+    validation : (Design, ndarray) or None
+        The rows kept out.
+    """
+
+    experiment: Experiment
+    dataset: Dataset
+    problem: Problem
+    validation: tuple[Design, np.ndarray] | None
+
+    @classmethod
+    def prepare(cls, experiment: Experiment) -> Run:
+        """Load, split and validate; raises ValueError with a sentence where that cannot be done."""
+        reason = experiment.why_not()
+        if reason is not None:
+            raise ValueError(reason)
+        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        train, held_out = split(dataset.y.size, experiment.validation, experiment.seed)
+        problem = Problem.build(
+            dataset.X[train] if held_out.size else dataset.X,
+            dataset.y[train],
+            loss=experiment.loss,
+            regularizer=experiment.regularizer,
+            model=experiment.model,
+            rank=experiment.rank,
+            lambda_w=experiment.lambda_w,
+            lambda_p=experiment.lambda_p,
+            lambda_sparse=experiment.lambda_sparse,
+            fit_linear=experiment.fit_linear,
+            fit_intercept=experiment.fit_intercept,
+            regularizer_params=experiment.regularizer_params,
+            loss_param=experiment.loss_param,
+        )
+        kept = (Design(dataset.X[held_out]), dataset.y[held_out]) if held_out.size else None
+        return cls(experiment, dataset, problem, kept)
+
+    def snapshots(self, should_stop: Callable[[], bool] = never) -> Iterator[Snapshot]:
+        """Run, with the metrics of `measure` added to every snapshot."""
+        experiment = self.experiment
+        budget = Budget(epochs=experiment.max_epochs, tol=experiment.tol)
+        # The split takes its own stream of the seed, so that the start does not depend on it.
+        rng = np.random.default_rng([experiment.seed, 1])
+        stream = iterate(
+            self.problem, experiment.solver, budget, should_stop, init_scale=experiment.init_scale, rng=rng
+        )
+        for snapshot in stream:
+            yield replace(snapshot, metrics=self.measure(snapshot.parameters))
+
+    def measure(self, parameters: Parameters) -> dict[str, float]:
+        """Return the prediction metrics, and the recovery metrics where the truth is known."""
+        found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
+        if self.validation is not None:
+            found |= _prediction(self.problem, *self.validation, parameters, "validation")
+        truth = self.dataset.truth
+        if truth is not None:
+            found["estimation_error"] = metrics.estimation_error(truth, parameters.P)
+        structure = truth if truth is not None else pairs_matrix(self.dataset)
+        if structure is not None:
+            found["support_f1"] = metrics.support_f1(structure, parameters.P)
+            found["support_recovered"] = float(metrics.support_recovered(structure, parameters.P))
+        return found
+
+
+def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training rows and the held-out rows, both ascending; at least one row trains."""
+    n_held = min(round(n * share), n - 1)
+    order = np.random.default_rng([seed, 0]).permutation(n)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
+    """Return the (d, d) matrix with ones at the pairs that truly interact, or None if they are unknown."""
+    if dataset.true_pairs is None:
+        return None
+    d = dataset.X.shape[1]
+    structure = np.zeros((d, d))
+    for i, j in dataset.true_pairs:
+        structure[i, j] = structure[j, i] = 1.0
+    return structure
+
+
+def _prediction(
+    problem: Problem, design: Design, y: np.ndarray, parameters: Parameters, name: str
+) -> dict[str, float]:
+    f = problem.model.predict(design, parameters)
+    loss = get_loss(problem.loss.name)
+    found = {f"{name}_loss": float(np.mean(evaluate(loss.value, f, y, problem.loss_param)))}
+    if set(np.unique(y)) <= {-1.0, 1.0}:
+        found[f"{name}_accuracy"] = float(np.mean((f >= 0) == (y > 0)))
+        found[f"{name}_auc"] = roc_auc(y, f)
+    else:
+        found[f"{name}_rmse"] = float(np.sqrt(np.mean(np.square(f - y))))
+    return found
+
+
+def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
+    """Return the area under the ROC curve of scores f for labels y in {-1, +1}; NaN for one class."""
+    positive = y > 0
+    n_positive = int(positive.sum())
+    n_negative = y.size - n_positive
+    if n_positive == 0 or n_negative == 0 or not np.isfinite(f).all():
+        return float("nan")
+    _, inverse, counts = np.unique(f, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    rank = (last - 0.5 * (counts - 1))[inverse]
+    return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
