@@ -443,3 +443,22 @@ def test_the_picture_downloads_as_png(open_view, tmp_path):
     download.value.save_as(path)
     assert download.value.suggested_filename.endswith(".png")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("clickable", [True, False])
+def test_a_click_reaches_the_script_only_where_it_is_wanted(open_view, wait_idle, clickable):
+    page = open_view("?click=1" if clickable else "")
+    assert page.get_by_text("picked: None").is_visible()
+    canvas = page.locator(".fmviz-matrix-view .gram canvas").nth(1)
+    box = canvas.bounding_box()
+    canvas.click(position={"x": 7.5 * box["width"] / 24, "y": 3.5 * box["height"] / 24})
+    if clickable:
+        page.get_by_text("picked: (1, 'λ = 0.5', 'gram', 3, 7)").wait_for()
+        page.mouse.move(2, 2)
+        page.wait_for_timeout(50)
+        assert page.locator(".fmviz-matrix-view .gram .mark").nth(2).is_visible()
+    else:
+        page.wait_for_timeout(300)
+        wait_idle(page)
+        assert page.get_by_text("script runs: 1").is_visible()

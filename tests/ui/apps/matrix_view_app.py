@@ -47,6 +47,7 @@ if "tiles" in query:
     panels.append(
         Panel("Tiles", [CodesFrame(codes, scale, caption="pooled")], row_labels=tiles, col_labels=tiles)
     )
-matrix_view(panels, driver_key="strength of it", key="view")
+cell = matrix_view(panels, driver_key="strength of it", key="view", clickable="click" in query)
+st.markdown(f"picked: {cell and (cell.panel, cell.frame, cell.picture, cell.row, cell.col)}")
 if "empty" in query:
     matrix_view([], key="nothing")

@@ -20,6 +20,7 @@ from typing import Any, Unpack
 from fmviz.ui.components.matrix_view.model import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
+    Cell,
     CodesFrame,
     FactorFrame,
     Frame,
@@ -32,6 +33,7 @@ from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_view
 __all__ = [
     "MAX_GRAM_FEATURES",
     "NOT_AN_INTERACTION",
+    "Cell",
     "CodesFrame",
     "FactorFrame",
     "Frame",
@@ -57,9 +59,14 @@ def _component() -> Any:
     )
 
 
+def _ignore() -> None:
+    # Streamlit keeps the value `cell` only if it has a callback.
+    pass
+
+
 def matrix_view(
     panels: Sequence[Panel] | bytes, *, key: str | None = None, **options: Unpack[ViewOptions]
-) -> None:
+) -> Cell | None:
     """Draw matrices side by side.
 
     Parameters
@@ -71,6 +78,12 @@ def matrix_view(
         new data makes a new view.
     **options
         The keyword arguments of `encode_view`; they are already part of a payload.
+
+    Returns
+    -------
+    Cell or None
+        The cell that was clicked last, with ``clickable=True``. It may be of panels shown before: check its
+        place against the data at hand.
     """
     if isinstance(panels, bytes):
         if options:
@@ -80,4 +93,6 @@ def matrix_view(
         payload = panels
     else:
         payload = encode_view(panels, **options)
-    _component()(data=payload, key=key)
+    state = _component()(data=payload, key=key, on_cell_change=_ignore)
+    cell = state.get("cell")
+    return None if cell is None else Cell(**cell)

@@ -19,6 +19,7 @@ export default function (component) {
     view = new View(parentElement);
     views.set(parentElement, view);
   }
+  view.pick = (cell) => component.setStateValue("cell", cell);
   view.update(data);
   return () => {
     view.destroy();
@@ -356,6 +357,7 @@ class Panel {
       picture.canvas.addEventListener("pointermove", hover);
       picture.canvas.addEventListener("pointerdown", hover);
       picture.canvas.addEventListener("pointerleave", () => view.leave());
+      picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
     }
   }
 
@@ -464,52 +466,46 @@ class Panel {
     return names ? names[i] : `feature ${i}`;
   }
 
+  // The largest cell within the drawn one, as {i, j, value, kind}: kind is "value", "zero" or "skip".
+  find(picture, cell) {
+    const { rows: n, cols: k, kind, frames } = this.spec;
+    const numbers = this.numbers();
+    const gram = picture === this.gram && kind === "factor";
+    const support = gram ? supports(numbers, n, k) : null;
+    let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
+    for (let i = cell.rows[0]; i < cell.rows[1]; i++)
+      for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
+        if (gram ? i === j : kind === "codes" && numbers[i * k + j] === SKIP) continue;
+        const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
+        let value = 0;
+        if (gram && !zero) value = dot(numbers, k, i, j);
+        else if (!gram) value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
+        const better =
+          best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
+        if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
+      }
+    return best;
+  }
+
   // What a cell holds, as [where, value] in words.
   describe(picture, cell) {
-    const { rows: n, cols: k, kind, frames, rowLabels, colLabels, factorLabel } = this.spec;
-    const numbers = this.numbers();
-    let [i, j] = [cell.rows[0], cell.cols[0]];
-    const many = cell.rows[1] - cell.rows[0] > 1 || cell.cols[1] - cell.cols[0] > 1;
+    const { kind, rowLabels, colLabels, factorLabel } = this.spec;
+    const found = this.find(picture, cell);
+    const { i, j, value } = found;
     if (picture === this.factor) {
-      for (let a = cell.rows[0]; a < cell.rows[1]; a++)
-        for (let b = cell.cols[0]; b < cell.cols[1]; b++)
-          if (Math.abs(numbers[a * k + b]) > Math.abs(numbers[i * k + j])) [i, j] = [a, b];
-      const value = numbers[i * k + j];
       const symbol = `${factorLabel.toLowerCase()}[${i}, ${j}]`;
       const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
-      return [where, value === 0 ? "exact zero" : number(value)];
+      return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
     if (kind === "codes") {
-      let best = 0;
-      let any = false;
-      for (let a = cell.rows[0]; a < cell.rows[1]; a++)
-        for (let b = cell.cols[0]; b < cell.cols[1]; b++) {
-          const c = numbers[a * k + b];
-          if (c === SKIP) continue;
-          any = true;
-          if (Math.abs(c) > Math.abs(best)) [best, i, j] = [c, a, b];
-        }
-      const row = rowLabels ? rowLabels[i] : `row ${i}`;
-      const col = colLabels ? colLabels[j] : `column ${j}`;
-      const value = (best / LEVELS) * frames[this.shown].scale;
-      const text = !any ? "not an interaction" : best === 0 ? "exact zero" : `≈ ${number(value)}`;
-      return [`${row} × ${col}`, text];
+      const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
+      if (found.kind === "skip") return [where, "not an interaction"];
+      return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
     }
-    const support = supports(numbers, n, k);
-    let best = null;
-    for (let a = cell.rows[0]; a < cell.rows[1]; a++)
-      for (let b = cell.cols[0]; b < cell.cols[1]; b++) {
-        if (a === b || !meet(support, a, b)) continue;
-        const value = dot(numbers, k, a, b);
-        if (best === null || Math.abs(value) > Math.abs(best)) [best, i, j] = [value, a, b];
-      }
+    if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
     const where = `${this.name(i)} × ${this.name(j)}`;
-    if (best === null)
-      return i === j && !many
-        ? [this.name(i), "diagonal: not an interaction"]
-        : [where, "exact zero: no shared column"];
-    if (best === 0) return [where, "0: the shared columns cancel"];
-    return [where, number(best)];
+    if (found.kind === "zero") return [where, "exact zero: no shared column"];
+    return [where, value === 0 ? "0: the shared columns cancel" : number(value)];
   }
 }
 
@@ -587,6 +583,8 @@ class View {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at]));
+      this.keepPick();
+      this.root.classList.toggle("clickable", header.clickable);
       if ((this.driver ? this.driver.key : null) !== header.driver) {
         if (this.driver) this.driver.destroy();
         this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
@@ -598,6 +596,15 @@ class View {
     this.legend();
     this.width = -1;
     this.layout();
+  }
+
+  // A picked cell stays marked while new data still has it.
+  keepPick() {
+    if (!this.picked) return;
+    const [panel, picture, cell] = this.picked;
+    const here = this.panels.includes(panel) && (picture === panel.gram ? panel.hasGram : panel.hasFactor);
+    const wide = here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
+    if (!here || cell.rows[1] > panel.spec.rows || cell.cols[1] > wide) this.picked = null;
   }
 
   scale(part) {
@@ -612,9 +619,11 @@ class View {
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
       box.style.display = used[part] ? "" : "none";
-      const first = this.panels.find((p) => (part === "factor" ? p.hasFactor : p.hasGram));
-      const label = first ? (part === "factor" ? first.spec.factorLabel : first.spec.gramLabel) : "";
-      put(name, label);
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram));
+      const labels = shown
+        .filter((p) => p.spec.kind === "factor")
+        .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
+      put(name, [...new Set(labels)].join(", "));
       const top = this.header.scales[part];
       const half = this.header.ramp === "root" ? top / 4 : top / 2; // the value halfway along each arm
       [-top, -half, 0, half, top].forEach((x, at) => put(ticks[at], top || at === 2 ? number(x, 3) : ""));
@@ -674,6 +683,7 @@ class View {
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[first.shown].key : "";
     if (this.pointed) this.hover(...this.pointed);
+    else this.leave();
   }
 
   hover(panel, picture, event) {
@@ -688,20 +698,25 @@ class View {
     const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
     const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
     this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-    // The same place in every panel of the same shape.
+    this.markAll(panel, picture, cell);
+    return undefined;
+  }
+
+  // Outlines the same place in every panel of the same shape.
+  markAll(panel, picture, cell) {
     const { rows, cols, kind } = panel.spec;
     for (const other of this.panels) {
       const alike = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const both = alike && other.hasFactor && other.hasGram;
       const bands = [{ rows: cell.rows }, { rows: cell.cols }];
       if (picture === panel.gram) {
         other.gram.mark(alike ? [cell] : []);
-        other.factor.mark(alike && other.hasFactor ? bands : []);
+        other.factor.mark(both ? bands : []);
       } else {
         other.factor.mark(alike ? [cell] : []);
-        other.gram.mark(alike && other.hasGram ? [{ rows: cell.rows }] : []);
+        other.gram.mark(both ? [{ rows: cell.rows }] : []);
       }
     }
-    return undefined;
   }
 
   leave() {
@@ -711,6 +726,21 @@ class View {
       panel.factor.mark([]);
       panel.gram.mark([]);
     }
+    if (this.picked) this.markAll(...this.picked);
+  }
+
+  click(panel, picture, event) {
+    const cell = this.header.clickable ? picture.cell(event) : null;
+    if (!cell) return;
+    const { i, j } = panel.find(picture, cell);
+    this.picked = [panel, picture, { rows: [i, i + 1], cols: [j, j + 1] }];
+    this.pick({
+      panel: this.panels.indexOf(panel),
+      frame: panel.spec.frames[panel.shown].key,
+      picture: picture.part,
+      row: i,
+      col: j,
+    });
   }
 
   // The current picture on one canvas, at twice the size on screen.

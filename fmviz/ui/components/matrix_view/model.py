@@ -95,6 +95,29 @@ class Panel:
     gram_label: str = "QQᵀ"
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A cell that was clicked.
+
+    Attributes
+    ----------
+    panel : int
+        The number of its panel, from 0.
+    frame : str
+        The key of the frame that was shown.
+    picture : {"factor", "gram"}
+        Whether it is an entry of the factor, or of QQᵀ or a ready matrix.
+    row, col : int
+        Its place. Where a drawn cell covers several, the largest of them.
+    """
+
+    panel: int
+    frame: str
+    picture: str
+    row: int
+    col: int
+
+
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:
     """Return a factor as float32 whose zeros are exactly the zeros of `values`.
 

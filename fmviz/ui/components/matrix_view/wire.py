@@ -47,6 +47,7 @@ class ViewOptions(TypedDict, total=False):
     ramp: Ramp
     columns: int | None
     max_height: int
+    clickable: bool
     empty: str
 
 
@@ -91,6 +92,7 @@ def encode_view(
     ramp: Ramp = "root",
     columns: int | None = None,
     max_height: int = 420,
+    clickable: bool = False,
     empty: str = "Nothing to show yet.",
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
@@ -117,6 +119,8 @@ def encode_view(
         At most this many panels in a row.
     max_height : int
         The largest height of a picture in CSS pixels.
+    clickable : bool
+        Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     empty : str
         The sentence shown when there are no panels.
 
@@ -213,6 +217,7 @@ def encode_view(
         "ramp": ramp,
         "diagonal": grey,
         "columns": columns,
+        "clickable": bool(clickable),
         "maxHeight": int(max_height),
         "empty": empty,
         "palette": {
