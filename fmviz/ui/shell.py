@@ -1,0 +1,217 @@
+"""What every page has around it: navigation, the shared settings, the status, and the answer to errors.
+
+Examples
+--------
+A page's view is one function:
+
+>>> TABLE = (ParamSpec("rank", "int", 10, 1, 200),)
+>>> def render() -> None:
+...     with shell.page("Train", ":material/model_training:", Settings("train", TABLE)) as settings:
+...         st.write(settings["rank"], settings["dataset"], settings["seed"])
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import streamlit as st
+
+from fmviz.engine._jit import compiling
+from fmviz.lab.datasets import DATASETS
+from fmviz.ui.state import Settings
+
+_LOG = logging.getLogger(__name__)
+_POLL = 1.5  # seconds between looks at the status while something is going on
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Link(NamedTuple):
+    """An entry of the navigation."""
+
+    script: str
+    label: str
+    icon: str
+
+
+START = Link("app.py", "Start", ":material/home:")
+PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+
+NAVIGATION: dict[str, tuple[Link, ...]] = {"Learn": (START, PROX), "Experiment": (TRAIN,)}
+"""The sections of the sidebar. A new page is a file in pages/ and a link here."""
+
+
+@contextmanager
+def page(title: str, icon: str, settings: Settings) -> Iterator[Settings]:
+    """Draw the shell and guard the body.
+
+    Parameters
+    ----------
+    title : str
+        The page's name in the browser's tab.
+    icon : str
+        A Material icon such as ``":material/home:"``.
+    settings : Settings
+        The page's settings; what a link brings is read before the body runs.
+
+    Yields
+    ------
+    Settings
+        The same object.
+    """
+    st.set_page_config(page_title=f"{title} · fmviz", page_icon=icon, layout="wide")
+    with guard(settings):
+        settings.read_url()
+        with st.sidebar:
+            _navigation()
+            _shared(settings)
+            _status()
+        if settings.notices:
+            st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+        yield settings
+
+
+@contextmanager
+def guard(settings: Settings | None = None) -> Iterator[None]:
+    """Turn an exception of the body into a message with a way out.
+
+    A ValueError is taken for a sentence to the reader; anything else is a defect, and logged.
+    """
+    try:
+        yield
+    except ValueError as error:
+        _excuse(error, str(error), settings)
+    except Exception as error:
+        _LOG.exception("a page failed")
+        _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
+
+
+def fragment(function: _Function | None = None, *, run_every: float | None = None) -> Any:
+    """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
+
+    A page's guard does not cover a fragment that reruns alone.
+    """
+
+    def decorate(inner: _Function) -> Any:
+        @functools.wraps(inner)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            with guard():
+                inner(*args, **kwargs)
+
+        return st.fragment(guarded, run_every=run_every)
+
+    return decorate if function is None else decorate(function)
+
+
+def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
+    st.error(sentence, icon=":material/error:")
+    with st.expander("Details", icon=":material/info:"):
+        here = Path(__file__).resolve().parents[2]
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [f for f in frames if Path(f.filename).is_relative_to(here / "fmviz")] or list(frames)
+        place = Path(ours[-1].filename)
+        shown = place.relative_to(here) if place.is_relative_to(here) else place.name
+        st.markdown(f"`{type(error).__name__}` in `{shown}`, line {ours[-1].lineno}")
+        st.code(str(error) or "(no message)", language=None, wrap_lines=True)
+    with st.container(horizontal=True):
+        if settings is not None and settings.own:
+            st.button(
+                "Reset this page",
+                icon=":material/restart_alt:",
+                key=f"{settings.page}_reset_after_error",
+                on_click=settings.reset,
+                help="Puts the settings of this page back to their defaults.",
+            )
+        st.page_link(START.script, label="Back to the start", icon=START.icon)
+
+
+def _navigation() -> None:
+    st.markdown("### :primary[:material/grid_view:] fmviz")
+    st.caption("Sparse factorization machines, seen and trained")
+    for section, links in NAVIGATION.items():
+        st.caption(f"**{section}**")
+        for link in links:
+            st.page_link(link.script, label=link.label, icon=link.icon, width="stretch")
+
+
+def _shared(settings: Settings) -> None:
+    st.caption("**Data and seed**")
+    missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
+
+    def words(name: str) -> str:
+        return DATASETS[name].title + (" (not here)" if name in missing else "")
+
+    names = list(DATASETS)
+    st.selectbox(
+        "Data set",
+        names,
+        format_func=words,
+        help=settings.spec("dataset").help,
+        **settings.bind("dataset"),
+    )
+    chosen = settings["dataset"]
+    if chosen in missing:
+        st.info(missing[chosen], icon=":material/folder_off:")
+    else:
+        spec = DATASETS[chosen]
+        with st.popover("About this data set", icon=":material/dataset:", type="tertiary"):
+            st.markdown(f"**{spec.title}** · {spec.task}\n\n{spec.description}")
+            if spec.source:
+                st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
+    seed = settings.spec("seed")
+    st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+
+
+# --------------------------------------------------------------------------------------------------- status
+
+
+def running_jobs() -> int:
+    """Return how many jobs are at work in this process, for all sessions.
+
+    Jobs can only run once something has imported `fmviz.lab.jobs`, so the shell does not import it.
+    """
+    jobs = sys.modules.get("fmviz.lab.jobs")
+    if jobs is None:
+        return 0
+    running = jobs.manager().running()
+    return running if isinstance(running, int) else len(running)
+
+
+def is_busy() -> bool:
+    """Return whether kernels are being compiled or jobs are at work."""
+    return bool(compiling()) or running_jobs() > 0
+
+
+def _status() -> None:
+    fragment(_chip, run_every=_POLL if is_busy() else None)()
+
+
+def _chip() -> None:
+    kernels, jobs = compiling(), running_jobs()
+    with st.container(horizontal=True, key="shell_status", gap="xsmall"):
+        if kernels:
+            rest = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
+            st.badge(
+                f"Compiling {kernels[0]}{rest}…",
+                icon=":material/hourglass_top:",
+                color="orange",
+                help="The first use of a kernel compiles it; the result is kept for the next start.",
+            )
+        else:
+            st.badge(
+                "Kernels ready", icon=":material/bolt:", color="green", help="Nothing is being compiled now."
+            )
+        if jobs:
+            st.badge(
+                f"{jobs} job{'s' if jobs > 1 else ''} running",
+                icon=":material/progress_activity:",
+                color="blue",
+                help="Training runs at work on this machine, of all sessions.",
+            )

@@ -1,0 +1,5 @@
+"""The training page."""
+
+from fmviz.ui.views.train import render
+
+render()
