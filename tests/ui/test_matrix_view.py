@@ -462,3 +462,42 @@ def test_a_click_reaches_the_script_only_where_it_is_wanted(open_view, wait_idle
         page.wait_for_timeout(300)
         wait_idle(page)
         assert page.get_by_text("script runs: 1").is_visible()
+
+
+@pytest.mark.browser
+def test_no_non_zero_is_lost_where_cells_are_smaller_than_pixels(open_view):
+    page = open_view("?d=700&k=4&panels=4")
+    slider(page).focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    wait_frame(page, "λ = 1.75")
+    factor, gram = (colors_of(x) for x in page.evaluate(READ)["pixels"][:2])
+    some = np.abs(np.random.default_rng(3).standard_normal((700, 4))) > 1.6 * 1.75
+    pairs = (some.astype(int) @ some.T.astype(int)) > 0
+    np.fill_diagonal(pairs, False)
+    size = -(-700 // gram.shape[0])
+    assert size > 1
+    starts = np.arange(0, 700, size)
+    pooled_rows = np.logical_or.reduceat(some, starts, axis=0)
+    pooled = np.logical_or.reduceat(np.logical_or.reduceat(pairs, starts, axis=0), starts, axis=1)
+    zero = bytes_of(palette.LIGHT.zero)
+    np.testing.assert_array_equal((factor != zero).any(axis=2), pooled_rows)
+    grey = (gram == bytes_of(palette.LIGHT.diagonal)).all(axis=2)
+    assert grey.sum() == (700 % size == 1)  # a tile is grey only if it has nothing but a diagonal cell
+    np.testing.assert_array_equal((gram != zero).any(axis=2) & ~grey, pooled)
+
+
+@pytest.mark.browser
+def test_the_view_finds_a_slider_that_is_built_anew(open_view, wait_idle):
+    page = open_view("?toggle=1")
+    page.get_by_text("Hide").click()
+    page.get_by_text("script runs: 2").wait_for()
+    wait_idle(page)
+    assert slider(page).count() == 0
+    assert page.evaluate(READ)["frame"] == "λ = 0.5"
+    page.get_by_text("Hide").click()
+    slider(page).wait_for(state="attached")
+    wait_idle(page)
+    slider(page).focus()
+    page.keyboard.press("Home")
+    wait_frame(page, "λ = 0")

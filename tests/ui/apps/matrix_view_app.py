@@ -37,7 +37,8 @@ def factor_panel(title: str, name: str, group: bool) -> Panel:
 
 runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
 st.markdown(f"script runs: {runs}")
-st.select_slider("Strength", options=keys, value=keys[2], key="strength of it")
+if not ("toggle" in query and st.checkbox("Hide")):
+    st.select_slider("Strength", options=keys, value=keys[2], key="strength of it")
 names = ["ti", "l21", "l1", "cs"]
 panels = [factor_panel(f"Panel {name}", name, name in ("l21", "cs")) for name in names[:count]]
 if "tiles" in query:
