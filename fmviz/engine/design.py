@@ -19,31 +19,31 @@ from ._jit import jitable
 
 
 @jitable
-def dense_row(indices, start, i):
-    return i - start
+def dense_row(rows, i):
+    return i
 
 
 @jitable
-def sparse_row(indices, start, i):
-    return indices[i]
+def sparse_row(rows, i):
+    return rows[i]
 
 
 @jitable
-def stored_value(data, i):
-    return data[i]
+def stored_value(column, i):
+    return column[i]
 
 
 @jitable
-def unit_value(data, i):
+def unit_value(column, i):
     return 1.0
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How a kernel reads entry i of a column that starts at `start`."""
+    """How a kernel reads entry i of a column, given its slices of `indices` and `data`."""
 
     name: str
-    row: Callable[[Any, int, int], int]
+    row: Callable[[Any, int], int]
     value: Callable[[Any, int], float]
 
 
@@ -96,11 +96,12 @@ class Design:
         _check_finite(matrix.data)
         matrix.eliminate_zeros()
         matrix.sort_indices()
-        index = np.int32 if max(matrix.shape) < 2**31 - 1 else np.int64
+        # Unsigned: a kernel need not ask whether an index counts from the end.
+        index = np.uint32 if matrix.shape[0] < 2**32 else np.uint64
         self.storage = BINARY if matrix.nnz and (matrix.data == 1.0).all() else SPARSE
         self.columns = Columns(
             np.empty(0) if self.storage is BINARY else matrix.data,
-            matrix.indices.astype(index, copy=False),
+            matrix.indices.astype(index),
             matrix.indptr.astype(np.int64),
         )
         self.matrix: Any = matrix
@@ -124,7 +125,7 @@ class Design:
         self.storage = DENSE
         self.columns = Columns(
             columns.reshape(-1),
-            np.empty(0, dtype=np.int32),
+            np.empty(0, dtype=np.uint32),
             np.arange(n_features + 1, dtype=np.int64) * n_samples,
         )
         self.matrix = columns.T

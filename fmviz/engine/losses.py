@@ -7,7 +7,7 @@ its value, its derivative in f, and its second derivative in f (a generalised on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log1p
 from typing import Literal
 
@@ -36,6 +36,9 @@ class Loss:
         Jitable functions of (f, y, theta).
     param : ParamSpec, optional
         What theta is.
+    of_residual : Loss, optional
+        The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
+        residuals need not read y.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Loss:
     derivative: Scalar
     second: Scalar
     param: ParamSpec | None = None
+    of_residual: Loss | None = None
 
 
 @jitable
@@ -62,6 +66,16 @@ def squared_derivative(f, y, theta):
 @jitable
 def squared_second(f, y, theta):
     return 1.0
+
+
+@jitable
+def squared_of_residual(r, unused, theta):
+    return 0.5 * r * r
+
+
+@jitable
+def same_residual(r, unused, theta):
+    return r
 
 
 @jitable
@@ -116,6 +130,22 @@ def huber_second(f, y, theta):
     return 1.0 if abs(f - y) <= theta else 0.0
 
 
+@jitable
+def huber_of_residual(r, unused, theta):
+    size = abs(r)
+    return 0.5 * size * size if size <= theta else theta * (size - 0.5 * theta)
+
+
+@jitable
+def clipped_residual(r, unused, theta):
+    return min(max(r, -theta), theta)
+
+
+@jitable
+def residual_within(r, unused, theta):
+    return 1.0 if abs(r) <= theta else 0.0
+
+
 SQUARED = Loss(
     "squared",
     "Squared error",
@@ -125,6 +155,12 @@ SQUARED = Loss(
     squared_value,
     squared_derivative,
     squared_second,
+)
+SQUARED = replace(
+    SQUARED,
+    of_residual=replace(
+        SQUARED, name="squared_of_residual", value=squared_of_residual, derivative=same_residual
+    ),
 )
 LOGISTIC = Loss(
     "logistic",
@@ -164,6 +200,17 @@ HUBER = Loss(
         log=True,
         symbol=r"\delta",
         help="Residuals beyond δ count linearly.",
+    ),
+)
+
+HUBER = replace(
+    HUBER,
+    of_residual=replace(
+        HUBER,
+        name="huber_of_residual",
+        value=huber_of_residual,
+        derivative=clipped_residual,
+        second=residual_within,
     ),
 )
 

@@ -181,7 +181,7 @@ def _weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight has shape {weights.shape}; X has {n_samples} rows.")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite, not negative, and not all 0.")
+        raise ValueError("sample_weight must hold finite weights of at least zero, not all of them zero.")
     if (weights == weights[0]).all():
         return None
     return weights * (n_samples / weights.sum())

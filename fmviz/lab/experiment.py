@@ -167,7 +167,7 @@ class Experiment:
         )
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings, those of the data set as ``data_<name>``; `defaults` includes unchanged ones."""
+        """Return the settings, those of the data set as ``data_<name>``; unchanged ones with `defaults`."""
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
         chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
         return chosen | {_DATA + name: value for name, value in self.dataset_params}

@@ -9,6 +9,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..problem import Problem
 from ._weights import sample_weight, unit_weight
+from .base import working_loss
 
 
 @cached_factory()
@@ -37,15 +38,17 @@ def linear_sweep(storage: Storage, loss: Loss, weight):
         for j in range(curvature.size):
             whole = curvature[j] + 2.0 * lam
             if whole > 0.0:
-                start = indptr[j]
+                column = data[indptr[j] : indptr[j + 1]]
+                rows = indices[indptr[j] : indptr[j + 1]]
+                count = indptr[j + 1] - indptr[j]
                 total = 0.0
-                for i in range(start, indptr[j + 1]):
-                    n = row(indices, start, i)
-                    total += weight(weights, n) * derivative(f[n], y[n], theta) * value(data, i)
+                for i in range(count):
+                    n = row(rows, i)
+                    total += weight(weights, n) * derivative(f[n], y[n], theta) * value(column, i)
                 step = (total / n_samples + 2.0 * lam * w[j]) / whole
                 if step != 0.0:
-                    for i in range(start, indptr[j + 1]):
-                        f[row(indices, start, i)] -= step * value(data, i)
+                    for i in range(count):
+                        f[row(rows, i)] -= step * value(column, i)
                     w[j] -= step
                     change = max(change, abs(step))
         return bias, change
@@ -60,14 +63,14 @@ class LinearPart:
         self._problem = problem
         design, mu = problem.design, problem.loss.mu
         weight = unit_weight if problem.sample_weight is None else sample_weight
-        self._sweep = linear_sweep(design.storage, problem.loss, weight)
+        self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
         self._curvature = np.empty(0)
         if problem.fit_linear:
             c = np.ones(design.n_samples) if problem.sample_weight is None else problem.sample_weight
             self._curvature = np.asarray(design.power(2).T @ c) * (mu / design.n_samples)
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
-        """Sweep once, updating f and w in place; return the new bias and the largest change."""
+        """Sweep once: update f (shifted as by `working_loss`) and w; return bias and largest change."""
         problem = self._problem
         if not (problem.fit_linear or problem.fit_intercept):
             return bias, 0.0

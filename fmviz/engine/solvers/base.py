@@ -6,9 +6,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..losses import Loss
 from ..params import ParamSpec, check_params
 from ..problem import Problem
 from ..snapshot import Parameters
+
+
+def working_loss(problem: Problem) -> tuple[Loss, np.ndarray]:
+    """Return the loss that kernels take, and what its predictions are shifted by, shape (N,).
+
+    Where the loss depends on f − y alone, kernels hold residuals: one array less to read.
+    """
+    if problem.loss.of_residual is None:
+        return problem.loss, np.zeros(problem.design.n_samples)
+    return problem.loss.of_residual, problem.y
 
 
 class Solver:

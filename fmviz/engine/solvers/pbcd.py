@@ -15,7 +15,7 @@ from ..regularizers import RowPenalty
 from ..snapshot import Parameters
 from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
-from .base import Solver
+from .base import Solver, working_loss
 from .pcd import relative_change
 
 
@@ -36,13 +36,14 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
         change = 0.0
         begin(P, cache)
         for j in range(d):
-            start = indptr[j]
-            end = indptr[j + 1]
+            column = data[indptr[j] : indptr[j + 1]]
+            rows = indices[indptr[j] : indptr[j + 1]]
+            count = indptr[j + 1] - indptr[j]
             g[:] = 0.0
             h = 0.0
-            for i in range(start, end):
-                n = row(indices, start, i)
-                x = value(data, i)
+            for i in range(count):
+                n = row(rows, i)
+                x = value(column, i)
                 c = weight(weights, n)
                 slope = c * derivative(f[n], y[n], theta) * x
                 square = 0.0
@@ -71,9 +72,9 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
                 along += p * step[s]
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
-                for i in range(start, end):
-                    n = row(indices, start, i)
-                    x = value(data, i)
+                for i in range(count):
+                    n = row(rows, i)
+                    x = value(column, i)
                     inner = 0.0
                     for s in range(rank):
                         inner += A[n, s] * step[s]
@@ -108,14 +109,15 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         change = 0.0
         begin(P, cache)
         for j in range(d):
-            start = indptr[j]
-            end = indptr[j + 1]
+            column = data[indptr[j] : indptr[j + 1]]
+            rows = indices[indptr[j] : indptr[j + 1]]
+            count = indptr[j + 1] - indptr[j]
             g[:] = 0.0
             h[:] = 0.0
             trace = 0.0
-            for i in range(start, end):
-                n = row(indices, start, i)
-                x = value(data, i)
+            for i in range(count):
+                n = row(rows, i)
+                x = value(column, i)
                 c = weight(weights, n)
                 first = c * derivative(f[n], y[n], theta) * x
                 bend = c * second(f[n], y[n], theta) * x * x
@@ -151,13 +153,13 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                 before += lam_p * P[j, s] * P[j, s]
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
-                for i in range(start, end):
-                    n = row(indices, start, i)
-                    x = value(data, i)
+                for i in range(count):
+                    n = row(rows, i)
+                    x = value(column, i)
                     inner = 0.0
                     for s in range(rank):
                         inner += A[n, s] * step[s]
-                    slope[i - start] = x * (inner - x * along)
+                    slope[i] = x * (inner - x * along)
                 alpha = 1.0
                 tried = 0
                 accepted = False
@@ -168,11 +170,10 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                         rise += lam_p * trial[s] * trial[s]
                     rise += lam * penalty_of(trial, j, P, cache)
                     risk = 0.0
-                    for i in range(start, end):
-                        n = row(indices, start, i)
+                    for i in range(count):
+                        n = row(rows, i)
                         risk += weight(weights, n) * (
-                            loss_value(f[n] + alpha * slope[i - start], y[n], theta)
-                            - loss_value(f[n], y[n], theta)
+                            loss_value(f[n] + alpha * slope[i], y[n], theta) - loss_value(f[n], y[n], theta)
                         )
                     rise += risk / n_samples
                     accepted = rise <= sigma * alpha * predicted
@@ -183,10 +184,10 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                     update(cache, j, P, trial)
                     for s in range(rank):
                         P[j, s] = trial[s]
-                    for i in range(start, end):
-                        n = row(indices, start, i)
-                        x = alpha * value(data, i)
-                        f[n] += alpha * slope[i - start]
+                    for i in range(count):
+                        n = row(rows, i)
+                        x = alpha * value(column, i)
+                        f[n] += alpha * slope[i]
                         for s in range(rank):
                             A[n, s] += x * step[s]
                     change = max(change, alpha * moved)
@@ -214,6 +215,7 @@ class PBCD(Solver):
         design = problem.design
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._penalty = penalty
+        self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
@@ -239,12 +241,12 @@ class PBCD(Solver):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._f = self.problem.predict(self.parameters())
+        self._f = self.problem.predict(self.parameters()) - self._shift
         self._A = np.ascontiguousarray(self.problem.design.dot(self._P))
 
     def _rows(self) -> float:
         problem = self.problem
-        sweep = row_sweep(problem.design.storage, problem.loss, self._penalty, self._weight)
+        sweep = row_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
         return sweep(
             *problem.design.columns,
             problem.y,
@@ -291,7 +293,7 @@ class PBCDLineSearch(PBCD):
 
     def _rows(self) -> float:
         problem = self.problem
-        sweep = row_sweep_line_search(problem.design.storage, problem.loss, self._penalty, self._weight)
+        sweep = row_sweep_line_search(problem.design.storage, self._loss, self._penalty, self._weight)
         return sweep(
             *problem.design.columns,
             problem.y,

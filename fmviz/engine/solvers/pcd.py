@@ -15,45 +15,39 @@ from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
-from .base import Solver
+from .base import Solver, working_loss
 
 
 @cached_factory()
 def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight):
     """Return the kernel of one sweep over all entries of P, column by column.
 
-    P has shape (k, d); f, the predictions, and a, room for one component's sums, have shape (N,); `slope`
-    has room for the longest column. `lam_p` contains the penalty's own quadratic part. The step for
-    entry (j, s) with g the derivative of the risk and h its Lipschitz constant is the closed minimum of
+    P has shape (k, d), A = (XP)ᵀ shape (k, N) and f, the predictions shifted as by `working_loss`, shape
+    (N,). `lam_p` contains the penalty's own quadratic part. The step for entry (j, s), with g the
+    derivative of the risk and h its Lipschitz constant, is the closed minimum of
     g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
 
-    def sweep(data, indices, indptr, y, weights, f, P, a, slope, cache, mu, theta, lam_p, lam):
+    def sweep(data, indices, indptr, y, weights, f, P, A, cache, mu, theta, lam_p, lam):
         rank, d = P.shape
         n_samples = y.size
         change = 0.0
         for s in range(rank):
-            a[:] = 0.0
-            for j in range(d):
-                p = P[s, j]
-                if p != 0.0:
-                    start = indptr[j]
-                    for i in range(start, indptr[j + 1]):
-                        a[row(indices, start, i)] += value(data, i) * p
+            a = A[s]
             begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
-                start = indptr[j]
-                end = indptr[j + 1]
+                column = data[indptr[j] : indptr[j + 1]]
+                rows = indices[indptr[j] : indptr[j + 1]]
+                count = indptr[j + 1] - indptr[j]
                 g = 0.0
                 h = 0.0
-                for i in range(start, end):
-                    n = row(indices, start, i)
-                    x = value(data, i)
+                for i in range(count):
+                    n = row(rows, i)
+                    x = value(column, i)
                     df = x * (a[n] - x * p)
-                    slope[i - start] = df
                     c = weight(weights, n)
                     g += c * derivative(f[n], y[n], theta) * df
                     h += c * df * df
@@ -68,10 +62,12 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
                     q = 0.0
                 if q != p:
                     step = q - p
-                    for i in range(start, end):
-                        n = row(indices, start, i)
-                        f[n] += step * slope[i - start]
-                        a[n] += step * value(data, i)
+                    for i in range(count):
+                        n = row(rows, i)
+                        x = value(column, i)
+                        # Computing the slope again is cheaper than writing it down and reading it back.
+                        f[n] += step * x * (a[n] - x * p)
+                        a[n] += step * x
                     P[s, j] = q
                     update(cache, j, p, q)
                     change = max(change, abs(step))
@@ -99,12 +95,11 @@ class PCD(Solver):
         assert penalty is not None, "the driver asks why_not first"
         design = problem.design
         weight = unit_weight if problem.sample_weight is None else sample_weight
-        self._sweep = factor_sweep(design.storage, problem.loss, penalty, weight)
+        loss, self._shift = working_loss(problem)
+        self._sweep = factor_sweep(design.storage, loss, penalty, weight)
         self._linear = LinearPart(problem)
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
-        self._sums = np.empty(design.n_samples)
-        self._slope = np.empty(max(1, design.longest_column))
 
     @classmethod
     def why_not(
@@ -125,13 +120,17 @@ class PCD(Solver):
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
         self._epochs = 0
-        self._f = self.problem.predict(parameters)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._f = self.problem.predict(self.parameters()) - self._shift
+        self._A = np.ascontiguousarray(self.problem.design.dot(self._P.T).T)
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
         problem = self.problem
         if self._epochs and self._epochs % self.refresh_every == 0:
-            self._f = problem.predict(self.parameters())
+            self._refresh()
         self._epochs += 1
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep(
@@ -140,8 +139,7 @@ class PCD(Solver):
             problem.weights,
             self._f,
             self._P,
-            self._sums,
-            self._slope,
+            self._A,
             self._cache,
             problem.loss.mu,
             problem.loss_param,
