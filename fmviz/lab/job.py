@@ -1,0 +1,431 @@
+"""One training run in the background: played, paused, stepped and stopped from any thread.
+
+A job runs in slices of a fraction of a second, each submitted after the other, so that more jobs than
+workers all progress, and a paused job holds no worker. Pages read `Job.view`, which never waits for the
+solver.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
+
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot, ThinnedFactors
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.pool import Executor
+from fmviz.lab.runner import Run
+
+SLICE_SECONDS = 0.1
+MOST_RECORDS = 2_000
+MOST_FRAMES = 40
+# A hidden browser tab may ask only once a minute.
+ORPHAN_SECONDS = 180.0
+
+
+class JobState(StrEnum):
+    """Where a job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    DIVERGED = "diverged"
+
+    @property
+    def active(self) -> bool:
+        """Whether the job waits for a worker or has one."""
+        return self in (JobState.QUEUED, JobState.RUNNING)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.PAUSED)
+
+
+class Prepared(Protocol):
+    """What a job needs of a prepared run; `fmviz.lab.runner.Run` is one."""
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data."""
+
+    def snapshots(self, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+        """Run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A picture's worth of one epoch.
+
+    Attributes
+    ----------
+    epoch, used_interactions : int
+        Of the snapshot.
+    objective : float
+        Of the snapshot.
+    factors : ThinnedFactors
+        The non-zero rows of P.
+    """
+
+    epoch: int
+    used_interactions: int
+    objective: float
+    factors: ThinnedFactors
+
+
+@dataclass(frozen=True, eq=False)
+class JobView:
+    """What a job looks like at one moment. Nothing in it changes any more.
+
+    Attributes
+    ----------
+    id, owner : str
+        The job, and the session that it belongs to.
+    experiment : Experiment
+        What runs.
+    state : JobState
+        Where it is.
+    message : str
+        A sentence for people.
+    details : str
+        The traceback of an unexpected error, else empty.
+    history : tuple of dict
+        Records of snapshots (`Snapshot.record`), at most `MOST_RECORDS`, the first and the last among them.
+    stride : int
+        The history holds every so many epochs.
+    factors : ThinnedFactors or None
+        The last factors.
+    frames : tuple of Frame
+        At most `MOST_FRAMES` epochs, evenly spread, the first and the last among them.
+    parameters : Parameters or None
+        The last parameters. Not to be written to.
+    dataset : Dataset or None
+        The data, once loaded.
+    elapsed : float
+        Seconds since the start, up to the end.
+    version : int
+        Grows with every change.
+    """
+
+    id: str
+    owner: str
+    experiment: Experiment
+    state: JobState
+    message: str
+    details: str
+    history: tuple[dict[str, Any], ...]
+    stride: int
+    factors: ThinnedFactors | None
+    frames: tuple[Frame, ...]
+    parameters: Parameters | None
+    dataset: Dataset | None
+    elapsed: float
+    version: int
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last record, empty before the first."""
+        return self.history[-1] if self.history else {}
+
+    @property
+    def epoch(self) -> int:
+        """Epochs done."""
+        return int(self.last.get("epoch", 0))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in the solver."""
+        return float(self.last.get("seconds", 0.0))
+
+
+T = TypeVar("T")
+
+
+class _Thinned(Generic[T]):
+    """Every 2ⁱ-th epoch and the last one, at most `most` items in all, the same at every repetition."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.stride = 1
+        self._kept: list[tuple[int, T]] = []
+        self._last: tuple[int, T] | None = None
+
+    def add(self, epoch: int, item: T) -> None:
+        self._last = (epoch, item)
+        if epoch % self.stride == 0:
+            self._kept.append(self._last)
+        # One place is the last item's.
+        while len(self._kept) >= self.most:
+            self.stride *= 2
+            self._kept = [kept for kept in self._kept if kept[0] % self.stride == 0]
+
+    def items(self) -> tuple[T, ...]:
+        kept = [item for _, item in self._kept]
+        if self._last is not None and (not self._kept or self._kept[-1][0] != self._last[0]):
+            kept.append(self._last[1])
+        return tuple(kept)
+
+
+class Job:
+    """One training run; made by `fmviz.lab.jobs.JobManager.start`.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    owner : str
+        The session that it counts for.
+    executor : Executor
+        Where its slices run.
+    prepare : callable
+        ``prepare(experiment)`` returns a `Prepared`; called in the executor.
+    orphan_seconds : float
+        A running job pauses by itself when nobody has called `view` for so long.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        owner: str,
+        executor: Executor,
+        prepare: Callable[[Experiment], Prepared] = Run.prepare,
+        orphan_seconds: float = ORPHAN_SECONDS,
+    ) -> None:
+        self.id = secrets.token_urlsafe(8)
+        self.experiment = experiment
+        self.owner = owner
+        self._executor = executor
+        self._prepare = prepare
+        self._orphan_seconds = orphan_seconds
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._state = JobState.PAUSED
+        self._message = "Ready."
+        self._details = ""
+        self._version = 0
+        self._wanted = 0.0
+        self._pace = 0.0
+        self._scheduled = False
+        self._inside = False
+        self._stream: Iterator[Snapshot] | None = None
+        self._dataset: Dataset | None = None
+        self._last: Snapshot | None = None
+        self._history: _Thinned[dict[str, Any]] = _Thinned(MOST_RECORDS)
+        self._frames: _Thinned[Frame] = _Thinned(MOST_FRAMES)
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self._seen = time.monotonic()
+
+    # -------------------------------------------------------------------------------------- for any thread
+
+    @property
+    def state(self) -> JobState:
+        """Where the job is."""
+        return self._state
+
+    def play(self) -> None:
+        """Start, or go on after a pause; nothing happens to a job that has ended."""
+        self._want(math.inf)
+
+    def step(self) -> None:
+        """Make exactly one epoch more, then pause; the first step of a new job also shows epoch 0."""
+        with self._lock:
+            self._want(self._wanted + 1 if math.isfinite(self._wanted) else math.inf)
+
+    def pause(self) -> None:
+        """Pause after the present epoch and give the worker back."""
+        with self._lock:
+            if self._state.active:
+                self._wanted = 0
+                self._set(JobState.PAUSED, self._paused_after())
+
+    def stop(self) -> None:
+        """End the run for good; the epoch being computed is still taken in."""
+        with self._lock:
+            if self._state.ended:
+                return
+            self._stop.set()
+            if not self._inside:
+                self._stop_now()
+
+    def set_pace(self, epochs_per_second: float) -> None:
+        """Slow down to so many epochs a second, for watching; 0 is full speed."""
+        with self._lock:
+            self._pace = max(0.0, float(epochs_per_second))
+
+    def view(self) -> JobView:
+        """Return what there is to see, and note that somebody looks."""
+        with self._lock:
+            self._seen = time.monotonic()
+            last = self._last
+            return JobView(
+                id=self.id,
+                owner=self.owner,
+                experiment=self.experiment,
+                state=self._state,
+                message=self._message,
+                details=self._details,
+                history=self._history.items(),
+                stride=self._history.stride,
+                factors=last.factors if last is not None else None,
+                frames=self._frames.items(),
+                parameters=last.parameters if last is not None else None,
+                dataset=self._dataset,
+                elapsed=(self._ended or time.monotonic()) - self._started,
+                version=self._version,
+            )
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since somebody looked."""
+        return time.monotonic() - self._seen
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory the job's results take."""
+        with self._lock:
+            arrays = [frame.factors.values for frame in self._frames.items()]
+            if self._last is not None:
+                arrays += [self._last.parameters.P, self._last.parameters.w]
+            return sum(a.nbytes for a in arrays) + 1_500 * len(self._history.items())
+
+    # -------------------------------------------------------------------------------------- under the lock
+
+    def _set(self, state: JobState, message: str) -> None:
+        self._state = state
+        self._message = message
+        self._version += 1
+        if state.ended:
+            self._ended = time.monotonic()
+            self._stream = None
+
+    def _want(self, epochs: float) -> None:
+        with self._lock:
+            if self._state.ended:
+                return
+            self._wanted = epochs
+            begun = self._stream is not None
+            self._set(JobState.RUNNING if begun else JobState.QUEUED, "Training." if begun else "Waiting.")
+            self._seen = time.monotonic()
+            if self._scheduled:
+                return
+            self._scheduled = True
+        self._executor.submit(self._slice)
+
+    def _stop_now(self) -> None:
+        if self._stream is not None:
+            self._stream.close()  # type: ignore[attr-defined]
+        n = self._last.epoch if self._last is not None else 0
+        self._set(JobState.STOPPED, f"Stopped on request after {_epochs(n)}.")
+
+    def _paused_after(self) -> str:
+        n = self._last.epoch if self._last is not None else 0
+        return f"Paused after {_epochs(n)}."
+
+    # ----------------------------------------------------------------------------------------- in a worker
+
+    def _slice(self) -> None:
+        deadline = time.monotonic() + SLICE_SECONDS
+        while True:
+            with self._lock:
+                self._inside = self._may_go_on()
+                self._scheduled = self._inside
+                if not self._inside:
+                    return
+                if self._stream is not None:
+                    self._wanted -= 1
+                pace = self._pace
+            began = time.monotonic()
+            snapshot, failure = self._advance()
+            with self._lock:
+                self._inside = False
+                self._take(snapshot, failure)
+                if not self._may_go_on():
+                    self._scheduled = False
+                    return
+            now = time.monotonic()
+            if pace or now >= deadline:
+                # Behind the jobs that wait.
+                self._executor.submit(self._slice, max(0.0, began + 1 / pace - now) if pace else 0.0)
+                return
+
+    def _may_go_on(self) -> bool:
+        if self._state.ended:
+            return False
+        if self._stop.is_set():
+            self._stop_now()
+            return False
+        if self._wanted < 1:
+            if self._state is not JobState.PAUSED:
+                self._set(JobState.PAUSED, self._paused_after())
+            return False
+        if self.idle_seconds > self._orphan_seconds:
+            self._wanted = 0
+            self._set(
+                JobState.PAUSED,
+                f"{self._paused_after()[:-1]}, because nobody had looked at this run for "
+                f"{self._orphan_seconds:g} seconds. Press Play to go on.",
+            )
+            return False
+        return True
+
+    def _advance(self) -> tuple[Snapshot | None, BaseException | None]:
+        try:
+            if self._stream is None:
+                run = self._prepare(self.experiment)
+                self._dataset = run.dataset
+                self._stream = run.snapshots(self._stop.is_set)
+            return next(self._stream), None
+        except Exception as error:  # shown to the user, whatever it is
+            return None, error
+
+    def _take(self, snapshot: Snapshot | None, failure: BaseException | None) -> None:
+        if failure is not None:
+            self._fail(failure)
+            return
+        assert snapshot is not None
+        if self._last is None or snapshot.epoch > self._last.epoch:
+            self._history.add(snapshot.epoch, snapshot.record())
+            if snapshot.epoch % self._frames.stride == 0 or snapshot.status is not None:
+                self._frames.add(snapshot.epoch, _frame(snapshot))
+        self._last = snapshot
+        self._version += 1
+        if snapshot.status is not None:
+            self._set(_END.get(snapshot.status.reason, JobState.FINISHED), snapshot.status.message)
+        elif self._state is JobState.QUEUED:
+            self._set(JobState.RUNNING, "Training.")
+        elif self._state is JobState.PAUSED:
+            self._message = self._paused_after()
+
+    def _fail(self, failure: BaseException) -> None:
+        if isinstance(failure, ValueError):
+            sentence, details = str(failure), ""
+        elif isinstance(failure, MemoryError):
+            sentence = "There is not enough memory for this run. Choose a smaller rank or a smaller data set."
+            details = "".join(traceback.format_exception(failure))
+        else:
+            sentence = f"Unexpected {type(failure).__name__}: {failure}"
+            details = "".join(traceback.format_exception(failure))
+        self._details = details
+        self._set(JobState.FAILED, sentence)
+
+
+_END = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
+
+
+def _frame(snapshot: Snapshot) -> Frame:
+    return Frame(snapshot.epoch, snapshot.used_interactions, snapshot.objective, snapshot.factors)
+
+
+def _epochs(n: int) -> str:
+    return f"{n:,} epoch" + ("" if n == 1 else "s")

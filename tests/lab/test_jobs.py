@@ -1,0 +1,390 @@
+"""Jobs: what can be done to them, that they share the workers, and what is kept of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
+from fmviz.lab import jobs
+from fmviz.lab.datasets import DATASETS, Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.job import MOST_FRAMES, MOST_RECORDS
+from fmviz.lab.jobs import InlineExecutor, Job, JobManager, JobState, TooManyJobsError
+from fmviz.lab.pool import ThreadPool
+
+SHORT = Experiment(dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=12, tol=0.0)
+
+
+def snapshot(epoch: int, status: Status | None = None, d: int = 3) -> Snapshot:
+    P = np.full((d, 2), 1.0 / (1 + epoch))
+    return Snapshot(
+        epoch=epoch,
+        seconds=0.1 * epoch,
+        objective=1.0 / (1 + epoch),
+        loss=0.0,
+        penalty_w=0.0,
+        penalty_p=0.0,
+        penalty_sparse=0.0,
+        used_features=d,
+        used_interactions=d,
+        certificate=0.0,
+        change=1.0,
+        parameters=Parameters(P, np.zeros(d), 0.0),
+        status=status,
+    )
+
+
+class Fake:
+    """A run whose epochs take as long as wanted."""
+
+    def __init__(self, epochs: int = 10**9, seconds: float = 0.0, fail: BaseException | None = None) -> None:
+        self.epochs = epochs
+        self.seconds = seconds
+        self.fail = fail
+        self.closed = False
+
+    @property
+    def dataset(self) -> Dataset:
+        return DATASETS["balance_scale"]()
+
+    def snapshots(self, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+        try:
+            for epoch in range(self.epochs):
+                if self.fail is not None and epoch == 2:
+                    raise self.fail
+                yield snapshot(epoch)
+                time.sleep(self.seconds)
+            yield snapshot(self.epochs, Status(Reason.CONVERGED, "Converged."))
+        finally:
+            self.closed = True
+
+
+def held(fake: Fake | None = None, **options: float) -> tuple[JobManager, InlineExecutor]:
+    executor = InlineExecutor(hold=True)
+    prepare = {} if fake is None else {"prepare": lambda experiment: fake}
+    return JobManager(executor, **prepare, **options), executor  # type: ignore[arg-type]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def threaded() -> Iterator[Callable[..., JobManager]]:
+    made: list[JobManager] = []
+
+    def make(workers: int = 2, **options: object) -> JobManager:
+        made.append(JobManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    before = threading.active_count()
+    yield make
+    for manager in made:
+        manager.shutdown()
+    assert threading.active_count() == before
+
+
+# ------------------------------------------------------------------------------------------------- one job
+
+
+def test_a_job_plays_to_its_end():
+    job = JobManager(InlineExecutor()).start(SHORT)
+    view = job.view()
+    assert view.state is JobState.FINISHED
+    assert [record["epoch"] for record in view.history] == list(range(13))
+    assert "limit of 12 epochs" in view.message
+    assert view.parameters is not None
+    assert view.parameters.P.shape == (4, 3)
+    assert view.dataset is not None
+    assert view.dataset.name == "balance_scale"
+    assert view.epoch == 12
+    assert view.seconds > 0
+    assert [frame.epoch for frame in view.frames] == list(range(13))
+    assert view.elapsed == job.view().elapsed
+
+
+def test_the_same_seed_gives_the_same_history():
+    first, second = (JobManager(InlineExecutor()).start(SHORT).view() for _ in range(2))
+    clock = {"seconds"}
+    for one, other in zip(first.history, second.history, strict=True):
+        assert {k: v for k, v in one.items() if k not in clock} == pytest.approx(
+            {k: v for k, v in other.items() if k not in clock}, rel=0, abs=0, nan_ok=True
+        )
+    np.testing.assert_array_equal(first.parameters.P, second.parameters.P)
+
+
+def test_stepping_gives_what_playing_gives():
+    played = JobManager(InlineExecutor()).start(SHORT).view()
+    stepped = JobManager(InlineExecutor()).start(SHORT, steps=1)
+    for _ in range(11):
+        stepped.step()
+    assert stepped.view().state is JobState.FINISHED
+    np.testing.assert_array_equal(stepped.view().parameters.P, played.parameters.P)
+
+
+def test_a_step_makes_exactly_one_epoch():
+    job = JobManager(InlineExecutor()).start(SHORT, steps=1)
+    assert (job.state, job.view().epoch) == (JobState.PAUSED, 1)
+    assert [record["epoch"] for record in job.view().history] == [0, 1]
+    for n in (2, 3):
+        job.step()
+        assert (job.state, job.view().epoch) == (JobState.PAUSED, n)
+    assert job.view().message == "Paused after 3 epochs."
+
+
+def test_steps_add_up_while_they_wait():
+    manager, executor = held(Fake())
+    job = manager.start(SHORT, steps=1)
+    job.step()
+    job.step()
+    executor.run()
+    assert (job.state, job.view().epoch) == (JobState.PAUSED, 3)
+
+
+def test_a_paused_job_gives_its_place_back_and_goes_on():
+    manager, executor = held(Fake(seconds=0.02))
+    job = manager.start(SHORT)
+    assert job.state is JobState.QUEUED
+    executor.run(1)
+    assert job.state is JobState.RUNNING
+    job.pause()
+    assert job.state is JobState.PAUSED
+    executor.run()
+    assert not executor.waiting  # nothing of it is left with the workers
+    epoch = job.view().epoch
+    job.play()
+    executor.run(1)
+    assert job.view().epoch > epoch
+    assert job.state is JobState.RUNNING
+
+
+def test_pause_and_play_before_the_first_slice_runs_it_once():
+    manager, executor = held(Fake(epochs=4))
+    job = manager.start(SHORT)
+    job.pause()
+    job.play()
+    assert executor.run() == 1
+    assert job.state is JobState.FINISHED
+
+
+@pytest.mark.parametrize("how", ["queued", "running", "paused"])
+def test_stop_ends_a_job_from_every_state(how):
+    fake = Fake(seconds=0.02)
+    manager, executor = held(fake)
+    job = manager.start(SHORT)
+    if how != "queued":
+        executor.run(1)
+    if how == "paused":
+        job.pause()
+    job.stop()
+    assert job.state is JobState.STOPPED
+    assert fake.closed == (how != "queued")
+    executor.run()
+    assert not executor.waiting
+    epoch = job.view().epoch
+    for action in (job.play, job.step, job.pause, job.stop):
+        action()
+    executor.run()
+    assert (job.state, job.view().epoch) == (JobState.STOPPED, epoch)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence", "folded"),
+    [
+        (ValueError("y contains NaN."), "y contains NaN.", False),
+        (ZeroDivisionError("division by zero"), "Unexpected ZeroDivisionError: division by zero", True),
+        (MemoryError(), "not enough memory", True),
+    ],
+)
+def test_a_failure_is_a_state_with_a_sentence(error, sentence, folded):
+    manager, executor = held(Fake(fail=error))
+    job = manager.start(SHORT)
+    executor.run()
+    view = job.view()
+    assert view.state is JobState.FAILED
+    assert sentence in view.message
+    assert ("Traceback" in view.details) == folded
+    assert view.epoch == 1  # what was reached is kept
+
+
+def test_settings_that_cannot_run_fail_with_the_reason():
+    manager = JobManager(InlineExecutor())
+    view = manager.start(Experiment(regularizer="ti", solver="cd")).view()
+    assert view.state is JobState.FAILED
+    assert view.message.startswith("CD takes plain gradient steps")
+
+
+def test_divergence_is_a_state_and_repeats_no_epoch():
+    class Diverging(Fake):
+        def snapshots(self, should_stop):
+            yield snapshot(0)
+            yield snapshot(1)
+            yield snapshot(1, Status(Reason.DIVERGED, "Diverged in epoch 2."))
+
+    manager, executor = held(Diverging())
+    job = manager.start(SHORT)
+    executor.run()
+    assert job.state is JobState.DIVERGED
+    assert [record["epoch"] for record in job.view().history] == [0, 1]
+
+
+def test_long_histories_are_thinned_and_keep_both_ends():
+    manager, executor = held(Fake(epochs=9_001))
+    job = manager.start(SHORT)
+    executor.run()
+    view = job.view()
+    epochs = [record["epoch"] for record in view.history]
+    assert len(epochs) <= MOST_RECORDS
+    assert (epochs[0], epochs[-1]) == (0, 9_001)
+    assert view.stride == 8
+    assert set(np.diff(epochs[:-1])) == {8}
+    shown = [frame.epoch for frame in view.frames]
+    assert 20 <= len(shown) <= MOST_FRAMES
+    assert (shown[0], shown[-1]) == (0, 9_001)
+
+
+def test_a_pace_slows_down(threaded):
+    manager = threaded(prepare=lambda experiment: Fake())
+    job = manager.start(SHORT, pace=50.0)
+    time.sleep(0.5)
+    assert 5 <= job.view().epoch <= 30
+    job.set_pace(0)
+    wait_for(lambda: job.view().epoch > 1000)
+
+
+# ------------------------------------------------------------------------------------------------ many jobs
+
+
+def test_two_jobs_progress_on_one_worker(threaded):
+    manager = threaded(1, prepare=lambda experiment: Fake(seconds=0.001))
+    one, other = (manager.start(SHORT, owner=name) for name in "ab")
+    wait_for(lambda: min(one.view().epoch, other.view().epoch) > 20)
+    assert one.state.active
+    assert other.state.active
+    assert manager.running() == [one, other]
+
+
+def test_a_paused_job_leaves_its_worker_to_others(threaded):
+    manager = threaded(1, prepare=lambda experiment: Fake(seconds=0.001))
+    one = manager.start(SHORT, owner="a")
+    wait_for(lambda: one.view().epoch > 0)
+    one.pause()
+    other = manager.start(SHORT, owner="b")
+    wait_for(lambda: other.view().epoch > 5)
+    stood_at = one.view().epoch
+    wait_for(lambda: other.view().epoch > 50)
+    assert one.view().epoch == stood_at
+
+
+def test_many_jobs_take_no_more_threads_than_workers(threaded):
+    before = threading.active_count()
+    manager = threaded(2, prepare=lambda experiment: Fake(epochs=50))
+    started = [manager.start(SHORT, owner=str(n)) for n in range(20)]
+    assert threading.active_count() <= before + 2
+    wait_for(lambda: all(job.state is JobState.FINISHED for job in started))
+
+
+def test_controls_from_many_threads_lose_nothing(threaded):
+    manager = threaded(2, prepare=lambda experiment: Fake(seconds=0.0002))
+    job = manager.start(SHORT)
+
+    def press() -> None:
+        for _ in range(100):
+            job.pause()
+            job.view()
+            job.play()
+
+    pressing = [threading.Thread(target=press) for _ in range(4)]
+    for thread in pressing:
+        thread.start()
+    for thread in pressing:
+        thread.join()
+    epoch = job.view().epoch
+    wait_for(lambda: job.view().epoch > epoch + 5)
+    epochs = [record["epoch"] for record in job.view().history]
+    assert epochs == sorted(set(epochs))
+
+
+def test_a_third_run_of_a_session_stops_its_oldest():
+    manager, _ = held(Fake())
+    first, second, third = (manager.start(SHORT, owner="me") for _ in range(3))
+    other = manager.start(SHORT, owner="you")
+    assert [job.state for job in (first, second, third, other)] == [
+        JobState.STOPPED,
+        JobState.QUEUED,
+        JobState.QUEUED,
+        JobState.QUEUED,
+    ]
+
+
+def test_a_full_server_says_so():
+    manager, _ = held(Fake(), most_active=3)
+    for n in range(3):
+        manager.start(SHORT, owner=str(n))
+    with pytest.raises(TooManyJobsError, match="already trains 3 models"):
+        manager.start(SHORT, owner="late")
+    manager.jobs("0")[0].stop()
+    manager.start(SHORT, owner="late")
+
+
+def test_jobs_are_found_by_id_and_handed_over():
+    manager, _ = held(Fake())
+    job = manager.start(SHORT, owner="before the reload")
+    assert manager.get(job.id) is job
+    assert manager.get(job.id, owner="after it") is job
+    assert manager.jobs("after it") == [job]
+    assert manager.get("no such") is None
+    assert manager.get(None) is None
+
+
+def test_the_least_looked_at_are_dropped():
+    manager, executor = held(Fake(epochs=2), most_kept=3)
+    started = []
+    for n in range(5):
+        started.append(manager.start(SHORT, owner=str(n)))
+        executor.run()
+        started[0].view()
+    assert manager.get(started[0].id) is not None
+    assert manager.get(started[1].id) is None
+    assert len(manager.jobs()) == 3
+
+
+def test_memory_is_bounded():
+    manager, executor = held(Fake(epochs=2), most_bytes=1)
+    for n in range(3):
+        manager.start(SHORT, owner=str(n))
+        executor.run()
+    assert len(manager.jobs()) == 1
+
+
+def test_an_orphan_pauses_and_is_dropped_later():
+    manager, executor = held(Fake(seconds=0.01), orphan_seconds=0.02, forget_seconds=0.05)
+    job: Job = manager.start(SHORT)
+    time.sleep(0.03)
+    executor.run()
+    assert job.state is JobState.PAUSED
+    assert "nobody had looked" in job._message
+    job.play()
+    assert job.state.active
+    job.pause()
+    time.sleep(0.06)
+    manager.start(SHORT, owner="other")
+    assert manager.get(job.id) is None
+    assert job.state is JobState.STOPPED
+
+
+def test_the_manager_of_the_process_can_be_replaced():
+    mine = JobManager(InlineExecutor())
+    before = jobs.install(mine)
+    try:
+        assert jobs.manager() is mine
+    finally:
+        jobs.install(before)
