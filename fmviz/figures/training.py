@@ -1,0 +1,287 @@
+"""The curves of a training run.
+
+Every function takes the history of a run as a frame, one row an epoch (`fmviz.engine.snapshot.Snapshot.record`
+names the columns), and returns a figure that keeps its zoom while rows are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fmviz.figures import palette
+
+X = Literal["epoch", "seconds"]
+X_TITLES: dict[str, str] = {"epoch": "epoch", "seconds": "seconds in the solver"}
+MOST_POINTS = 2_000
+
+# Readable on both themes, and apart under the common colour vision deficiencies.
+BLUE = "#3f88c5"
+ORANGE = "#db6f22"
+GREEN = "#07aa57"
+PURPLE = "#9a6bd1"
+GREY = palette.NEUTRAL
+
+PARTS: dict[str, tuple[str, str]] = {
+    "loss": ("loss", BLUE),
+    "penalty_sparse": ("λ̃ₚ Ω(P)", ORANGE),
+    "penalty_p": ("λₚ ‖P‖²", GREEN),
+    "penalty_w": ("λ_w ‖w‖²", PURPLE),
+}
+METRICS: dict[str, str] = {
+    "rmse": "RMSE",
+    "accuracy": "Accuracy",
+    "auc": "ROC-AUC",
+    "loss": "Loss",
+}
+"""The prediction metrics: the column is ``train_<name>`` or ``validation_<name>``."""
+
+
+def thin(history: pd.DataFrame, most: int = MOST_POINTS) -> pd.DataFrame:
+    """Return at most `most` rows, evenly spread, the first and the last among them."""
+    if len(history) <= most:
+        return history
+    kept = np.unique(np.linspace(0, len(history) - 1, most).round().astype(int))
+    return history.iloc[kept]
+
+
+def useful_log(values: Sequence[float] | np.ndarray) -> bool:
+    """Tell whether a logarithmic axis shows more: all positive, and spread over more than a factor of 20."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    return bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
+
+
+def _line(
+    history: pd.DataFrame,
+    x: X,
+    column: str,
+    name: str,
+    color: str,
+    *,
+    dash: str | None = None,
+    width: float = 2,
+    form: str = ".5g",
+) -> go.Scatter:
+    few = len(history) <= 60
+    return go.Scatter(
+        x=history[x].to_numpy(),
+        y=history[column].to_numpy(),
+        name=name,
+        mode="lines+markers" if few else "lines",
+        marker={"size": 4, "color": color},
+        line={"color": color, "width": width, "dash": dash},
+        hovertemplate=f"%{{y:{form}}}",
+    )
+
+
+def _finish(figure: go.Figure, x: X, height: int, revision: str) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 34, "b": 8},
+        hovermode="x unified",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        showlegend=True,
+        # The same revision keeps zoom and hidden curves while points are added; the axis is part of it.
+        uirevision=f"{revision}:{x}",
+        transition={"duration": 0},
+    )
+    figure.update_xaxes(automargin=True, zeroline=False, rangemode="tozero")
+    figure.update_yaxes(automargin=True, zeroline=False)
+    return figure
+
+
+def objective(
+    history: pd.DataFrame,
+    x: X = "epoch",
+    *,
+    parts: bool = False,
+    color: str = palette.NEUTRAL,
+    height: int = 290,
+    revision: str = "",
+) -> go.Figure:
+    """Draw the objective against epochs or seconds.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Columns ``epoch``, ``seconds``, ``objective``, and with `parts` the four parts.
+    x : {"epoch", "seconds"}
+        The horizontal axis.
+    parts : bool
+        Whether the parts are drawn as well, as far as they are not zero throughout.
+    color : str
+        The colour of the total.
+    height : int
+        In pixels.
+    revision : str
+        Names the run: another one forgets the zoom.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    history = thin(history)
+    figure = go.Figure(_line(history, x, "objective", "objective", color, width=2.6, form=".6g"))
+    if parts:
+        for column, (name, part_color) in PARTS.items():
+            if history[column].to_numpy().any():
+                figure.add_trace(_line(history, x, column, name, part_color, dash="dot", width=1.6))
+    if useful_log(history["objective"]):
+        figure.update_yaxes(type="log", dtick=1 if _decades(history["objective"]) >= 2 else None)
+    figure.update_xaxes(title_text=X_TITLES[x])
+    return _finish(figure, x, height, revision)
+
+
+def _decades(values: pd.Series) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.log10(finite.max() / finite.min()))
+
+
+def sparsity(
+    history: pd.DataFrame,
+    x: X = "epoch",
+    *,
+    true_features: int | None = None,
+    true_interactions: int | None = None,
+    height: int = 290,
+    revision: str = "",
+) -> go.Figure:
+    """Draw the used interactions above the used features, each with the true number dashed if known.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Columns ``epoch``, ``seconds``, ``used_interactions``, ``used_features``.
+    x, height, revision
+        As in `objective`.
+    true_features, true_interactions : int, optional
+        How many there are in truth.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    history = thin(history)
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
+    rows = (
+        ("used_interactions", "used interactions", ORANGE, true_interactions),
+        ("used_features", "used features", BLUE, true_features),
+    )
+    for row, (column, name, color, truth) in enumerate(rows, start=1):
+        figure.add_trace(_line(history, x, column, name, color, form=",d"), row=row, col=1)
+        if truth is not None:
+            figure.add_trace(
+                go.Scatter(
+                    x=history[x].iloc[[0, -1]].to_numpy(),
+                    y=[truth, truth],
+                    name="in truth",
+                    legendgroup="truth",
+                    showlegend=row == 1,
+                    mode="lines",
+                    line={"color": GREY, "width": 1.4, "dash": "dash"},
+                    hovertemplate="%{y:,d}",
+                ),
+                row=row,
+                col=1,
+            )
+    figure.update_yaxes(rangemode="tozero", nticks=4)
+    figure.update_xaxes(title_text=X_TITLES[x], row=2, col=1)
+    return _finish(figure, x, height, revision)
+
+
+def metric_names(history: pd.DataFrame) -> list[str]:
+    """Return the prediction metrics that a history has, in the order of `METRICS`."""
+    return [name for name in METRICS if f"train_{name}" in history]
+
+
+def prediction(
+    history: pd.DataFrame,
+    metric: str,
+    x: X = "epoch",
+    *,
+    height: int = 290,
+    revision: str = "",
+) -> go.Figure:
+    """Draw a metric on the training rows and, where some were kept out, on the validation rows.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Columns ``epoch``, ``seconds``, ``train_<metric>`` and perhaps ``validation_<metric>``.
+    metric : str
+        A key of `METRICS`.
+    x, height, revision
+        As in `objective`.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    history = thin(history)
+    figure = go.Figure()
+    columns = [(f"train_{metric}", "training", GREY), (f"validation_{metric}", "validation", ORANGE)]
+    present = [item for item in columns if item[0] in history]
+    for column, name, color in present:
+        figure.add_trace(_line(history, x, column, name, color))
+    values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
+    if metric in ("rmse", "loss") and useful_log(values):
+        figure.update_yaxes(type="log")
+    figure.update_yaxes(title_text=METRICS[metric])
+    figure.update_xaxes(title_text=X_TITLES[x])
+    return _finish(figure, x, height, revision)
+
+
+def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revision: str = "") -> go.Figure:
+    """Draw how far the planted structure is found: F1 of the support and estimation error.
+
+    A thick green line at 1 marks the epochs at which the support is exactly the true one.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Columns ``epoch``, ``seconds``, ``support_f1``, ``support_recovered`` and perhaps
+        ``estimation_error``.
+    x, height, revision
+        As in `objective`.
+
+    Returns
+    -------
+    plotly Figure
+    """
+    history = thin(history)
+    figure = go.Figure(_line(history, x, "support_f1", "support F1", BLUE, form=".3f"))
+    if "estimation_error" in history:
+        figure.add_trace(
+            _line(history, x, "estimation_error", "estimation error", ORANGE, dash="dot", form=".3f")
+        )
+    exact = history["support_recovered"].to_numpy(dtype=float) == 1.0
+    if exact.any():
+        figure.add_trace(
+            go.Scatter(
+                x=history[x].to_numpy(),
+                y=np.where(exact, 1.0, np.nan),
+                name="support exact",
+                mode="lines+markers",
+                marker={"size": 6, "color": GREEN},
+                line={"color": GREEN, "width": 6},
+                opacity=0.55,
+                hovertemplate="yes",
+                connectgaps=False,
+            )
+        )
+    top = 1.05
+    if "estimation_error" in history:
+        errors = history["estimation_error"].to_numpy(dtype=float)
+        errors = errors[np.isfinite(errors)]
+        top = max(top, 1.05 * min(float(errors.max(initial=0.0)), 5.0))
+    figure.update_yaxes(range=[0, top])
+    figure.update_xaxes(title_text=X_TITLES[x])
+    return _finish(figure, x, height, revision)

@@ -1,0 +1,108 @@
+"""The curves of a run: what is drawn, and that zooming survives a live update."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmviz.figures import training
+
+
+def frame(n: int, **columns: object) -> pd.DataFrame:
+    epochs = np.arange(n)
+    base = {
+        "epoch": epochs,
+        "seconds": 0.5 * epochs,
+        "objective": 10.0 / (1 + epochs),
+        "loss": 9.0 / (1 + epochs),
+        "penalty_w": np.zeros(n),
+        "penalty_p": 0.4 / (1 + epochs),
+        "penalty_sparse": 0.6 / (1 + epochs),
+        "used_features": np.maximum(20 - epochs, 3),
+        "used_interactions": np.maximum(190 - 9 * epochs, 3),
+        "train_rmse": 3.0 / (1 + epochs),
+        "validation_rmse": 4.0 / (1 + epochs),
+        "train_loss": 3.0 / (1 + epochs),
+        "support_f1": np.minimum(epochs / 10, 1.0),
+        "support_recovered": (epochs >= 10).astype(float),
+        "estimation_error": 1.0 / (1 + epochs),
+    }
+    return pd.DataFrame(base | columns)
+
+
+def names(figure) -> list[str]:
+    return [trace.name for trace in figure.data]
+
+
+@pytest.mark.parametrize("x", ["epoch", "seconds"])
+def test_the_objective_is_drawn_against_either_axis(x):
+    history = frame(30)
+    figure = training.objective(history, x)
+    assert names(figure) == ["objective"]
+    np.testing.assert_array_equal(figure.data[0].x, history[x])
+    np.testing.assert_array_equal(figure.data[0].y, history["objective"])
+    assert figure.layout.xaxis.title.text == training.X_TITLES[x]
+
+
+def test_parts_are_drawn_unless_they_are_zero():
+    assert names(training.objective(frame(30), parts=True)) == ["objective", "loss", "λ̃ₚ Ω(P)", "λₚ ‖P‖²"]
+
+
+@pytest.mark.parametrize(
+    ("values", "log"),
+    [([100.0, 1.0], True), ([10.0, 1.0], False), ([100.0, 0.0], False), ([1e9, -1.0], False)],
+)
+def test_the_axis_is_logarithmic_only_where_that_helps(values, log):
+    figure = training.objective(frame(2, objective=np.array(values)))
+    assert (figure.layout.yaxis.type == "log") is log
+
+
+def test_a_value_that_is_not_finite_does_not_break_the_axis():
+    training.objective(frame(3, objective=np.array([np.inf, 5.0, np.nan])))
+    training.recovery(frame(3, estimation_error=np.array([np.inf, 5.0, np.nan])))
+
+
+def test_at_most_two_thousand_points_with_both_ends():
+    figure = training.objective(frame(100_000), parts=True)
+    assert all(len(trace.x) <= 2_000 for trace in figure.data)
+    assert (figure.data[0].x[0], figure.data[0].x[-1]) == (0, 99_999)
+
+
+def test_one_point_is_seen():
+    for figure in (training.objective(frame(1)), training.sparsity(frame(1)), training.recovery(frame(1))):
+        assert "markers" in figure.data[0].mode
+
+
+def test_sparsity_with_the_true_numbers():
+    history = frame(30)
+    figure = training.sparsity(history, true_features=3, true_interactions=3)
+    assert names(figure) == ["used interactions", "in truth", "used features", "in truth"]
+    np.testing.assert_array_equal(figure.data[0].y, history["used_interactions"])
+    assert list(figure.data[1].y) == [3, 3]
+    assert names(training.sparsity(history)) == ["used interactions", "used features"]
+
+
+def test_the_metrics_present_are_offered_and_drawn():
+    history = frame(30)
+    assert training.metric_names(history) == ["rmse", "loss"]
+    assert names(training.prediction(history, "rmse")) == ["training", "validation"]
+    assert names(training.prediction(history, "loss")) == ["training"]
+
+
+def test_recovery_marks_where_the_support_is_exact():
+    history = frame(30)
+    figure = training.recovery(history)
+    assert names(figure) == ["support F1", "estimation error", "support exact"]
+    exact = figure.data[2].y
+    assert np.isnan(exact[:10]).all()
+    assert (exact[10:] == 1).all()
+    assert names(training.recovery(history[:5].drop(columns="estimation_error"))) == ["support F1"]
+
+
+def test_zoom_survives_new_points_but_not_another_run_or_axis():
+    def revision(n: int, run: str, x: str) -> str:
+        return training.objective(frame(n), x, revision=run).layout.uirevision
+
+    assert revision(5, "a", "epoch") == revision(50, "a", "epoch")
+    assert len({revision(5, "a", "epoch"), revision(5, "b", "epoch"), revision(5, "a", "seconds")}) == 3
