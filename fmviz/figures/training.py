@@ -1,6 +1,6 @@
 """The curves of a training run.
 
-Every function takes the history of a run as a frame, one row an epoch (`fmviz.engine.snapshot.Snapshot.record`
+Every function takes the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
 names the columns), and returns a figure that keeps its zoom while rows are added.
 """
 

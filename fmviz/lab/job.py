@@ -213,7 +213,8 @@ class Job:
         self._message = "Ready."
         self._details = ""
         self._version = 0
-        self._wanted = 0.0
+        self._wanted = 0.0  # how many snapshots may still be taken from the stream
+        self._begun = False
         self._pace = 0.0
         self._scheduled = False
         self._inside = False
@@ -238,9 +239,16 @@ class Job:
         self._want(math.inf)
 
     def step(self) -> None:
-        """Make exactly one epoch more, then pause; the first step of a new job also shows epoch 0."""
+        """Make exactly one epoch more, then pause; the first step of a new job also makes epoch 0."""
         with self._lock:
-            self._want(self._wanted + 1 if math.isfinite(self._wanted) else math.inf)
+            fresh = not self._begun and self._wanted == 0
+            self._want(self._wanted + (2 if fresh else 1))
+
+    def begin(self) -> None:
+        """Make epoch 0, the start, if there is none yet; then pause."""
+        with self._lock:
+            if not self._begun and self._wanted == 0:
+                self._want(1)
 
     def pause(self) -> None:
         """Pause after the present epoch and give the worker back."""
@@ -314,8 +322,10 @@ class Job:
             if self._state.ended:
                 return
             self._wanted = epochs
-            begun = self._stream is not None
-            self._set(JobState.RUNNING if begun else JobState.QUEUED, "Training." if begun else "Waiting.")
+            if self._begun:
+                self._set(JobState.RUNNING, "Training.")
+            else:
+                self._set(JobState.QUEUED, "Waiting for a free worker.")
             self._seen = time.monotonic()
             if self._scheduled:
                 return
@@ -342,8 +352,10 @@ class Job:
                 self._scheduled = self._inside
                 if not self._inside:
                     return
-                if self._stream is not None:
-                    self._wanted -= 1
+                self._wanted -= 1
+                if not self._begun:
+                    self._begun = True
+                    self._set(JobState.RUNNING, "Loading the data.")
                 pace = self._pace
             began = time.monotonic()
             snapshot, failure = self._advance()
@@ -402,10 +414,10 @@ class Job:
         self._version += 1
         if snapshot.status is not None:
             self._set(_END.get(snapshot.status.reason, JobState.FINISHED), snapshot.status.message)
-        elif self._state is JobState.QUEUED:
-            self._set(JobState.RUNNING, "Training.")
         elif self._state is JobState.PAUSED:
             self._message = self._paused_after()
+        else:
+            self._message = "Training."
 
     def _fail(self, failure: BaseException) -> None:
         if isinstance(failure, ValueError):

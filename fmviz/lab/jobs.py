@@ -85,7 +85,7 @@ class JobManager:
         owner : str
             The session.
         steps : int, optional
-            Make so many epochs, then pause; without it the job plays.
+            Make so many epochs after the start, then pause; without it the job plays.
         pace : float
             Epochs a second, 0 for full speed.
 
@@ -109,6 +109,8 @@ class JobManager:
         job.set_pace(pace)
         if steps is None:
             job.play()
+        elif steps == 0:
+            job.begin()
         for _ in range(steps or 0):
             job.step()
         return job

@@ -140,6 +140,16 @@ def test_a_step_makes_exactly_one_epoch():
     assert job.view().message == "Paused after 3 epochs."
 
 
+def test_a_job_can_begin_with_its_start_alone():
+    job = JobManager(InlineExecutor()).start(SHORT, steps=0)
+    assert (job.state, job.view().epoch) == (JobState.PAUSED, 0)
+    assert len(job.view().history) == 1
+    job.begin()
+    assert len(job.view().history) == 1
+    job.step()
+    assert job.view().epoch == 1
+
+
 def test_steps_add_up_while_they_wait():
     manager, executor = held(Fake())
     job = manager.start(SHORT, steps=1)

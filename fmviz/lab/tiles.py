@@ -1,0 +1,79 @@
+"""PPᵀ of many features as tiles: each shows the largest interaction within it, and none is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_BLOCK = 256
+
+
+def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
+    """Return the first feature of every tile and `n_features` at the end, shape (n_tiles + 1,)."""
+    n_tiles = max(1, min(n_tiles, n_features))
+    return (np.arange(n_tiles + 1) * n_features) // n_tiles
+
+
+def pooled_interactions(
+    rows: np.ndarray, values: np.ndarray, n_features: int, n_tiles: int = 128
+) -> np.ndarray:
+    """Max-pool PPᵀ, its diagonal left out, without forming it.
+
+    Parameters
+    ----------
+    rows : (m,) int ndarray
+        The features with a non-zero row of P, ascending.
+    values : (m, k) ndarray
+        Their rows.
+    n_features : int
+        The number of rows of P.
+    n_tiles : int
+        The most tiles along an axis.
+
+    Returns
+    -------
+    (t, t) float64 ndarray
+        Per tile the interaction ⟨p_i, p_j⟩, i ≠ j, of largest magnitude, with its sign. It is 0 if and only
+        if no pair within the tile shares a column in which both are non-zero.
+    """
+    edges = tile_edges(n_features, n_tiles)
+    t = edges.size - 1
+    high, low = np.zeros((t, t)), np.zeros((t, t))
+    if rows.size:
+        tile = np.searchsorted(edges, rows, side="right") - 1
+        present, first = np.unique(tile, return_index=True)
+        mask = (values != 0).astype(np.float32)
+        tiny = np.nextafter(0.0, 1.0)
+        for begin in range(0, rows.size, _BLOCK):
+            end = min(begin + _BLOCK, rows.size)
+            weight = values[begin:end] @ values.T
+            used = (mask[begin:end] @ mask.T) > 0
+            used[np.arange(end - begin), np.arange(begin, end)] = False
+            weight[~used] = 0.0
+            # An interaction that cancels or underflows is still one.
+            weight[used & (weight == 0)] = tiny
+            above = np.maximum.reduceat(weight, first, axis=1)
+            below = np.minimum.reduceat(weight, first, axis=1)
+            for row in range(end - begin):
+                at = tile[begin + row]
+                high[at, present] = np.maximum(high[at, present], above[row])
+                low[at, present] = np.minimum(low[at, present], below[row])
+    return np.where(-low > high, low, high)
+
+
+def tile_labels(n_features: int, n_tiles: int = 128) -> list[str]:
+    """Return "features 1–20" and so on, counted from 1."""
+    edges = tile_edges(n_features, n_tiles)
+    return [
+        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
+        for a, b in zip(edges[:-1], edges[1:], strict=True)
+    ]
+
+
+def pooled_matrix(W: np.ndarray, n_tiles: int = 128) -> np.ndarray:
+    """Max-pool a given symmetric matrix, shape (d, d), its diagonal left out, into the same tiles."""
+    W = W.copy()
+    np.fill_diagonal(W, 0.0)
+    first = tile_edges(W.shape[0], n_tiles)[:-1]
+    high = np.maximum.reduceat(np.maximum.reduceat(W, first, axis=0), first, axis=1)
+    low = np.minimum.reduceat(np.minimum.reduceat(W, first, axis=0), first, axis=1)
+    return np.where(-low > high, low, high)
