@@ -44,6 +44,13 @@ START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 
+# Streamlit's own margins leave little room for pictures side by side.
+_STYLE = """<style>
+[data-testid="stMainBlockContainer"] {padding: 3rem 2.5rem 4rem; max-width: 110rem}
+@media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 3.5rem 1rem 3rem}}
+[data-testid="stSidebarUserContent"] {padding-top: 0}
+</style>"""
+
 NAVIGATION: dict[str, tuple[Link, ...]] = {"Learn": (START, PROX), "Experiment": (TRAIN,)}
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
@@ -67,6 +74,7 @@ def page(title: str, icon: str, settings: Settings) -> Iterator[Settings]:
         The same object.
     """
     st.set_page_config(page_title=f"{title} · fmviz", page_icon=icon, layout="wide")
+    st.html(_STYLE)
     with guard(settings):
         settings.read_url()
         with st.sidebar:

@@ -230,6 +230,11 @@ class Settings:
                 out[name] = text
         return out
 
+    def link(self, **changes: Any) -> dict[str, str]:
+        """Return the query parameters of a link to the defaults with some settings changed."""
+        texts = {name: self.table[name].format(self.table[name].check(v)) for name, v in changes.items()}
+        return {name: text for name, text in texts.items() if text is not None}
+
     def write_url(self) -> None:
         """Mirror the settings to the address bar."""
         wanted = self.query()

@@ -1,0 +1,144 @@
+"""Curves of what an operator leaves against its strength: [A] Figs. 1 and 2 of atarashi2021."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fmviz.figures.palette import NEUTRAL
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line.
+
+    Attributes
+    ----------
+    label, color : str
+        The name and the hex colour.
+    counts : (m,) array_like of int
+        One count for each λ.
+    reading : int
+        0 for a regularizer as defined; its further readings share the colour and get another dash.
+    """
+
+    label: str
+    color: str
+    counts: Sequence[int] | np.ndarray
+    reading: int = 0
+
+
+def power(exponent: int) -> str:
+    """Return for instance "2⁻³"."""
+    return f"2{str(exponent).translate(_SUPERSCRIPT)}"
+
+
+def counts_figure(
+    exponents: Sequence[int],
+    curves: Sequence[Curve],
+    *,
+    what: str,
+    total: int,
+    current: int | None = None,
+    y: Literal["linear", "log"] = "linear",
+    height: int = 320,
+) -> go.Figure:
+    """Draw counts against λ = 2^e.
+
+    Parameters
+    ----------
+    exponents : sequence of int, length m
+        The grid.
+    curves : sequence of Curve
+        One line each; lines that coincide stay apart by their markers.
+    what : str
+        What is counted, such as "used interactions".
+    total : int
+        The largest possible count, drawn as a thin line.
+    current : int, optional
+        The exponent that is marked.
+    y : {"linear", "log"}
+        The scale of the counts. On the logarithmic one a count of 0 is drawn at 0.5, and named 0.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure()
+    x = list(exponents)
+    for number, curve in enumerate(curves):
+        counts = np.asarray(curve.counts)
+        shown = np.maximum(counts, 0.5) if y == "log" else counts
+        figure.add_scatter(
+            x=x,
+            y=shown,
+            mode="lines+markers",
+            name=curve.label,
+            line={"color": curve.color, "width": 2.5, "dash": _DASHES[curve.reading % len(_DASHES)]},
+            marker={
+                "symbol": _SYMBOLS[number % len(_SYMBOLS)],
+                # The later lines are smaller, so that those beneath show around them.
+                "size": max(6, 11 - number),
+                "color": curve.color,
+            },
+            customdata=[[power(e), f"{2.0**e:.6g}", f"{int(c):,}"] for e, c in zip(x, counts, strict=True)],
+            hovertemplate=f"{curve.label}: %{{customdata[2]}} of {total:,}<extra></extra>",
+        )
+    figure.add_hline(y=total, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
+    if current is not None:
+        figure.add_vline(
+            x=current,
+            line={"color": NEUTRAL, "width": 2},
+            annotation={
+                "text": f"λ = {power(current)}",
+                "yanchor": "bottom",
+                "y": 1.0,
+                "x": current,
+                "xanchor": "center",
+                "font": {"size": 13},
+                "showarrow": False,
+            },
+        )
+    axis: dict[str, object] = {"title": {"text": what.capitalize()}}
+    if y == "log":
+        top = max(1.0, np.log10(max(total, 1)))
+        decades = range(int(np.ceil(top)) + 1)
+        axis |= {
+            "type": "log",
+            "range": [np.log10(0.5) - 0.1, top + 0.15],
+            "tickvals": [0.5, *(10.0**i for i in decades)],
+            "ticktext": ["0", *(f"{10**i:,}" for i in decades)],
+        }
+    else:
+        axis |= {"range": [-0.04 * max(total, 1), 1.06 * max(total, 1)], "tickformat": ",d"}
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        hovermode="x unified",
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        xaxis={
+            "title": {"text": "λ"},
+            "tickvals": x,
+            "ticktext": [power(e) for e in x],
+            "range": [min(x) - 0.5, max(x) + 0.5],
+            "zeroline": False,
+            "unifiedhovertitle": {"text": "λ = %{customdata[0]} = %{customdata[1]}"},
+        },
+        yaxis={"zeroline": False, **axis},
+    )
+    return figure
+
+
+def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:
+    """Return the figure in a sentence, for readers who cannot see it."""
+    ends = "; ".join(
+        f"{curve.label} from {int(curve.counts[0]):,} to {int(curve.counts[-1]):,}" for curve in curves
+    )
+    reach = f"λ from {power(exponents[0])} to {power(exponents[-1])}"
+    return f"{what.capitalize()} of {total:,} against {reach}: {ends}."

@@ -1,0 +1,386 @@
+"""The page of the proximal operators: one P, several operators, every λ = 2^e."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.figures.operators import Curve, counts_figure, describe
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab import operators as lab
+from fmviz.ui import shell, widgets
+from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
+from fmviz.ui.components.matrix_view.model import Show
+from fmviz.ui.state import Settings, Several, Text
+
+TABLE = (
+    Several(
+        "regularizers",
+        ("l1", "l21", "ti", "cs"),
+        tuple(lab.VARIANTS),
+        "Which operators to apply to the same P. TI has two readings: squared norms of the columns, as it is "
+        "defined, or of the rows.",
+    ),
+    ParamSpec(
+        "source",
+        "choice",
+        "sampled",
+        choices=("sampled", "pasted"),
+        help="Draw P at random, or paste a matrix of your own.",
+    ),
+    ParamSpec(
+        "distribution",
+        "choice",
+        "normal",
+        choices=tuple(lab.DISTRIBUTIONS),
+        help="How the entries of P are drawn. The seed is in the sidebar.",
+    ),
+    ParamSpec("d", "int", 200, 1, lab.MAX_FEATURES, symbol="d", help="How many features: the rows of P."),
+    ParamSpec("k", "int", 30, 1, lab.MAX_RANK, symbol="k", help="The rank: the columns of P."),
+    Text(
+        "matrix",
+        help="A line a row; entries apart by commas, semicolons, tabs or blanks. What Python prints works.",
+    ),
+    ParamSpec(
+        "log2lambda",
+        "int",
+        -3,
+        lab.EXPONENTS[0],
+        lab.EXPONENTS[-1],
+        symbol=r"\lambda",
+        help="Drag, or click the handle and use the arrow keys. The pictures follow while you drag.",
+    ),
+    ParamSpec(
+        "size",
+        "choice",
+        "row",
+        choices=("row", "large"),
+        help="All pictures in one row under the slider, or larger ones, two in a row.",
+    ),
+    ParamSpec(
+        "column", "int", 1, 1, lab.MAX_RANK, symbol="s", help="The column of P whose numbers are worked out."
+    ),
+    ParamSpec(
+        "y",
+        "choice",
+        "linear",
+        choices=("linear", "log"),
+        help="The scale of the counts. The logarithmic one shows what is left where little is.",
+    ),
+)
+# The slider stays in sight while its pictures and curves scroll by.
+_STYLE = """<style>
+div:has(> .st-key-prox_strength) {
+  position: sticky; top: 0; z-index: 100; padding: 0.4rem 0 0.5rem;
+  background: var(--st-background-color, Canvas);
+}
+.st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
+@media (max-width: 768px) {div:has(> .st-key-prox_strength) {top: 3.4rem}}
+</style>"""
+EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
+LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Proximal operators", shell.PROX.icon, Settings("prox", TABLE)) as settings:
+        st.html(_STYLE)
+        st.title("Proximal operators")
+        st.markdown(
+            "Training takes a step, then shrinks the factors **P** by a proximal operator. It decides which "
+            "entries become **exactly zero**, and with them which features and interactions the model uses. "
+            "Turn λ up and watch."
+        )
+        widgets.several(settings, "regularizers", "Operators", labels=LABELS)
+        token, P = _matrix(settings)
+        chosen = settings["regularizers"]
+        if P is None:
+            return
+        if not chosen:
+            st.info("No operator is chosen. Choose at least one above, or:", icon=":material/touch_app:")
+            st.button(
+                "Show ℓ₁, ℓ₂,₁, TI and CS",
+                key="prox_default_regularizers",
+                on_click=lambda: settings.reset("regularizers"),
+            )
+            return
+        _results(settings, token, P, chosen)
+
+
+# -------------------------------------------------------------------------------------------------- P
+
+
+def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
+    """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
+    with st.container(border=True, key="prox_source_box"):
+        pasted = settings["source"] == "pasted"
+        left, *rest = st.columns([1.1, 3] if pasted else [1.1, 1.2, 1, 1], vertical_alignment="top")
+        with left:
+            widgets.param(settings, "source", "The matrix P", labels={"sampled": "Drawn", "pasted": "Pasted"})
+        if pasted:
+            with rest[0]:
+                return _pasted(settings)
+        with rest[0]:
+            words = {name: one.label for name, one in lab.DISTRIBUTIONS.items()}
+            chosen = lab.DISTRIBUTIONS[settings["distribution"]]
+            widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
+        with rest[1]:
+            widgets.param(settings, "d", "Features d", style="slider")
+        with rest[2]:
+            widgets.param(settings, "k", "Rank k", style="slider")
+    drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
+    return drawn, lab.sample(*drawn)
+
+
+def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
+    item = settings.table["matrix"]
+    st.text_area(
+        "Matrix",
+        height=150,
+        help=getattr(item, "help", None),
+        placeholder=EXAMPLE,
+        **settings.bind("matrix"),
+    )
+    text = settings["matrix"]
+    if not text.strip():
+        st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
+        st.button(
+            "Use an example", key="prox_example", on_click=lambda: settings.set(matrix=EXAMPLE, log2lambda=-2)
+        )
+        return (), None
+    try:
+        P = lab.parse_matrix(text)
+    except ValueError as error:
+        st.error(f"{error} Your text is kept.", icon=":material/edit_note:")
+        return (), None
+    d, k = P.shape
+    note = "" if settings.query().get("matrix") else " It is too long for the link; download it instead."
+    st.caption(f"Read as {d} {'row' if d == 1 else 'rows'} × {k} {'column' if k == 1 else 'columns'}.{note}")
+    return ("pasted", lab.digest(P)), P
+
+
+# ------------------------------------------------------------------------------------------- computing
+
+
+@st.cache_resource(max_entries=24, show_spinner="Applying the operator at 15 strengths…")
+def _study(token: tuple[object, ...], variant: str, _P: np.ndarray) -> lab.Study:
+    # Shared between sessions and never written to: the arrays are read-only.
+    return lab.study(_P, lab.VARIANTS[variant])
+
+
+@st.cache_resource(max_entries=8, show_spinner="Preparing the pictures…")
+def pictures(
+    token: tuple[object, ...],
+    variants: tuple[str, ...],
+    driver: str,
+    columns: int,
+    show: Show,
+    _P: np.ndarray,
+) -> bytes:
+    """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
+
+    Parameters
+    ----------
+    token : tuple
+        Names the contents of P for the cache.
+    variants : tuple of str
+        Keys of `lab.VARIANTS`.
+    driver : str
+        The key of the slider, whose labels are those of `widgets.power_label`.
+    _P : (d, k) ndarray
+        The matrix.
+    columns, show, max_height
+        As in `encode_view`.
+    """
+    panels = []
+    for name in variants:
+        one = _study(token, name, _P)
+        frames = [
+            FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
+            for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
+        ]
+        panels.append(Panel(one.variant.label, frames, color=regularizer_color(one.variant.name)))
+    return encode_view(panels, driver_key=driver, columns=columns, show=show, max_height=max_height)
+
+
+def _caption(one: lab.Study, at: int) -> str:
+    return f"{one.interactions[at]:,} interactions · {one.features[at]:,} features"
+
+
+# --------------------------------------------------------------------------------------------- drawing
+
+
+@shell.fragment
+def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
+    """Draw whatever depends on λ; a move of the slider reruns this part alone."""
+    studies = [_study(token, name, P) for name in chosen]
+    with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
+        exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
+        with st.container(width="content"):
+            size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
+    columns, height = (2, 640) if size == "large" else (4, 300)
+    matrix_view(
+        pictures(token, chosen, settings.key("log2lambda"), P, columns=columns, max_height=height),
+        key="prox_view",
+    )
+    _verdicts(P, studies, exponent)
+    _curves(settings, P, studies, exponent)
+    _formulas(settings, P, studies, exponent)
+    _paper(settings, token, P)
+    _exports(settings, P, studies, exponent)
+
+
+def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("What each one does to this P")
+    width = min(4, len(studies))
+    for start in range(0, len(studies), width):
+        row = studies[start : start + width]
+        for column, one in zip(st.columns(width), row, strict=False):
+            at = one.at(exponent)
+            with column.container(border=True, height="stretch"):
+                st.markdown(f"**{_chip(one)} {one.variant.label}**", unsafe_allow_html=True)
+                widgets.certificate_badge(float(one.certificates[at]))
+                st.markdown(
+                    f"**{one.interactions[at]:,}** interactions · **{one.features[at]:,}** features · "
+                    f"**{one.entries[at]:,}** entries"
+                )
+                for sentence in lab.what_is_special(P, one):
+                    st.caption(sentence)
+
+
+def _chip(one: lab.Study) -> str:
+    return f'<span style="color:{regularizer_color(one.variant.name)}">■</span>'
+
+
+def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    d = P.shape[0]
+    head, control = st.columns([3, 1], vertical_alignment="bottom")
+    head.subheader("What is left, against λ")
+    with control:
+        y = widgets.param(settings, "y", "Scale of counts", labels={"linear": "Linear", "log": "Logarithmic"})
+    left, right = st.columns(2)
+    for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
+        curves = [
+            Curve(
+                one.variant.label,
+                regularizer_color(one.variant.name),
+                one.interactions if what == "used interactions" else one.features,
+                int(one.variant.id != one.variant.name),
+            )
+            for one in studies
+        ]
+        figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
+        column.plotly_chart(
+            figure,
+            key=f"prox_{what.replace(' ', '_')}",
+            alt=describe(lab.EXPONENTS, curves, what, total),
+            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
+        )
+
+
+def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("The formula, with these numbers in it")
+    k = P.shape[1]
+    column = min(settings["column"], k) - 1
+    if k > 1:
+        if settings["column"] > k:
+            settings.set(column=k)
+        bound = settings.bind("column")
+        st.number_input("Column s", 1, k, step=1, width=160, help=settings.spec("column").help, **bound)
+    for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
+        with tab:
+            left, right = st.columns([1.25, 1])
+            at = one.at(exponent)
+            worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
+            with left:
+                for formula in lab.formulas(one.variant):
+                    st.latex(formula)
+                st.latex(worked.latex)
+                st.caption(
+                    f"{worked.live} of {worked.total} {worked.unit} stay. "
+                    f"Selects {one.variant.regularizer.selects}. "
+                    f"Source: {one.variant.regularizer.source}."
+                )
+            with right:
+                st.markdown(_table(worked))
+
+
+def _table(worked: lab.Worked) -> str:
+    lines = ["| " + " | ".join(worked.heads) + " |", "|" + "---:|" * len(worked.heads)]
+    for j, *numbers in worked.rows:
+        lines.append(f"| {int(j)} | " + " | ".join(_number(x) for x in numbers) + " |")
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return "**0**" if value == 0 else f"{value:.4g}".replace("-", "−")
+
+
+def _paper(settings: Settings, token: tuple[object, ...], P: np.ndarray) -> None:
+    with st.expander(
+        "Beside the paper: Figs. 1 and 2, and a sentence of its text", icon=":material/article:"
+    ):
+        st.markdown(
+            "Atarashi et al. (2021), sections 3.1 and 8.1, draw P of size 200 × 30 from N(0, 1) and "
+            "count for λ = 2⁻⁷ … 2⁷. They find that ℓ₁ and ℓ₂,₁ give almost only full or empty pictures, "
+            "TI and CS moderately sparse ones. They also write that TI keeps **all 200 features at every λ**."
+        )
+        st.markdown(lab.paper_claim(_study(token, "ti", P), _study(token, "ti_rows", P)))
+        st.button(
+            "Set up their experiment, with both readings of TI",
+            icon=":material/science:",
+            key="prox_as_in_paper",
+            on_click=lambda: settings.set(
+                source="sampled",
+                distribution="normal",
+                d=200,
+                k=30,
+                regularizers=("l1", "l21", "ti", "ti_rows", "cs"),
+            ),
+        )
+
+
+def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
+    st.subheader("Take it with you")
+    power = f"2^{exponent}"
+    with st.container(horizontal=True):
+        widgets.download(
+            "Counts (CSV)",
+            lambda: widgets.csv_of(lab.counts_table(studies)),
+            "counts.csv",
+            key="prox_counts_csv",
+            help="Interactions, features, entries and certificate of every operator at every λ.",
+        )
+        widgets.download(
+            "P (CSV)", lambda: widgets.csv_of_matrix(P), "P.csv", key="prox_p_csv", help="The matrix itself."
+        )
+        with st.popover("Q (CSV)", icon=":material/download:", help=f"The results at λ = {power}."):
+            for one in studies:
+                widgets.download(
+                    f"Q of {one.variant.label}",
+                    lambda one=one: widgets.csv_of_matrix(one.Q[one.at(exponent)]),  # type: ignore[misc]
+                    f"Q_{one.variant.id}.csv",
+                    key=f"prox_q_csv_{one.variant.id}",
+                )
+        widgets.download(
+            "P and all Q (npz)",
+            lambda: widgets.npz_of(
+                {
+                    "P": P,
+                    "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
+                    **{f"Q_{one.variant.id}": one.Q for one in studies},
+                }
+            ),
+            "operators.npz",
+            key="prox_npz",
+            help="Every result at every λ, in full precision: numpy.load opens it.",
+        )
+    pasted = settings["source"] == "pasted"
+    code = lab.python_source(
+        [one.variant for one in studies],
+        exponent,
+        **settings.as_dict("d", "k", "distribution", "seed"),
+        P=P if pasted else None,
+    )
+    widgets.python_block(code, note="Prints the same counts and certificates.")
