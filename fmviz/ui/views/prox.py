@@ -174,9 +174,11 @@ def pictures(
     token: tuple[object, ...],
     variants: tuple[str, ...],
     driver: str,
-    columns: int,
-    show: Show,
     _P: np.ndarray,
+    *,
+    columns: int = 4,
+    show: Show = "both",
+    max_height: int = 420,
 ) -> bytes:
     """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
 

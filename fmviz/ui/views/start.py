@@ -105,7 +105,7 @@ def training_presets() -> list[Preset]:
         card(
             "planted_interactions",
             "Recover planted interactions",
-            "Eight groups of ten features interact, and we know it, since we planted them. Does TI find them?",
+            "Eight groups of ten features interact, and we know: we planted them. Does TI find them?",
             ":material/psychology_alt:",
         ),
         card(
