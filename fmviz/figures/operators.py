@@ -117,6 +117,8 @@ def counts_figure(
         }
     else:
         axis |= {"range": [-0.04 * max(total, 1), 1.06 * max(total, 1)], "tickformat": ",d"}
+        if total <= 8:  # else plotly puts ticks between whole numbers
+            axis["dtick"] = 1
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 40, "b": 8},

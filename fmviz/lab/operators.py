@@ -430,12 +430,14 @@ def _end(P: np.ndarray, one: Study) -> str:
         return "Never all zero: it shrinks, and drops nothing."
     count = int(left.sum())
     entries = "entry survives" if count == 1 else "entries survive"
-    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left)}."
+    return (
+        f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.regularizer.row_wise)}."
+    )
 
 
-def _whose(P: np.ndarray, left: np.ndarray) -> str:
+def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
     rows = np.flatnonzero(left.any(axis=1))
-    if rows.size == 1 and np.array_equal(left[rows[0]], P[rows[0]] != 0):
+    if row_wise and rows.size == 1 and np.array_equal(left[rows[0]], P[rows[0]] != 0):
         return f", the strongest row, j = {rows[0]}"
     for axis, name in ((0, "column"), (1, "row")):
         if (left.sum(axis=axis) == P.any(axis=axis)).all():
@@ -491,7 +493,7 @@ class Worked:
     unit : str
         What is counted.
     heads : tuple of str
-        The heads of the table.
+        The heads of the table, in LaTeX.
     rows : tuple of tuple of float
         The first index, then numbers.
     """
@@ -544,14 +546,14 @@ def worked_example(
             )
         else:
             latex = rf"\tau_j = \lambda\,t_j(Q),\quad \lambda = {lam}"
-        heads = ("j", "‖pⱼ‖₂", "τ", "‖qⱼ‖₂")
+        heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
         rows = tuple((j, float(before[j]), float(tau[j]), float(after[j])) for j in range(count))
         return Worked(latex, live, P.shape[0], "rows", heads, rows)
     p, q = P[:, column], Q[:, column]
     threshold = strength * np.broadcast_to(regularizer.thresholds(Q, **variant.params), Q.shape)
     squares = 2.0 * strength * regularizer.quad
     live, s = int(np.count_nonzero(q)), column + 1
-    heads = ("j", f"pⱼ,{s}", "τ", f"qⱼ,{s}")
+    heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
     by_rows = variant.params.get("axis") == "rows"
     tau = threshold[:, column] + squares * np.abs(q)
     if variant.name == "l1":

@@ -46,8 +46,8 @@ TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 _STYLE = """<style>
-[data-testid="stMainBlockContainer"] {padding: 3rem 2.5rem 4rem; max-width: 110rem}
-@media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 3.5rem 1rem 3rem}}
+[data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
+@media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 </style>"""
 
@@ -175,6 +175,13 @@ def _shared(settings: Settings) -> None:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
     st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+
+
+def background_color() -> str:
+    """Return the page's background colour, for what must cover what scrolls beneath it."""
+    kind = st.context.theme.type or "light"
+    chosen = st.get_option(f"theme.{kind}.backgroundColor") or st.get_option("theme.backgroundColor")
+    return str(chosen or "Canvas")
 
 
 # --------------------------------------------------------------------------------------------------- status

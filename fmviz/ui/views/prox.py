@@ -72,11 +72,11 @@ TABLE = (
 # The slider stays in sight while its pictures and curves scroll by.
 _STYLE = """<style>
 div:has(> .st-key-prox_strength) {
-  position: sticky; top: 0; z-index: 100; padding: 0.4rem 0 0.5rem;
-  background: var(--st-background-color, Canvas);
+  position: sticky; top: 3.75rem; z-index: 100; padding: 0.4rem 0 0.5rem; background: BACKGROUND;
 }
 .st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
-@media (max-width: 768px) {div:has(> .st-key-prox_strength) {top: 3.4rem}}
+.st-key-prox_verdicts {display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem}
+.st-key-prox_verdicts > div {height: 100%}
 </style>"""
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
@@ -85,7 +85,7 @@ LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 def render() -> None:
     """Draw the page."""
     with shell.page("Proximal operators", shell.PROX.icon, Settings("prox", TABLE)) as settings:
-        st.html(_STYLE)
+        st.html(_STYLE.replace("BACKGROUND", shell.background_color()))
         st.title("Proximal operators")
         st.markdown(
             "Training takes a step, then shrinks the factors **P** by a proximal operator. It decides which "
@@ -206,8 +206,19 @@ def pictures(
     return encode_view(panels, driver_key=driver, columns=columns, show=show, max_height=max_height)
 
 
+def _counts(one: lab.Study, at: int) -> tuple[str, str]:
+    return (
+        _plural(one.interactions[at], "interaction", "interactions"),
+        _plural(one.features[at], "feature", "features"),
+    )
+
+
+def _plural(count: int, single: str, many: str) -> str:
+    return f"**{count:,}** {single if count == 1 else many}"
+
+
 def _caption(one: lab.Study, at: int) -> str:
-    return f"{one.interactions[at]:,} interactions · {one.features[at]:,} features"
+    return " · ".join(_counts(one, at)).replace("*", "")
 
 
 # --------------------------------------------------------------------------------------------- drawing
@@ -235,18 +246,14 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
 
 def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("What each one does to this P")
-    width = min(4, len(studies))
-    for start in range(0, len(studies), width):
-        row = studies[start : start + width]
-        for column, one in zip(st.columns(width), row, strict=False):
+    with st.container(key="prox_verdicts"):
+        for one in studies:
             at = one.at(exponent)
-            with column.container(border=True, height="stretch"):
+            with st.container(border=True, height="stretch", key=f"prox_verdict_{one.variant.id}"):
                 st.markdown(f"**{_chip(one)} {one.variant.label}**", unsafe_allow_html=True)
                 widgets.certificate_badge(float(one.certificates[at]))
-                st.markdown(
-                    f"**{one.interactions[at]:,}** interactions · **{one.features[at]:,}** features · "
-                    f"**{one.entries[at]:,}** entries"
-                )
+                counts = _counts(one, at), _plural(one.entries[at], "entry", "entries") + " of Q"
+                st.markdown("  \n".join((*counts[0], counts[1])))
                 for sentence in lab.what_is_special(P, one):
                     st.caption(sentence)
 
@@ -257,10 +264,11 @@ def _chip(one: lab.Study) -> str:
 
 def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     d = P.shape[0]
-    head, control = st.columns([3, 1], vertical_alignment="bottom")
-    head.subheader("What is left, against λ")
-    with control:
-        y = widgets.param(settings, "y", "Scale of counts", labels={"linear": "Linear", "log": "Logarithmic"})
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        st.subheader("What is left, against λ", width="content")
+        with st.container(width="content"):
+            words = {"linear": "Linear", "log": "Logarithmic"}
+            y = widgets.param(settings, "y", "Scale of counts", labels=words)
     left, right = st.columns(2)
     for column, what, total in ((left, "used interactions", lab.pairs(d)), (right, "used features", d)):
         curves = [
@@ -309,7 +317,10 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
 
 
 def _table(worked: lab.Worked) -> str:
-    lines = ["| " + " | ".join(worked.heads) + " |", "|" + "---:|" * len(worked.heads)]
+    lines = [
+        "| " + " | ".join(f"${head}$" for head in worked.heads) + " |",
+        "|" + "---:|" * len(worked.heads),
+    ]
     for j, *numbers in worked.rows:
         lines.append(f"| {int(j)} | " + " | ".join(_number(x) for x in numbers) + " |")
     return "\n".join(lines)

@@ -135,31 +135,33 @@ def render() -> None:
 
 
 def _hero(settings: Settings) -> None:
-    left, right = st.columns([5, 7], gap="large", vertical_alignment="center")
-    with left:
-        st.title("Which interactions matter?")
-        st.markdown(
-            "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell "
-            "of **PPᵀ**. A **regularizer** sets weights to exactly zero, so that few pairs, or few features, "
-            "are left to read. **fmviz** shows how each regularizer does that, trains the model before your "
-            "eyes, and puts a certificate beside every result."
-        )
-        with st.container(horizontal=True):
-            if st.button("Explore the operators", type="primary", icon=shell.PROX.icon, key="start_to_prox"):
-                st.switch_page(shell.PROX.script)
-            if st.button("Train a model", icon=shell.TRAIN.icon, key="start_to_train"):
-                st.switch_page(shell.TRAIN.script)
-    with right, st.container(border=True):
+    st.title("Which interactions matter?")
+    st.markdown(
+        "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell "
+        "of **PPᵀ**. A **regularizer** sets weights to exactly zero, so that few pairs, or few features, "
+        "are left to read. **fmviz** shows how each regularizer does that, trains the model before your "
+        "eyes, and puts a certificate beside every result."
+    )
+    with st.container(horizontal=True):
+        if st.button("Explore the operators", type="primary", icon=shell.PROX.icon, key="start_to_prox"):
+            st.switch_page(shell.PROX.script)
+        if st.button("Train a model", icon=shell.TRAIN.icon, key="start_to_train"):
+            st.switch_page(shell.TRAIN.script)
+    with st.container(border=True):
         _playground(settings)
 
 
 @shell.fragment
 def _playground(settings: Settings) -> None:
     P = lab.sample(*_DRAWN)
-    st.markdown("**Try it.** Two groups of features under four regularizers: raise λ.")
-    widgets.power_of_two(settings, "log2lambda", "Strength λ")
+    words, slider = st.columns([2, 3], vertical_alignment="center", gap="medium")
+    words.markdown(
+        "**Try it.** Two groups of 20 features under four regularizers. Raise λ: who finds the groups?"
+    )
+    with slider:
+        widgets.power_of_two(settings, "log2lambda", "Strength λ")
     payload = prox.pictures(
-        ("start", *_DRAWN), _SHOWN, settings.key("log2lambda"), P, columns=4, show="gram", max_height=150
+        ("start", *_DRAWN), _SHOWN, settings.key("log2lambda"), P, columns=4, show="gram", max_height=240
     )
     matrix_view(payload, key="start_view")
 

@@ -1,0 +1,200 @@
+"""The study behind the page of the proximal operators."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+
+import fmviz
+from fmviz.engine.counting import used_features, used_interactions
+from fmviz.lab import operators as lab
+
+ALL = tuple(lab.VARIANTS)
+
+
+@pytest.fixture(scope="module")
+def paper() -> np.ndarray:
+    return lab.sample(200, 30)
+
+
+@pytest.mark.parametrize("distribution", lab.DISTRIBUTIONS)
+def test_sample_is_what_its_code_says(distribution):
+    d, k, rng = 7, 4, np.random.default_rng(3)
+    P = lab.sample(d, k, distribution, 3)
+    assert P.shape == (d, k)
+    assert np.isfinite(P).all()
+    said = eval(lab.DISTRIBUTIONS[distribution].code, {"np": np, "rng": rng, "d": d, "k": k})
+    np.testing.assert_array_equal(P, said)
+    np.testing.assert_array_equal(P, lab.sample(d, k, distribution, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"d": 0, "k": 3}, "d = 0"),
+        ({"d": 3, "k": 61}, "k = 61"),
+        ({"d": 3, "k": 3, "distribution": "norml"}, "Did you mean 'normal'"),
+    ],
+)
+def test_sample_refuses(given, message):
+    with pytest.raises(ValueError, match=message):
+        lab.sample(**given)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1, -2.5\n0 ,3e-1",
+        "1 -2.5\n\n  0\t.3 ",
+        "1;-2.5\n0;0.3",
+        "1\t-2.5\n0\t0.3\n",
+        "[[1, -2.5], [0, 0.3]]",
+        "[[ 1.  -2.5]\n [ 0.   0.3]]",
+        "array([[1., −2.5],\n       [0., 0.3]])",
+        "1 -2.5; 0 0.3",
+        "1,-2.5,\n0,0.3,",
+    ],
+)
+def test_parse_matrix(text):
+    np.testing.assert_array_equal(lab.parse_matrix(text), [[1, -2.5], [0, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no matrix yet"),
+        (" \n \n", "no matrix yet"),
+        ("a,b\n1,2", "Row 1, column 1 holds 'a'.*Leave headings out"),
+        ("1,2\n3,x", "Row 2, column 2 holds 'x', which is not a number"),
+        ("1,2\n3", "Row 2 has 1 entries but row 1 has 2"),
+        ("1,,2", "Row 1, column 2 is empty"),
+        ("1,nan", "Row 1, column 2 holds nan; only finite"),
+        ("1,1e300", "up to 1e\\+15"),
+        ("1\n" * 401, "401 × 1"),
+        (" ".join(["1"] * 61), "1 × 61"),
+    ],
+)
+def test_parse_matrix_refuses_with_a_sentence(text, message):
+    with pytest.raises(ValueError, match=message):
+        lab.parse_matrix(text)
+
+
+def test_digest_sees_every_entry_and_the_shape():
+    P = lab.sample(400, 60)
+    other = P.copy()
+    other[399, 59] = 0
+    names = {lab.digest(P), lab.digest(other), lab.digest(P.reshape(800, 30))}
+    assert len(names) == 3
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("distribution", lab.DISTRIBUTIONS)
+def test_study_agrees_with_the_public_functions(name, distribution):
+    P = lab.sample(30, 5, distribution, 1)
+    variant = lab.VARIANTS[name]
+    one = lab.study(P, variant)
+    for at, e in enumerate(lab.EXPONENTS):
+        Q = fmviz.prox(variant.name, P, 2.0**e, **variant.params)
+        np.testing.assert_array_equal(one.Q[at], Q)
+        assert one.interactions[at] == used_interactions(Q)
+        assert one.features[at] == used_features(Q)
+        assert one.entries[at] == np.count_nonzero(Q)
+    assert one.certificates.max() <= 1e-10
+    assert not one.Q.flags.writeable
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_zero_from_is_where_the_operator_turns_zero(name, paper):
+    variant = lab.VARIANTS[name]
+    limit, survivors = lab.extinction(paper, variant)
+    if limit is None:
+        assert survivors.any()
+        assert variant.prox(paper, 2.0**30).any()
+    else:
+        assert not variant.prox(paper, limit).any()
+        assert variant.prox(paper, np.nextafter(limit, 0)).any()
+
+
+def test_l1_and_l21_end_at_the_largest_entry_and_row(paper):
+    l1, l21 = (lab.study(paper, lab.VARIANTS[name]) for name in ("l1", "l21"))
+    assert l1.zero_from == np.abs(paper).max()
+    assert l21.zero_from == pytest.approx(np.linalg.norm(paper, axis=1).max(), rel=1e-12)
+    assert "the largest |p|" in lab.what_is_special(paper, l1)[0]
+    assert "the largest row norm" in lab.what_is_special(paper, l21)[0]
+
+
+def test_squared_norms_never_end(paper):
+    said = {name: lab.what_is_special(paper, lab.study(paper, lab.VARIANTS[name]))[0] for name in ALL}
+    assert "30 entries survive any λ, the largest of each column" in said["ti"]
+    assert "200 entries survive any λ, the largest of each row" in said["ti_rows"]
+    assert "the strongest row" in said["cs"]
+
+
+def test_the_printed_claim_holds_by_rows_only(paper):
+    by_columns, by_rows = (lab.study(paper, lab.VARIANTS[name]) for name in ("ti", "ti_rows"))
+    assert (by_rows.features == 200).all()
+    assert by_columns.features[-1] == 30
+    said = lab.paper_claim(by_columns, by_rows)
+    assert "from 200 at λ = 2⁻⁷ to 30 at λ = 2⁷" in said
+    assert "the reading by rows only" in said
+
+
+@pytest.mark.parametrize("P", [np.zeros((3, 2)), np.array([[2.0]]), 1e15 * np.ones((2, 2)), np.eye(3)])
+@pytest.mark.parametrize("name", ALL)
+def test_words_for_odd_matrices(name, P):
+    one = lab.study(P, lab.VARIANTS[name])
+    assert all(sentence.endswith(".") for sentence in lab.what_is_special(P, one))
+    assert (
+        "beyond the slider"
+        in lab.what_is_special(1e15 * np.ones((2, 2)), lab.study(1e15 * np.ones((2, 2)), lab.VARIANTS["l1"]))[
+            0
+        ]
+    )
+
+
+@pytest.mark.parametrize("strength", [2.0**-5, 0.5, 4.0])
+@pytest.mark.parametrize("name", ALL)
+def test_worked_numbers_add_up(name, strength, paper):
+    variant = lab.VARIANTS[name]
+    Q = variant.prox(paper, strength)
+    worked = lab.worked_example(paper, Q, variant, strength, column=2, first=200)
+    by_norm = variant.regularizer.row_wise
+    size = np.linalg.norm(Q, axis=1) if by_norm else Q[:, 2]
+    assert worked.live == np.count_nonzero(size)
+    assert len(worked.rows) == 200
+    if name == "l2" or (name.startswith("omega") and strength >= 1):
+        return  # no threshold, or not a fixed point of one
+    for _, before, tau, after in worked.rows:
+        assert after == pytest.approx(np.sign(before) * max(abs(before) - tau, 0.0), abs=1e-12)
+
+
+def test_counts_table_has_one_row_for_each_operator_and_strength(paper):
+    table = lab.counts_table([lab.study(paper, lab.VARIANTS[name]) for name in ("l1", "ti_rows")])
+    assert {len(column) for column in table.values()} == {30}
+    assert table["params"][-1] == "axis=rows"
+    assert table["lambda"][0] == 2.0**-7
+
+
+@pytest.mark.parametrize("pasted", [False, True])
+def test_python_source_prints_the_same_counts(pasted):
+    P = lab.sample(20, 4, "blocks", 5)
+    variants = [lab.VARIANTS[name] for name in ALL]
+    code = lab.python_source(variants, -2, d=20, k=4, distribution="blocks", seed=5, P=P if pasted else None)
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink):
+        exec(code, {})
+    lines = sink.getvalue().splitlines()
+    assert len(lines) == len(variants)
+    for line, variant in zip(lines, variants, strict=True):
+        Q = variant.prox(P, 0.25)
+        assert line.startswith(
+            f"{variant.name} {dict(variant.params)} {used_interactions(Q)} {used_features(Q)} "
+        )
+
+
+def test_long_matrices_are_read_from_the_download():
+    code = lab.python_source([lab.VARIANTS["l1"]], 0, P=lab.sample(100, 10))
+    assert 'np.loadtxt("P.csv"' in code
