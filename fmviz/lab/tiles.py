@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 _BLOCK = 256
@@ -65,7 +67,7 @@ def tile_labels(n_features: int, n_tiles: int = 128) -> list[str]:
     edges = tile_edges(n_features, n_tiles)
     return [
         f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     ]
 
 
