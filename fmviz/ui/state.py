@@ -29,6 +29,7 @@ from fmviz.lab.datasets import DATASETS
 _PREFIX = "fmviz"
 _PAGE = f"{_PREFIX}:page"
 _WRITTEN = f"{_PREFIX}:written"
+_DRAWN = f"{_PREFIX}:drawn"
 # How long the browser may still send a query string that we have replaced since, in seconds.
 _ECHO = 5.0
 
@@ -208,8 +209,12 @@ class Settings:
         key, value = self.key(name), self[name]
         shown = list(value) if isinstance(value, tuple) else value
         # Assigning only what differs: an assignment makes the browser drop what is being typed or dragged.
-        if key not in st.session_state or st.session_state[key] != shown:
+        # On a page just opened the key may still hold the value of the last page's widget, which the new
+        # widget does not take over.
+        drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
+        if key not in drawn or key not in st.session_state or st.session_state[key] != shown:
             st.session_state[key] = shown
+        drawn.add(key)
 
         def store() -> None:
             if (new := st.session_state.get(key)) is not None:
@@ -260,6 +265,7 @@ class Settings:
         if opened:
             st.session_state[_PAGE] = self.page
             st.session_state[_WRITTEN] = []
+            st.session_state[_DRAWN] = set()
             st.session_state.pop(self._notice_key, None)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
         linked = bool(given) and (opened or given not in echoes)

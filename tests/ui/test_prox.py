@@ -1,0 +1,311 @@
+"""The page of the proximal operators."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab import operators as lab
+from fmviz.ui.widgets import power_label
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def app(**query: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    test.switch_page("pages/prox.py")
+    for name, value in query.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def fine(test: AppTest) -> bool:
+    return not test.exception and not test.error
+
+
+def address(test: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in test.query_params.items()}
+
+
+def words(test: AppTest) -> str:
+    return "\n".join(element.value for element in [*test.markdown, *test.caption])
+
+
+def test_it_opens_with_four_operators():
+    test = app()
+    assert fine(test)
+    assert address(test) == {}
+    said = words(test)
+    one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
+    assert f"**{one.interactions[one.at(-3)]:,}** interactions" in said
+    assert "the largest of each column" in said
+    assert [tab.label for tab in test.tabs] == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
+
+
+def test_the_strength_changes_counts_and_link():
+    test = app(d="20", k="4")
+    test.select_slider(key="prox_log2lambda").set_value(1).run()
+    assert fine(test)
+    assert address(test) == {"d": "20", "k": "4", "log2lambda": "1"}
+    one = lab.study(lab.sample(20, 4), lab.VARIANTS["l1"])
+    assert f"**{one.entries[one.at(1)]:,}** entr" in words(test)
+
+
+def test_a_deep_link_restores_everything():
+    given = {
+        "regularizers": "ti,ti_rows,omega_cs",
+        "distribution": "blocks",
+        "d": "31",
+        "k": "7",
+        "seed": "12",
+        "log2lambda": "-5",
+        "column": "3",
+        "y": "log",
+        "size": "large",
+    }
+    test = app(**given)
+    assert fine(test)
+    assert not test.warning
+    assert address(test) == given
+    assert test.number_input(key="shared_seed").value == 12
+    assert test.slider(key="prox_d").value == 31
+    assert test.selectbox(key="prox_distribution").value == "blocks"
+    assert test.select_slider(key="prox_log2lambda").value == -5
+    assert test.number_input(key="prox_column").value == 3
+    assert [tab.label for tab in test.tabs] == ["TI", "TI, by rows", "Ω_CS"]
+
+
+def test_settings_survive_a_visit_to_another_page():
+    test = app(d="25", log2lambda="2", regularizers="cs")
+    test.switch_page("app.py")
+    test.query_params.clear()
+    test.run()
+    test.switch_page("pages/prox.py").run()
+    assert test.slider(key="prox_d").value == 25
+    assert test.select_slider(key="prox_log2lambda").value == 2
+    assert address(test) == {"d": "25", "log2lambda": "2", "regularizers": "cs"}
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            {"log2lambda": "9"},
+            "log2lambda = 9 must be a whole number from -7 to 7. Taken instead: log2lambda = -3.",
+        ),
+        ({"log2lambda": "0.5"}, "log2lambda = '0.5'"),
+        ({"d": "100000"}, "Taken instead: d = 200."),
+        ({"k": ""}, "k = ''"),
+        ({"regularizers": "l1,tj"}, "'tj' is not known"),
+        ({"distribution": "<script>"}, "'<script>' is not known"),
+        ({"lambda": "3"}, "'lambda', which this page does not have"),
+    ],
+)
+def test_a_bad_value_in_the_link_is_named_and_replaced(query, message):
+    test = app(**query)
+    assert fine(test)
+    assert message in "\n".join(w.value for w in test.warning)
+    assert address(test) == {}
+
+
+def test_no_operator_is_not_an_error():
+    test = app(regularizers="none")
+    assert fine(test)
+    assert "No operator is chosen" in test.info[0].value
+    test.button(key="prox_default_regularizers").click().run()
+    assert fine(test)
+    assert len(test.tabs) == 4
+
+
+@pytest.mark.parametrize("name", lab.VARIANTS)
+def test_every_operator_can_be_shown(name):
+    test = app(regularizers=name, d="12", k="3")
+    assert fine(test)
+    assert len(test.tabs) == 1
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (1, 60), (400, 60)])
+def test_the_smallest_and_the_largest_matrix(d, k):
+    assert fine(app(d=str(d), k=str(k), column="60"))
+
+
+def test_pasted_text():
+    test = app(source="pasted")
+    assert fine(test)
+    assert "Paste a matrix" in test.info[0].value
+    test.button(key="prox_example").click().run()
+    assert fine(test)
+    assert "Read as 4 rows × 2 columns." in words(test)
+    test.text_area(key="prox_matrix").set_value("1 2\n3 x").run()
+    assert not test.exception
+    assert test.error[0].value == "Row 2, column 2 holds 'x', which is not a number. Your text is kept."
+    assert test.text_area(key="prox_matrix").value == "1 2\n3 x"
+    assert address(test)["matrix"] == "1 2\n3 x"
+    test.text_area(key="prox_matrix").set_value("1 2\n3 4").run()
+    assert fine(test)
+    test.segmented_control(key="prox_source").set_value("sampled").run()
+    test.segmented_control(key="prox_source").set_value("pasted").run()
+    assert test.text_area(key="prox_matrix").value == "1 2\n3 4"
+
+
+def test_pasted_numbers_are_those_that_are_counted():
+    test = app(source="pasted", matrix="3 0\n0 2\n1 1", regularizers="l1", log2lambda="0")
+    assert fine(test)
+    assert "**0** interactions" in words(test)
+    assert "All zero from λ = 3, the largest |p|." in words(test)
+
+
+def test_the_experiment_of_the_paper_is_one_click_away():
+    test = app(d="5", k="2", distribution="laplace", regularizers="l2", log2lambda="4")
+    test.button(key="prox_as_in_paper").click().run()
+    assert fine(test)
+    assert address(test) == {"regularizers": "l1,l21,ti,ti_rows,cs", "log2lambda": "4"}
+    assert "the reading by rows only" in words(test)
+
+
+# ------------------------------------------------------------------------------------------- in a browser
+
+PAINTED = """() => {
+  const views = document.querySelectorAll('.st-key-prox_view canvas');
+  return views.length === COUNT && [...views].every((c) => {
+    const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+    return data.some((x) => x !== 0);
+  });
+}"""
+
+
+def painted(count: int) -> str:
+    return PAINTED.replace("COUNT", str(count))
+
+
+def open_prox(page, url: str) -> None:
+    # Streamlit looks for its health beneath /prox first; those misses are none of ours.
+    page.goto(url)
+    page.wait_for_function(painted(8))
+    page.errors[:] = [error for error in page.errors if "_stcore" not in error]
+
+
+@pytest.mark.browser
+def test_page_to_painted_heatmaps(new_page, server, wait_idle, shoot, record_property):
+    open_prox(new_page(), f"{server.url}/prox")  # warm
+    seconds = []
+    for _ in range(3):
+        page = new_page()
+        start = time.perf_counter()
+        open_prox(page, f"{server.url}/prox")
+        seconds.append(time.perf_counter() - start)
+    record_property("page_to_painted", seconds)
+    print("page to painted heatmaps:", [f"{x:.2f} s" for x in seconds])
+    assert min(seconds) < 2.0
+    wait_idle(page)
+    shoot(page, "prox-1440-light")
+
+
+PRESS = """async () => {
+  const box = document.querySelector('.st-key-prox_log2lambda');
+  const thumb = box.querySelector('input[type=range], [role=slider]');
+  const canvas = document.querySelectorAll('.st-key-prox_view canvas')[5];
+  const look = () => canvas.toDataURL();
+  const before = look();
+  window.__changed = new Promise((done) => {
+    const start = performance.now();
+    const tick = () => (look() !== before ? done(performance.now() - start) : requestAnimationFrame(tick));
+    thumb.addEventListener('keydown', () => requestAnimationFrame(tick), { once: true, capture: true });
+  });
+  thumb.focus();
+}"""
+
+
+@pytest.mark.browser
+def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait_idle, record_property):
+    open_prox(page, f"{server.url}/prox")
+    wait_idle(page)
+    slider = page.get_by_role("slider", name="Strength λ")
+    took = []
+    for e in (-2, -1, 0):
+        page.evaluate(PRESS)
+        start = time.perf_counter()
+        page.keyboard.press("ArrowRight")
+        page.evaluate("window.__changed")
+        took.append(time.perf_counter() - start)
+        assert slider.get_attribute("aria-valuetext") == power_label(e)
+    record_property("key_to_picture", took)
+    print("arrow key to picture:", [f"{1000 * x:.0f} ms" for x in took])
+    assert min(took) < 0.3
+    start = time.perf_counter()
+    page.wait_for_url("**/prox?log2lambda=0")
+    one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
+    page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
+    print("and to the words and the link:", f"{time.perf_counter() - start:.2f} s")
+    wait_idle(page)
+    assert page.locator(".st-key-prox_verdicts").get_by_text(f"{one.interactions[one.at(0)]:,}").count() == 1
+
+
+@pytest.mark.browser
+def test_fast_keys_are_not_lost(page, server, wait_idle):
+    open_prox(page, f"{server.url}/prox")
+    wait_idle(page)
+    slider = page.get_by_role("slider", name="Strength λ")
+    slider.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowRight", delay=20)
+        page.wait_for_timeout(60)
+    page.wait_for_url("**/prox?log2lambda=5")
+    wait_idle(page)
+    assert slider.get_attribute("aria-valuetext") == power_label(5)
+
+
+@pytest.mark.browser
+def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle, shoot):
+    open_prox(page, f"{server.url}/prox?distribution=blocks&d=40&k=6&seed=3&log2lambda=-4&size=large")
+    wait_idle(page)
+    page.get_by_role("slider", name="Strength λ").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => !location.search.includes('log2lambda')")  # the default is left out
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => location.search.includes('log2lambda=-2')")
+    other = new_page(color_scheme="dark")
+    open_prox(other, page.url)
+    wait_idle(other)
+    given = {name: value[0] for name, value in parse_qs(urlsplit(other.url).query).items()}
+    assert given == {
+        "distribution": "blocks",
+        "d": "40",
+        "k": "6",
+        "seed": "3",
+        "log2lambda": "-2",
+        "size": "large",
+    }
+    captions = [x.locator(".st-key-prox_verdicts").inner_text() for x in (page, other)]
+    assert captions[0] == captions[1]
+    shoot(other, "prox-1440-dark-large")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (700, "light"), (700, "dark")])
+def test_it_fits(new_page, server, wait_idle, shoot, width, scheme):
+    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    open_prox(page, f"{server.url}/prox?log2lambda=-4")
+    wait_idle(page)
+    shoot(page, f"prox-{width}-{scheme}")
+    main = page.locator('[data-testid="stMain"]')
+    assert main.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+@pytest.mark.browser
+def test_downloads(page, server, wait_idle):
+    import numpy as np
+
+    open_prox(page, f"{server.url}/prox?d=10&k=3")
+    wait_idle(page)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Counts (CSV)").click()
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert len(text.splitlines()) == 1 + 4 * 15
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="P (CSV)").click()
+    np.testing.assert_array_equal(np.loadtxt(waiting.value.path(), delimiter=","), lab.sample(10, 3))

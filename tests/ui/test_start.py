@@ -1,0 +1,204 @@
+"""The start page and what all pages share: navigation, settings, errors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.ui.state import Param, Settings, Several, Text
+from fmviz.ui.views import prox, start
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def app(**query: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def words(test: AppTest) -> str:
+    return "\n".join(element.value for element in [*test.title, *test.markdown, *test.caption])
+
+
+def address(test: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in test.query_params.items()}
+
+
+def test_it_says_what_this_is():
+    test = app()
+    assert not test.exception
+    assert not test.error
+    assert "factorization machine" in words(test)
+    assert address(test) == {}
+
+
+def test_every_script_of_the_navigation_exists():
+    from fmviz.ui import shell
+
+    linked = {link.script for links in shell.NAVIGATION.values() for link in links}
+    there = {"app.py", *(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))}
+    assert linked == there
+
+
+def test_pages_are_a_few_lines():
+    for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
+        code = [x for x in path.read_text(encoding="utf-8").splitlines() if x and not x.startswith('"""')]
+        assert len(code) <= 3, path
+
+
+def test_presets_are_valid_settings_of_their_page():
+    settings = Settings("prox", prox.TABLE)
+    for preset in start.operator_presets():
+        assert preset.query
+        for name, text in preset.query.items():
+            item = settings.table[name]
+            assert item.format(item.parse(text)) == text
+    for preset in start.training_presets():
+        assert preset.query["dataset"] in DATASETS
+        assert preset.query["play"] == "1"
+        assert all(isinstance(value, str) for value in preset.query.values())
+
+
+def test_the_words_on_the_first_card_are_true():
+    from fmviz.lab import operators as lab
+
+    P = lab.sample(200, 30)
+    l1, ti = (lab.study(P, lab.VARIANTS[name]).interactions for name in ("l1", "ti"))
+    at = lab.EXPONENTS.index(0)
+    assert l1[at] > 0.95 * lab.pairs(200)
+    assert 0 < ti[at] < 0.05 * lab.pairs(200)
+    assert l1[at + 2] == 0
+
+
+def test_data_set_and_seed_come_from_the_link_and_go_back_to_it():
+    test = app(seed="77", dataset="monks1")
+    assert test.number_input(key="shared_seed").value == 77
+    assert test.selectbox(key="shared_dataset").value == "monks1"
+    test.number_input(key="shared_seed").set_value(5).run()
+    assert address(test) == {"seed": "5", "dataset": "monks1"}
+    test.selectbox(key="shared_dataset").set_value(next(iter(DATASETS))).run()
+    assert address(test) == {"seed": "5"}
+
+
+def test_a_bad_link_is_answered_with_a_sentence_and_the_default():
+    test = app(seed="-3", dataset="monks2", colour="red")
+    (notice,) = [w.value for w in test.warning]
+    assert "seed = -3 must be a whole number from 0 to 999999. Taken instead: seed = 0." in notice
+    assert "'monks2'" in notice
+    assert "Did you mean 'monks1'" in notice
+    assert "'colour', which this page does not have" in notice
+    assert test.number_input(key="shared_seed").value == 0
+    assert address(test) == {}
+    test.run()
+    assert len(test.warning) == 1  # still there
+    test.number_input(key="shared_seed").set_value(5).run()
+    assert not test.warning
+
+
+def test_the_seed_is_kept_from_page_to_page():
+    test = app(seed="9")
+    test.switch_page("pages/prox.py").run()
+    assert test.number_input(key="shared_seed").value == 9
+    test.number_input(key="shared_seed").set_value(10).run()
+    test.switch_page("app.py").run()
+    assert test.number_input(key="shared_seed").value == 10
+
+
+def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
+    monkeypatch.delenv("FMVIZ_DATA", raising=False)
+    reason = DATASETS["movielens_100k"].unavailable()
+    if reason is None:
+        pytest.skip("the data set is here")
+    test = app(dataset="movielens_100k")
+    assert not test.exception
+    assert [info.value for info in test.info] == [reason]
+
+
+@pytest.mark.parametrize("kind", ["ours", "defect"])
+def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
+    # The pages of the application must exist for its links.
+    (tmp_path / "pages").mkdir()
+    for path in (ROOT / "pages").glob("*.py"):
+        (tmp_path / "pages" / path.name).write_text("")
+    (tmp_path / "app.py").write_text(
+        "from fmviz.engine.params import ParamSpec\n"
+        "from fmviz.ui import shell\n"
+        "from fmviz.ui.state import Settings\n"
+        "settings = Settings('fails', (ParamSpec('size', 'int', 3, 1, 9),))\n"
+        "with shell.page('Fails', ':material/home:', settings):\n"
+        + (
+            "    raise ValueError('size = 4 does not fit; take 3.')\n"
+            if kind == "ours"
+            else "    raise KeyError('oops')\n"
+        )
+    )
+    test = AppTest.from_file(str(tmp_path / "app.py"), default_timeout=60)
+    test.query_params["size"] = "4"
+    test.run()
+    assert not test.exception
+    (error,) = [e.value for e in test.error]
+    assert error == "size = 4 does not fit; take 3." if kind == "ours" else "defect of fmviz" in error
+    assert "Traceback" not in words(test)
+    test.button(key="fails_reset_after_error").click().run()
+    assert address(test) == {}
+
+
+@pytest.mark.parametrize(
+    ("item", "value", "text"),
+    [
+        (Several("r", ("a",), ("a", "b", "c")), ("a", "c"), "a,c"),
+        (Several("r", ("a",), ("a", "b", "c")), (), "none"),
+        (Text("t"), "1 2\n3 4", "1 2\n3 4"),
+    ],
+)
+def test_settings_are_spelt_in_a_link(item, value, text):
+    assert item.format(value) == text
+    assert item.parse(text) == value
+
+
+def test_long_text_stays_out_of_the_link():
+    assert Text("t", limit=10).format("x" * 11) is None
+
+
+@pytest.mark.parametrize("text", ["1", "true", "False", "0"])
+def test_switches_are_spelt_in_a_link(text):
+    from fmviz.engine.params import ParamSpec
+
+    item = Param(ParamSpec("on", "bool", False))
+    assert item.parse(text) is (text in ("1", "true"))
+    with pytest.raises(ValueError, match="on = 'perhaps'"):
+        item.parse("perhaps")
+
+
+# ------------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.mark.browser
+def test_start_in_a_browser(page, server, wait_idle, shoot):
+    page.goto(server.url)
+    wait_idle(page)
+    view = page.locator(".st-key-start_view canvas")
+    assert view.count() == 4
+    shoot(page, "start-1440-light")
+    page.get_by_role("link", name="See it").first.click()
+    page.wait_for_url(re.compile(r"/prox\?"))
+    wait_idle(page)
+    assert "log2lambda=0" in page.url
+    assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (700, "light"), (700, "dark")])
+def test_start_fits(new_page, server, wait_idle, shoot, width, scheme):
+    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(server.url)
+    wait_idle(page)
+    shoot(page, f"start-{width}-{scheme}")
+    main = page.locator('[data-testid="stMain"]')
+    assert main.evaluate("e => e.scrollWidth <= e.clientWidth")
