@@ -375,8 +375,10 @@ class Panel {
     this.gram.box.style.display = this.hasGram ? "" : "none";
     put(this.factor.name, spec.factorLabel);
     put(this.factor.size, "");
-    put(this.gram.name, isFactor ? spec.gramLabel : "");
-    put(this.gram.size, isFactor ? "" : `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles`);
+    // Codes are tiles unless their panel names them otherwise.
+    this.tiles = !isFactor && spec.gramLabel === "QQᵀ";
+    put(this.gram.name, this.tiles ? "" : spec.gramLabel);
+    put(this.gram.size, this.tiles ? `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles` : "");
   }
 
   // Cells of a whole number of device pixels within a width in CSS pixels.
@@ -455,7 +457,9 @@ class Panel {
     const what = [];
     if (this.hasFactor) what.push(`${factorLabel}, ${n} by ${k}`);
     if (this.hasGram)
-      what.push(kind === "factor" ? `${gramLabel}, ${n} by ${n}` : `matrix of ${n} by ${k} tiles`);
+      what.push(
+        this.tiles ? `matrix of ${n} by ${k} tiles` : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`,
+      );
     const label = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean).join(". ");
     if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
     return true;

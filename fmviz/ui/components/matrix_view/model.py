@@ -83,7 +83,8 @@ class Panel:
     row_labels, col_labels : sequence of str, optional
         For codes: what a row and a column stand for, such as "features 0–99".
     factor_label, gram_label : str
-        The names of the two pictures of a factor.
+        The names of the two pictures of a factor. A ready matrix with another `gram_label` than the default
+        is called so, instead of tiles.
     """
 
     title: str
