@@ -88,7 +88,7 @@ def _finish(figure: go.Figure, x: X, height: int, revision: str) -> go.Figure:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-        showlegend=True,
+        showlegend=len(figure.data) > 1,
         # The same revision keeps zoom and hidden curves while points are added; the axis is part of it.
         uirevision=f"{revision}:{x}",
         transition={"duration": 0},
@@ -172,8 +172,8 @@ def sparsity(
     history = thin(history)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
     rows = (
-        ("used_interactions", "used interactions", ORANGE, true_interactions),
-        ("used_features", "used features", BLUE, true_features),
+        ("used_interactions", "interactions", ORANGE, true_interactions),
+        ("used_features", "features", BLUE, true_features),
     )
     for row, (column, name, color, truth) in enumerate(rows, start=1):
         figure.add_trace(_line(history, x, column, name, color, form=",d"), row=row, col=1)

@@ -96,7 +96,7 @@ def _status(view: JobView) -> None:
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
             widgets.certificate_badge(float(view.last["certificate"]), GOOD_CERTIFICATE)
         if view.state not in (JobState.FAILED, JobState.DIVERGED):
-            st.markdown(sentence)
+            st.markdown(sentence, width="content")
 
 
 def _error(view: JobView) -> None:
@@ -136,15 +136,15 @@ def _numbers(view: JobView) -> None:
         ("Epoch", f"{view.epoch:,}", "Sweeps over all parameters."),
         ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
         (
-            "Used features",
+            "Features",
             f"{last['used_features']:,}",
-            f"Rows of P that are not zero, of {d:,}.",
+            f"Used features: rows of P that are not zero, of {d:,}.",
         ),
         (
-            "Used interactions",
+            "Interactions",
             f"{last['used_interactions']:,}",
-            f"Pairs of rows that share a column in which both are not zero, of {d * (d - 1) // 2:,}; counted "
-            "exactly.",
+            f"Used interactions: pairs of rows that share a column in which both are not zero, of "
+            f"{d * (d - 1) // 2:,}; counted exactly.",
         ),
         (
             "Certificate",
@@ -155,9 +155,19 @@ def _numbers(view: JobView) -> None:
         ),
         ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
     )
+    st.html(_NUMBERS_STYLE)
     with st.container(horizontal=True, gap="small", key="train_numbers"):
         for label, value, help_text in cells:
-            st.metric(label, value, help=help_text, width=142)
+            st.metric(label, value, help=help_text, width=108)
+
+
+# Six numbers in one row, whose digits stay in place while they change.
+_NUMBERS_STYLE = """<style>
+.st-key-train_numbers [data-testid="stMetricValue"] {
+  font-size: 1.4rem; line-height: 1.4; font-variant-numeric: tabular-nums;
+}
+.st-key-train_numbers [data-testid="stMetricLabel"] p { font-size: 0.8rem; white-space: nowrap; }
+</style>"""
 
 
 def _seconds(seconds: float) -> str:
@@ -170,6 +180,14 @@ def _seconds(seconds: float) -> str:
 def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
         widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
+        names = figures.metric_names(history)
+        st.segmented_control(
+            "Prediction measured by",
+            names,
+            format_func=figures.METRICS.__getitem__,
+            required=True,
+            **_bind_metric(settings, names),
+        )
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
     truth = _truth(view.dataset) if view.dataset is not None else None
@@ -212,18 +230,8 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     planted = "support_f1" in history
     columns = st.columns(2) if planted else [st.container()]
     with columns[0]:
-        names = figures.metric_names(history)
-        metric = settings["metric"] if settings["metric"] in names else names[0]
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown("**Prediction**")
-            st.segmented_control(
-                "Metric",
-                names,
-                format_func=figures.METRICS.__getitem__,
-                required=True,
-                label_visibility="collapsed",
-                **_bind_metric(settings, metric),
-            )
+        metric = settings["metric"]
+        st.markdown("**Prediction**")
         st.plotly_chart(
             figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}"),
             key="train_prediction",
@@ -245,9 +253,9 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
             st.caption(_recovery_words(view.last))
 
 
-def _bind_metric(settings: Settings, shown: str) -> dict[str, Any]:
-    if settings["metric"] != shown:
-        settings.set(metric=shown)
+def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
+    if settings["metric"] not in names:
+        settings.set(metric=names[0])
     return settings.bind("metric")
 
 
@@ -329,9 +337,10 @@ def _notes(view: JobView) -> None:
         if factors.n_dropped:
             text += f" The {factors.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
-    if view.last["used_features"] == 0:
+    vanished = np.abs(factors.values).max(initial=0.0) < 1e-6 * view.experiment.init_scale
+    if vanished:
         st.info(
-            "**P is exactly zero.** That is a stationary point of every factorization machine, and a strong "
+            f"**P is {'all but' if factors.rows.size else 'exactly'} zero.** That is a stationary point of every factorization machine, and a strong "
             "penalty drives a small start into it for good. Lower λ̃ or λₚ, or raise the scale of the start, "
             "and press Play.",
             icon=":material/lightbulb:",
@@ -367,6 +376,8 @@ def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...]) -> Panel:
         color=regularizer_color(view.experiment.regularizer),
         row_labels=labels,
         col_labels=labels,
+        factor_label="P",
+        gram_label="PPᵀ",
     )
 
 
@@ -388,9 +399,15 @@ def _truth_panel(dataset: Dataset, truth: np.ndarray) -> Panel:
     exact = d <= EXACT_FEATURES
     codes, scale = encode_codes(truth if exact else pooled_matrix(truth, N_TILES), grey_diagonal=exact)
     labels = dataset.feature_names if exact else tile_labels(d, N_TILES)
-    title = "In truth" if dataset.truth is not None else "In truth (which pairs, not how much)"
+    known = dataset.truth is not None
     frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} interactions")
-    return Panel(title, [frame], row_labels=labels, col_labels=labels)
+    return Panel(
+        "In truth" if known else "In truth (which pairs, not how much)",
+        [frame],
+        row_labels=labels,
+        col_labels=labels,
+        **({"gram_label": "W" if known else "pairs"} if exact else {}),
+    )
 
 
 # -------------------------------------------------------------------------------------------------- pairs

@@ -77,10 +77,10 @@ def test_one_point_is_seen():
 def test_sparsity_with_the_true_numbers():
     history = frame(30)
     figure = training.sparsity(history, true_features=3, true_interactions=3)
-    assert names(figure) == ["used interactions", "in truth", "used features", "in truth"]
+    assert names(figure) == ["interactions", "in truth", "features", "in truth"]
     np.testing.assert_array_equal(figure.data[0].y, history["used_interactions"])
     assert list(figure.data[1].y) == [3, 3]
-    assert names(training.sparsity(history)) == ["used interactions", "used features"]
+    assert names(training.sparsity(history)) == ["interactions", "features"]
 
 
 def test_the_metrics_present_are_offered_and_drawn():

@@ -49,6 +49,17 @@ _NOTE = "fmviz:train:suggested"
 _LOST = "fmviz:train:lost"
 
 
+# Formulae scroll in a narrow column instead of being cut off.
+_STYLE = """<style>
+.st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display {
+  overflow-x: auto; overflow-y: hidden; padding-bottom: 2px;
+}
+@media (max-width: 1000px) {
+  .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display { font-size: 0.8rem; }
+}
+</style>"""
+
+
 def render() -> None:
     """Draw the page."""
     settings = Settings("train", (*_OWN, *_data_specs(), *_VIEW))
@@ -62,6 +73,7 @@ def render() -> None:
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
+        st.html(_STYLE)
         left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = _settings_panel(settings)
@@ -157,7 +169,7 @@ def _settings_panel(settings: Settings) -> Experiment:
                 if spec.symbol:
                     label += f" ${spec.symbol}$"
                 widgets.param(settings, name, label, style="number")
-    with st.container(border=True):
+    with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
         chosen = settings["regularizer"]
         st.selectbox(
@@ -192,7 +204,7 @@ def _settings_panel(settings: Settings) -> Experiment:
         widgets.param(settings, "validation", "Validation share", style="slider")
         widgets.scale(settings, "tol", "Tolerance", highest=0.1)
         widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
-    with st.expander("The objective", icon=":material/functions:"):
+    with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\tilde\lambda_p\,\Omega(P)"
         )
@@ -407,6 +419,8 @@ def _controls(settings: Settings, job: Job | None, stale: bool, reason: str | No
             on_click=reseed,
             help="The next seed: another start and another split. Back to epoch 0.",
         )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_speed_row"):
+        st.caption("Speed", width="content")
         st.segmented_control(
             "Speed",
             list(SPEEDS),
@@ -445,10 +459,11 @@ def _impossible(settings: Settings, reason: str) -> None:
 
 
 def _empty(settings: Settings, reason: str | None) -> None:
-    with st.container(border=True):
+    with st.container(border=True, key="train_empty"):
+        first = "Press **Play** to train with the settings given, or take this example:"
         st.markdown(
-            "Nothing has been trained yet. Press **Play** to train with the settings given, or take this "
-            "example: TI finds the 360 planted interactions among 4,950 pairs."
+            f"Nothing has been trained yet. {first if reason is None else 'Take this example:'} TI finds the "
+            "360 planted interactions among 4,950 pairs."
         )
 
         def example() -> None:
