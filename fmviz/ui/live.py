@@ -339,8 +339,9 @@ def _notes(view: JobView) -> None:
         st.caption(text)
     vanished = np.abs(factors.values).max(initial=0.0) < 1e-6 * view.experiment.init_scale
     if vanished:
+        how = "all but" if factors.rows.size else "exactly"
         st.info(
-            f"**P is {'all but' if factors.rows.size else 'exactly'} zero.** That is a stationary point of every factorization machine, and a strong "
+            f"**P is {how} zero.** That is a stationary point of every factorization machine, and a strong "
             "penalty drives a small start into it for good. Lower λ̃ or λₚ, or raise the scale of the start, "
             "and press Play.",
             icon=":material/lightbulb:",

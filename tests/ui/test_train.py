@@ -1,0 +1,326 @@
+"""The training page, driven by widget keys with jobs that run at once."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab import jobs
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.runner import Run
+from fmviz.ui.live import pairs_table
+from fmviz.ui.views import train
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
+
+
+@pytest.fixture
+def manager() -> Iterator[JobManager]:
+    mine = JobManager(InlineExecutor())
+    before = jobs.install(mine)
+    yield mine
+    jobs.install(before)
+
+
+@pytest.fixture
+def open_page(manager: JobManager) -> Callable[..., AppTest]:
+    def open_it(**query: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page("pages/train.py")
+        for name, value in query.items():
+            app.query_params[name] = value
+        return checked(app.run())
+
+    return open_it
+
+
+def checked(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception
+    return app
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    return checked(app.button(key=key).click().run())
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def enabled(app: AppTest) -> set[str]:
+    names = ("play", "pause", "step", "stop", "reset", "reseed")
+    return {name for name in names if not app.button(key=f"train_{name}").disabled}
+
+
+def query(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def words(app: AppTest) -> str:
+    groups = (app.markdown, app.caption, app.error, app.warning, app.info)
+    return "\n".join(item.value for group in groups for item in group)
+
+
+# ------------------------------------------------------------------------------------------------ controls
+
+
+def test_the_empty_page_has_one_sentence_and_an_example(open_page, manager):
+    app = open_page()
+    assert "Nothing has been trained yet" in words(app)
+    assert enabled(app) == {"play", "step", "reseed"}
+    press(app, "train_example")
+    assert metrics(app)["Epoch"] == "182"
+    (job,) = manager.jobs()
+    assert job.experiment == suggested("planted_interactions")
+
+
+def test_play_trains_to_the_end_and_shows_what_came_out(open_page, manager):
+    app = press(open_page(**SMALL), "train_play")
+    (job,) = manager.jobs()
+    last = job.view().last
+    assert job.state is JobState.FINISHED
+    shown = metrics(app)
+    assert shown["Epoch"] == f"{last['epoch']:,}"
+    assert shown["Objective"] == f"{last['objective']:.5g}"
+    assert shown["Interactions"] == f"{last['used_interactions']:,}"
+    assert enabled(app) == {"play", "reset", "reseed"}
+    assert query(app)["run"] == job.id
+    assert job.view().message in words(app)
+
+
+def test_step_advances_one_epoch(open_page):
+    app = press(open_page(**SMALL), "train_step")
+    assert metrics(app)["Epoch"] == "1"
+    assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
+    assert metrics(press(app, "train_step"))["Epoch"] == "2"
+    assert "Paused after 2 epochs." in words(app)
+    press(app, "train_play")
+    assert int(metrics(app)["Epoch"]) > 2
+
+
+def test_stop_ends_a_paused_run_and_reset_goes_to_the_start(open_page):
+    app = press(press(open_page(**SMALL), "train_step"), "train_stop")
+    assert "Stopped on request after 1 epoch." in words(app)
+    assert enabled(app) == {"play", "reset", "reseed"}
+    start = metrics(press(app, "train_reset"))
+    assert start["Epoch"] == "0"
+    assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
+    again = metrics(press(press(app, "train_step"), "train_reset"))
+    assert again["Objective"] == start["Objective"]
+
+
+def test_reseed_takes_the_next_seed_and_reset_does_not(open_page):
+    app = press(open_page(**SMALL, seed="4"), "train_step")
+    first = metrics(press(app, "train_reset"))["Objective"]
+    assert query(app)["seed"] == "4"
+    other = metrics(press(app, "train_reseed"))
+    assert query(app)["seed"] == "5"
+    assert other["Epoch"] == "0"
+    assert other["Objective"] != first
+
+
+def test_a_running_job_can_be_paused_and_stopped(open_page):
+    executor = InlineExecutor(hold=True)
+    jobs.install(JobManager(executor))
+    app = press(open_page(**SMALL, max_epochs="100000", tol="0.0"), "train_play")
+    assert enabled(app) == {"pause", "stop", "reset", "reseed"}
+    assert "Waiting" in words(app)
+    executor.run(1)
+    checked(app.run())
+    assert "of at most 100,000" in words(app)
+    press(app, "train_pause")
+    assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
+    press(app, "train_play")
+    press(app, "train_stop")
+    assert enabled(app) == {"play", "reset", "reseed"}
+    assert "Stopped on request" in words(app)
+
+
+def test_a_full_server_is_a_sentence(open_page):
+    jobs.install(JobManager(InlineExecutor(hold=True), most_active=0))
+    app = press(open_page(**SMALL), "train_play")
+    assert "already trains 0 models" in words(app)
+    assert "run" not in query(app)
+
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+def test_changed_settings_are_said_and_taken_over_by_play(open_page, manager):
+    app = press(open_page(**SMALL), "train_play")
+    checked(app.number_input(key="train_rank").set_value(2).run())
+    assert "Settings changed since this run: `rank`" in words(app)
+    press(app, "train_play")
+    assert "Settings changed" not in words(app)
+    assert manager.jobs()[-1].experiment.rank == 2
+
+
+def test_another_data_set_brings_its_settings_and_a_way_back(open_page):
+    app = open_page(**SMALL)
+    checked(app.selectbox(key="shared_dataset").select("breast_cancer").run())
+    assert app.selectbox(key="train_regularizer").value == "cs"
+    assert "Loaded the settings suggested" in words(app)
+    press(app, "train_suggested_back")
+    assert app.selectbox(key="train_regularizer").value == "ti"
+    assert app.number_input(key="train_rank").value == 3
+    assert "Loaded the settings suggested" not in words(app)
+
+
+@pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if spec.unavailable() is None])
+def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_page, dataset):
+    app = open_page(dataset=dataset)
+    wanted = suggested(dataset)
+    assert app.selectbox(key="train_regularizer").value == wanted.regularizer
+    assert app.number_input(key="train_rank").value == wanted.rank
+    assert app.select_slider(key="train_lambda_sparse").value == wanted.lambda_sparse
+    assert enabled(app) == {"play", "step", "reseed"}
+
+
+def test_a_link_with_settings_keeps_them(open_page):
+    app = open_page(dataset="breast_cancer", regularizer="l1", rank="7")
+    assert app.selectbox(key="train_regularizer").value == "l1"
+    assert app.number_input(key="train_rank").value == 7
+    assert app.selectbox(key="train_loss").value == "squared"
+
+
+def test_an_impossible_link_is_explained_and_repaired(open_page):
+    app = open_page(solver="cd", play="1")
+    assert "CD takes plain gradient steps" in words(app)
+    assert enabled(app) == set()
+    assert not app.metric
+    press(app, "train_fix")
+    assert app.selectbox(key="train_solver").value == "auto"
+    assert app.error.len == 0
+
+
+def test_what_is_not_available_is_listed_with_its_reason(open_page):
+    app = open_page()
+    solver = app.selectbox(key="train_solver")
+    assert not any(option == "CD" for option in solver.options)
+    assert "Not available here: **CD**" in words(app)
+    assert app.selectbox(key="train_loss").options == ["Squared error", "Huber"]
+    app = open_page(regularizer="l2", dataset="monks1")
+    assert "CD" in app.selectbox(key="train_solver").options
+    assert len(app.selectbox(key="train_loss").options) == 4
+
+
+def test_a_loss_that_does_not_fit_the_data_is_explained(open_page):
+    app = open_page(dataset="diabetes", loss="logistic")
+    assert "wants two classes" in words(app)
+    press(app, "train_fix")
+    assert app.selectbox(key="train_loss").value == "squared"
+
+
+def test_missing_data_is_explained_with_a_way_out(open_page, monkeypatch):
+    monkeypatch.delenv("FMVIZ_DATA", raising=False)
+    app = open_page(dataset="movielens_100k", play="1")
+    assert "FMVIZ_DATA" in words(app)
+    assert enabled(app) == set()
+    press(app, "train_other_data")
+    assert app.selectbox(key="shared_dataset").value == "planted_interactions"
+    assert "play" in enabled(app)
+
+
+def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, manager):
+    app = open_page(dataset="synthetic", data_n_samples="50", data_d_true="12", data_b="3", max_epochs="5")
+    assert app.number_input(key="train_data_n_samples").value == 50
+    checked(app.number_input(key="train_data_d_noise").set_value(6).run())
+    assert query(app)["data_d_noise"] == "6"
+    press(app, "train_play")
+    (job,) = manager.jobs()
+    assert job.view().dataset.X.shape == (50, 18)
+    assert Experiment.from_query({k: v for k, v in query(app).items() if k != "run"})[0] == job.experiment
+
+
+def test_data_that_cannot_be_made_is_a_sentence(open_page):
+    app = press(open_page(dataset="synthetic", data_d_true="10", data_b="4", max_epochs="5"), "train_play")
+    assert "not divisible" in words(app)
+    assert "play" in enabled(app)
+    assert "Traceback" not in words(app)
+
+
+def test_an_unexpected_error_is_a_sentence_with_folded_details(open_page):
+    def broken(experiment: Experiment) -> Any:
+        raise KeyError("oops")
+
+    jobs.install(JobManager(InlineExecutor(), broken))
+    app = press(open_page(**SMALL), "train_play")
+    assert "Unexpected KeyError" in words(app)
+    assert any("Traceback" in code.value for code in app.code)
+
+
+# --------------------------------------------------------------------------------------------------- links
+
+
+def test_a_link_with_play_starts_once(open_page, manager):
+    app = open_page(**SMALL, play="1")
+    assert "Epoch" in metrics(app)
+    assert "play" not in query(app)
+    checked(app.run())
+    assert len(manager.jobs()) == 1
+
+
+def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_page, manager):
+    first = press(open_page(**SMALL), "train_step")
+    again = open_page(**query(first))
+    assert metrics(again) == metrics(first)
+    assert len(manager.jobs()) == 1
+
+
+def test_a_link_of_an_unknown_run_repeats_it_with_the_same_numbers(open_page, manager):
+    first = press(open_page(**SMALL), "train_play")
+    link = query(first)
+    jobs.install(JobManager(InlineExecutor()))
+    again = open_page(**link)
+    for name in ("Epoch", "Objective", "Features", "Interactions", "Certificate"):
+        assert metrics(again)[name] == metrics(first)[name]
+    assert "started again" in words(again)
+    assert query(again)["run"] != link["run"]
+
+
+# ------------------------------------------------------------------------------------------------- exports
+
+
+def test_the_script_repeats_the_run(manager):
+    experiment = Experiment(
+        dataset="synthetic", rank=3, max_epochs=7, tol=0.0, dataset_params=(("n_samples", 60), ("b", 4))
+    )
+    view = manager.start(experiment, steps=4).view()
+    ran = subprocess.run(
+        [sys.executable, "-c", train.script(view)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    last = view.last
+    assert ran.stdout.splitlines() == [
+        "epoch 4",
+        f"objective {last['objective']:.10g}",
+        f"used features {last['used_features']}",
+        f"used interactions {last['used_interactions']}",
+    ]
+
+
+def test_factors_keep_every_digit_and_exact_zeros():
+    P = np.array([[1 / 3, 0.0], [-0.0, 2e-300]])
+    text = train.factors_csv(("a", "b, c"), P)
+    assert text == f'feature,p1,p2\na,{1 / 3!r},0\n"b, c",0,2e-300\n'
+
+
+def test_strong_pairs_are_named_and_compared_with_the_truth():
+    dataset = Run.prepare(suggested("monks1")).dataset
+    P = np.zeros((17, 2))
+    (i, j), *_ = dataset.true_pairs
+    P[i, 0], P[j, 0], P[-1, 0] = 2.0, -1.0, 0.1
+    table = pairs_table(P, dataset)
+    assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
+    assert table["In truth"].tolist() == [True, False, False]
+    assert re.search("head_shape", table["Feature"][0])

@@ -1,0 +1,175 @@
+"""The training page in a real browser: live curves, reloads, links, keys, downloads."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
+ENDLESS = f"{SMALL}&max_epochs=100000&speed=slow"
+
+
+def number(page: Any, label: str) -> str:
+    """Return a number of the row of numbers."""
+    metric = page.locator(".st-key-train_numbers [data-testid=stMetric]", has_text=label)
+    return str(metric.locator("[data-testid=stMetricValue]").inner_text())
+
+
+def epoch(page: Any) -> int:
+    return int(number(page, "Epoch").replace(",", ""))
+
+
+def wait_for_state(page: Any, word: str, seconds: float = 40) -> None:
+    page.locator(".st-key-train_status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
+
+
+def press(page: Any, name: str) -> None:
+    page.locator(f".st-key-train_{name} button").click()
+
+
+def wait_for_epoch(page: Any, least: int) -> None:
+    page.wait_for_function(
+        """least => {
+          const box = document.querySelector('.st-key-train_numbers [data-testid=stMetricValue]');
+          return box && Number(box.innerText.replace(/,/g, '')) >= least;
+        }""",
+        arg=least,
+    )
+
+
+def figures(page: Any) -> dict[str, str]:
+    return {name: number(page, name) for name in ("Epoch", "Objective", "Features", "Interactions")}
+
+
+@pytest.fixture
+def run_id() -> Callable[[Any], str]:
+    return lambda page: parse_qs(urlsplit(page.url).query)["run"][0]
+
+
+def test_play_draws_live_and_ends(server, page, shoot):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=90")
+    press(page, "play")
+    wait_for_state(page, "Running")
+    wait_for_epoch(page, 3)
+    page.locator(".st-key-train_objective .js-plotly-plot .scatterlayer path").first.wait_for()
+    page.locator(".st-key-train_matrix canvas").first.wait_for()
+    # Live updates change what is there instead of building it anew, or everything would flicker.
+    page.evaluate(
+        """() => {
+          for (const key of ['objective', 'sparsity', 'prediction'])
+            document.querySelector(`.st-key-train_${key} .js-plotly-plot`).dataset.mine = 'yes';
+        }"""
+    )
+    matrix = page.locator(".st-key-train_matrix canvas").first
+    matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
+    shoot(page, "train-running")
+    before = epoch(page)
+    wait_for_epoch(page, before + 15)
+    for key in ("objective", "sparsity", "prediction"):
+        plot = page.locator(f".st-key-train_{key} .js-plotly-plot")
+        assert plot.get_attribute("data-mine") == "yes"
+    assert matrix.get_attribute("data-mine") == "yes"
+    assert page.locator(".st-key-train_play button").is_disabled()
+    wait_for_state(page, "Finished")
+    assert epoch(page) == 90
+    points = page.evaluate(
+        "() => document.querySelector('.st-key-train_objective .js-plotly-plot').data[0].x.length"
+    )
+    assert points == 91
+    page.locator(".st-key-train_exports").wait_for()
+    assert page.locator(".st-key-train_play button").is_enabled()
+    shoot(page, "train-finished")
+
+
+def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
+    page.goto(f"{server.url}/{ENDLESS}&play=1")
+    wait_for_state(page, "Running")
+    wait_for_epoch(page, 2)
+    first, before = run_id(page), epoch(page)
+    page.reload()
+    wait_for_state(page, "Running")
+    wait_for_epoch(page, before + 1)
+    assert run_id(page) == first
+    press(page, "pause")
+    wait_for_state(page, "Paused")
+    stood = epoch(page)
+    page.wait_for_timeout(800)
+    assert epoch(page) == stood
+    press(page, "step")
+    wait_for_epoch(page, stood + 1)
+    wait_for_state(page, f"Paused after {stood + 1} epochs")
+    page.locator("h1").click()
+    page.keyboard.press("s")
+    wait_for_state(page, f"Paused after {stood + 2} epochs")
+    assert epoch(page) == stood + 2
+    press(page, "stop")
+    wait_for_state(page, "Stopped")
+    press(page, "reset")
+    wait_for_state(page, "Paused after 0 epochs")
+    press(page, "stop")
+    wait_for_state(page, "Stopped")
+
+
+def test_a_link_reopens_the_run_with_the_same_numbers(server, page, new_page, run_id):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
+    wait_for_state(page, "Finished")
+    seen = figures(page)
+    known = new_page()
+    known.goto(page.url)
+    wait_for_state(known, "Finished")
+    assert figures(known) == seen
+    assert run_id(known) == run_id(page)
+    # As on a server that never had this run.
+    unknown = new_page()
+    unknown.goto(page.url.replace(run_id(page), "elsewhere"))
+    wait_for_state(unknown, "Finished")
+    assert figures(unknown) == seen
+    assert run_id(unknown) != run_id(page)
+
+
+def test_the_matrix_follows_the_slider_over_epochs(server, page):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&play=1")
+    wait_for_state(page, "Finished")
+    view = page.locator(".st-key-train_matrix")
+    view.get_by_text(re.compile(r"epoch 30: \d+ interactions")).first.wait_for()
+    handle = page.locator(".st-key-train_frame [role=slider]")
+    handle.focus()
+    page.keyboard.press("Home")
+    view.get_by_text(re.compile(r"epoch 0: 6 interactions")).first.wait_for()
+
+
+def test_downloads_hold_the_run(server, page):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
+    wait_for_state(page, "Finished")
+
+    def content(key: str) -> bytes:
+        with page.expect_download() as caught:
+            page.locator(f".st-key-train_{key} button").click()
+        return caught.value.path().read_bytes()
+
+    curves = content("curves_csv").decode().splitlines()
+    assert len(curves) == 14
+    assert curves[0].startswith("epoch,seconds,objective,")
+    model = np.load(io.BytesIO(content("npz")))
+    assert model["P"].shape == (4, 3)
+    lines = content("p_csv").decode().splitlines()
+    assert lines[0] == "feature,p1,p2,p3"
+    assert lines[1].startswith("left weight,")
+    np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
+
+
+def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
+    page = new_page(viewport={"width": 700, "height": 900}, color_scheme="dark")
+    page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
+    wait_for_state(page, "Finished")
+    main = page.locator("[data-testid=stMain]")
+    assert main.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
+    shoot(page, "train-narrow-dark")

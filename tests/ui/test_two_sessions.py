@@ -1,0 +1,69 @@
+"""Two people train at once on one server: both runs progress, and both pages answer.
+
+FMVIZ_TWO_SESSIONS_SECONDS makes it longer than the default 15 seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SECONDS = float(os.environ.get("FMVIZ_TWO_SESSIONS_SECONDS", "15"))
+# What a person takes for "at once" with two solvers on two cores, and what no answer may take.
+USUAL, WORST = 2.0, 6.0
+HEAVY = "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.0001&lambda_sparse=0.0001"
+_AXIS = """title => {
+  const plot = document.querySelector('.st-key-train_objective .js-plotly-plot');
+  return plot && plot.layout.xaxis.title.text === title;
+}"""
+
+
+def _epoch(page: Any) -> int:
+    value = page.locator(".st-key-train_numbers [data-testid=stMetricValue]").first
+    return int(value.inner_text().replace(",", ""))
+
+
+def _toggle(page: Any, label: str, title: str) -> float:
+    """Change the axis of the curves; return the seconds until the chart shows it."""
+    began = time.monotonic()
+    page.locator(".st-key-train_x").get_by_text(label, exact=True).click()
+    page.wait_for_function(_AXIS, arg=title)
+    return time.monotonic() - began
+
+
+def test_two_sessions_train_at_once_and_both_pages_answer(server, new_page, record_property):
+    pages = [new_page(), new_page()]
+    for seed, page in enumerate(pages):
+        page.goto(f"{server.url}/{HEAVY}&seed={seed}&tol=0.0&max_epochs=100000&speed=full&play=1")
+    for page in pages:
+        page.locator(".st-key-train_status").get_by_text("Running").first.wait_for(timeout=60_000)
+        page.locator(".st-key-train_objective .js-plotly-plot").wait_for(timeout=60_000)
+    answers: list[float] = []
+    epochs = [[_epoch(page)] for page in pages]
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        for label, title in (("Seconds", "seconds in the solver"), ("Epochs", "epoch")):
+            answers += [_toggle(page, label, title) for page in pages]
+        for page, seen in zip(pages, epochs, strict=True):
+            page.wait_for_timeout(500)
+            seen.append(_epoch(page))
+    for page in pages:
+        page.locator(".st-key-train_stop button").click()
+        page.locator(".st-key-train_status").get_by_text("Stopped").first.wait_for()
+    summary = (
+        f"{len(answers)} answers: median {statistics.median(answers):.2f} s, worst {max(answers):.2f} s; "
+        f"epochs {[seen[-1] for seen in epochs]}"
+    )
+    print(summary)
+    record_property("two_sessions", summary)
+    for seen in epochs:
+        assert all(later > earlier for earlier, later in zip(seen, seen[1:], strict=False)), summary
+    assert statistics.median(answers) < USUAL, summary
+    assert max(answers) < WORST, summary
+    assert min(seen[-1] for seen in epochs) > 0.3 * max(seen[-1] for seen in epochs), summary
