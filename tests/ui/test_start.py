@@ -183,8 +183,9 @@ def test_switches_are_spelt_in_a_link(text):
 def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
     wait_idle(page)
-    view = page.locator(".st-key-start_view canvas")
+    view = page.locator(".st-key-start_view .gram canvas")
     assert view.count() == 4
+    assert view.first.is_visible()
     shoot(page, "start-1440-light")
     page.get_by_role("link", name="See it").first.click()
     page.wait_for_url(re.compile(r"/prox\?"))
