@@ -51,7 +51,13 @@ def warm_training() -> Iterator[str]:
     for storage, loss in _DESIGNS:
         for regularizer in REGULARIZERS:
             solver = best_solver(regularizer, loss=loss)
-            yield f"{SOLVERS[solver].label} · {REGULARIZERS[regularizer].label} · {loss} loss · {storage} data"
+            words = (
+                SOLVERS[solver].label,
+                REGULARIZERS[regularizer].label,
+                f"{loss} loss",
+                f"{storage} data",
+            )
+            yield " · ".join(words)
             problem = tiny_problem(storage, loss, regularizer)
             for _ in iterate(problem, solver, Budget(epochs=1), rng=np.random.default_rng(0)):
                 pass

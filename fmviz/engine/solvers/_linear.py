@@ -9,7 +9,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..problem import Problem
 from ._weights import sample_weight, unit_weight
-from .base import working_loss
+from .base import second_moments, working_loss
 
 
 @cached_factory()
@@ -66,8 +66,7 @@ class LinearPart:
         self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
         self._curvature = np.empty(0)
         if problem.fit_linear:
-            c = np.ones(design.n_samples) if problem.sample_weight is None else problem.sample_weight
-            self._curvature = np.asarray(design.power(2).T @ c) * (mu / design.n_samples)
+            self._curvature = second_moments(problem) * (mu / design.n_samples)
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
         """Sweep once: update f (shifted as by `working_loss`) and w; return bias and largest change."""

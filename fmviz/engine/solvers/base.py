@@ -22,6 +22,13 @@ def working_loss(problem: Problem) -> tuple[Loss, np.ndarray]:
     return problem.loss.of_residual, problem.y
 
 
+def second_moments(problem: Problem) -> np.ndarray:
+    """Return Σ_n c_n x_nj² for every column j, shape (d,)."""
+    n = problem.design.n_samples
+    c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+    return np.asarray(problem.design.power(2).T @ c)
+
+
 class Solver:
     """One optimisation method.
 

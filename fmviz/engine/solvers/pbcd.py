@@ -15,25 +15,33 @@ from ..regularizers import RowPenalty
 from ..snapshot import Parameters
 from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
-from .base import Solver, working_loss
-from .pcd import relative_change
+from .base import Solver, second_moments, working_loss
+from .pcd import NOISE, relative_change
+
+# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
+_BEYOND = 1e300
 
 
 @cached_factory()
 def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
     """Return the kernel of one sweep over all rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
 
-    P has shape (d, k) and A = XP shape (N, k). `lam_p` contains the penalty's own quadratic part.
+    P has shape (d, k) and A = XP shape (N, k). `moments` holds the Σ c x_j² of every column and
+    `largest[0]` the largest |A| so far: together they tell a slope from a rounding error, as in
+    `pcd.factor_sweep`. `lam_p` contains the penalty's own quadratic part.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
 
-    def sweep(data, indices, indptr, y, weights, f, P, A, cache, mu, theta, lam_p, lam):
+    def sweep(data, indices, indptr, y, weights, f, P, A, moments, largest, cache, mu, theta, lam_p, lam):
         d, rank = P.shape
         n_samples = y.size
         g = np.empty(rank)
         step = np.empty(rank)
         change = 0.0
+        for n in range(n_samples):
+            for s in range(rank):
+                largest[0] = max(largest[0], abs(A[n, s]))
         begin(P, cache)
         for j in range(d):
             column = data[indptr[j] : indptr[j + 1]]
@@ -52,6 +60,9 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
                     g[s] += slope * df
                     square += df * df
                 h += c * x * x * square
+            if h <= NOISE * largest[0] * largest[0] * moments[j]:
+                g[:] = 0.0
+                h = 0.0
             h *= mu / n_samples
             whole = h + 2.0 * lam_p
             if whole > 0.0:
@@ -61,7 +72,7 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, np.inf if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
             update(cache, j, P, step)
             moved = 0.0
             along = 0.0
@@ -98,7 +109,25 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
     begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
 
     def sweep(
-        data, indices, indptr, y, weights, f, P, A, slope, cache, mu, theta, lam_p, lam, sigma, rho, most
+        data,
+        indices,
+        indptr,
+        y,
+        weights,
+        f,
+        P,
+        A,
+        moments,
+        largest,
+        slope,
+        cache,
+        mu,
+        theta,
+        lam_p,
+        lam,
+        sigma,
+        rho,
+        most,
     ):
         d, rank = P.shape
         n_samples = y.size
@@ -107,6 +136,9 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         step = np.empty(rank)
         trial = np.empty(rank)
         change = 0.0
+        for n in range(n_samples):
+            for s in range(rank):
+                largest[0] = max(largest[0], abs(A[n, s]))
         begin(P, cache)
         for j in range(d):
             column = data[indptr[j] : indptr[j + 1]]
@@ -128,27 +160,34 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                     h[s] += bend * df * df
                     square += df * df
                 trace += c * x * x * square
-            largest = 0.0
+            if trace <= NOISE * largest[0] * largest[0] * moments[j]:
+                g[:] = 0.0
+                h[:] = 0.0
+                trace = 0.0
+            bent = 0.0
             for s in range(rank):
-                g[s] = g[s] / n_samples + 2.0 * lam_p * P[j, s]
-                largest = max(largest, h[s] / n_samples)
-            whole = largest + 2.0 * lam_p
+                g[s] /= n_samples
+                bent = max(bent, h[s] / n_samples)
+            trace *= mu / n_samples
             # Where the loss is flat the second derivative says nothing; its Lipschitz constant does.
-            if whole <= 1e-12 * mu * trace / n_samples:
-                whole = mu * trace / n_samples + 2.0 * lam_p
-            for s in range(rank):
-                step[s] = P[j, s] - g[s] / whole if whole > 0.0 else P[j, s]
+            if bent + 2.0 * lam_p <= 1e-12 * trace:
+                bent = trace
+            whole = bent + 2.0 * lam_p
             if whole > 0.0:
+                for s in range(rank):
+                    step[s] = (bent * P[j, s] - g[s]) / whole
                 shrink(step, lam / whole, j, P, cache)
             else:
-                shrink(step, np.inf if lam > 0.0 else 0.0, j, P, cache)
+                for s in range(rank):
+                    step[s] = P[j, s]
+                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
             along = 0.0
             predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
             before = lam * penalty_of(P[j], j, P, cache)
             moved = 0.0
             for s in range(rank):
                 step[s] -= P[j, s]
-                predicted += g[s] * step[s]
+                predicted += (g[s] + 2.0 * lam_p * P[j, s]) * step[s]
                 along += P[j, s] * step[s]
                 before += lam_p * P[j, s] * P[j, s]
                 moved = max(moved, abs(step[s]))
@@ -218,6 +257,7 @@ class PBCD(Solver):
         self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+        self._moments = second_moments(problem)
         self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
 
     @classmethod
@@ -243,6 +283,7 @@ class PBCD(Solver):
     def _refresh(self) -> None:
         self._f = self.problem.predict(self.parameters()) - self._shift
         self._A = np.ascontiguousarray(self.problem.design.dot(self._P))
+        self._largest = np.zeros(1)
 
     def _rows(self) -> float:
         problem = self.problem
@@ -254,6 +295,8 @@ class PBCD(Solver):
             self._f,
             self._P,
             self._A,
+            self._moments,
+            self._largest,
             self._cache,
             problem.loss.mu,
             problem.loss_param,
@@ -301,6 +344,8 @@ class PBCDLineSearch(PBCD):
             self._f,
             self._P,
             self._A,
+            self._moments,
+            self._largest,
             np.empty(max(1, problem.design.longest_column)),
             self._cache,
             problem.loss.mu,

@@ -15,7 +15,10 @@ from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
-from .base import Solver, working_loss
+from .base import Solver, second_moments, working_loss
+
+# The square of a relative rounding error, with room for sums of many.
+NOISE = 1e-28
 
 
 @cached_factory()
@@ -23,19 +26,22 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
     """Return the kernel of one sweep over all entries of P, column by column.
 
     P has shape (k, d), A = (XP)ᵀ shape (k, N) and f, the predictions shifted as by `working_loss`, shape
-    (N,). `lam_p` contains the penalty's own quadratic part. The step for entry (j, s), with g the
-    derivative of the risk and h its Lipschitz constant, is the closed minimum of
-    g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
+    (N,). `moments` holds the Σ c x_j² of every column and `largest` the largest |A| of every component so
+    far: together they tell a slope from a rounding error. `lam_p` contains the penalty's own quadratic
+    part. The step for entry (j, s), with g the derivative of the risk and h its Lipschitz constant, is the
+    closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
 
-    def sweep(data, indices, indptr, y, weights, f, P, A, cache, mu, theta, lam_p, lam):
+    def sweep(data, indices, indptr, y, weights, f, P, A, moments, largest, cache, mu, theta, lam_p, lam):
         rank, d = P.shape
         n_samples = y.size
         change = 0.0
         for s in range(rank):
             a = A[s]
+            for n in range(n_samples):
+                largest[s] = max(largest[s], abs(a[n]))
             begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
@@ -51,6 +57,11 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
                     c = weight(weights, n)
                     g += c * derivative(f[n], y[n], theta) * df
                     h += c * df * df
+                # The only live entry of a component has no slope, but for rounding errors; a step of one
+                # rounding error over the square of another must not be taken.
+                if h <= NOISE * largest[s] * largest[s] * moments[j]:
+                    g = 0.0
+                    h = 0.0
                 g /= n_samples
                 h *= mu / n_samples
                 t = lam * threshold(cache, j, p)
@@ -99,6 +110,7 @@ class PCD(Solver):
         self._sweep = factor_sweep(design.storage, loss, penalty, weight)
         self._linear = LinearPart(problem)
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+        self._moments = second_moments(problem)
         self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
 
     @classmethod
@@ -125,6 +137,7 @@ class PCD(Solver):
     def _refresh(self) -> None:
         self._f = self.problem.predict(self.parameters()) - self._shift
         self._A = np.ascontiguousarray(self.problem.design.dot(self._P.T).T)
+        self._largest = np.zeros(self._A.shape[0])
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
@@ -140,6 +153,8 @@ class PCD(Solver):
             self._f,
             self._P,
             self._A,
+            self._moments,
+            self._largest,
             self._cache,
             problem.loss.mu,
             problem.loss_param,

@@ -1,0 +1,287 @@
+"""Every regularizer in the registry keeps the same contract."""
+
+from __future__ import annotations
+
+import cvxpy
+import numpy as np
+import pytest
+from numba import config
+from oracles import slow_fm
+
+import fmviz
+from fmviz.engine.regularizers import REGULARIZERS
+
+# Python without compilation is a thousand times slower.
+TRIALS = 30 if config.DISABLE_JIT else 1000
+READINGS = [(name, {}) for name in REGULARIZERS] + [("ti", {"axis": "rows"})]
+IDS = [name + "".join(params.values()) for name, params in READINGS]
+
+
+def oracle_name(name: str, params: dict) -> str:
+    return "ti_rows" if params.get("axis") == "rows" else name
+
+
+def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
+    """Shapes with d = 1 and k = 1, ties, zeros, magnitudes 1e-300 and 1e300, mixed scales."""
+    d = int(rng.choice([1, 2, 3, 7, 50, 200]))
+    P = rng.normal(size=(d, int(rng.choice([1, 2, 5, 30]))))
+    kind = trial % 7
+    if kind == 1:
+        P = np.round(P)
+    elif kind == 2:
+        P *= 1e-300
+    elif kind == 3:
+        P *= 1e300
+    elif kind == 4:
+        P[rng.random(P.shape) < 0.6] = 0.0
+    elif kind == 5:
+        P *= 10.0 ** rng.integers(-20, 20, size=P.shape)
+    elif kind == 6:
+        P = np.full_like(P, 0.7)
+    return P
+
+
+def random_strength(rng: np.random.Generator, name: str, P: np.ndarray) -> float:
+    strength = 10.0 ** rng.uniform(-6, 4)
+    # ℓ1 and ℓ2,1 shrink by an absolute amount: choose it near the entries.
+    return strength * float(np.abs(P).max()) if name in ("l1", "l21") else strength
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_operator_is_certified_on_random_inputs(name, params):
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for trial in range(TRIALS):
+        P = random_matrix(rng, trial)
+        strength = random_strength(rng, name, P)
+        Q = fmviz.prox(name, P, strength, **params)
+        assert Q.shape == P.shape
+        assert np.isfinite(Q).all()
+        worst = max(worst, fmviz.certificate(name, P, Q, strength, **params))
+    assert worst <= 1e-10
+
+
+@pytest.mark.parametrize("name", [n for n, r in REGULARIZERS.items() if r.algorithms])
+def test_algorithms_agree(name):
+    rng = np.random.default_rng(1)
+    for trial in range(TRIALS):
+        P = random_matrix(rng, trial)
+        strength = random_strength(rng, name, P)
+        ours = fmviz.prox(name, P, strength)
+        scale = np.abs(P).max() or 1.0
+        for algorithm in REGULARIZERS[name].algorithms:
+            other = fmviz.prox(name, P, strength, algorithm=algorithm)
+            assert np.abs(other / scale - ours / scale).max() <= 1e-12
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_value_is_the_definition(name, params):
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        P = rng.normal(size=(rng.integers(1, 7), rng.integers(1, 5)))
+        expected = slow_fm.omega(oracle_name(name, params), P)
+        assert fmviz.regularizer_value(name, P, **params) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_no_probe_point_beats_the_operator(name, params):
+    rng = np.random.default_rng(3)
+
+    def value(Q, P, strength):
+        return 0.5 * np.sum((Q - P) ** 2) + strength * slow_fm.omega(oracle_name(name, params), Q)
+
+    for trial in range(20):
+        P = rng.normal(size=(rng.integers(1, 6), rng.integers(1, 4)))
+        strength = float(10.0 ** rng.uniform(-2, 1.5))
+        Q = fmviz.prox(name, P, strength, **params)
+        best = value(Q, P, strength)
+        probes = [P, 0 * P, P / (1 + 2 * strength)]
+        probes += [Q + 10.0 ** rng.uniform(-6, 0) * rng.normal(size=P.shape) for _ in range(50)]
+        probes += [np.where(rng.random(P.shape) < 0.5, P, 0.0) for _ in range(20)]
+        probes += [np.where(np.arange(P.size).reshape(P.shape) == e, P, 0.0) for e in range(P.size)]
+        assert min(value(probe, P, strength) for probe in probes) >= best - 1e-12, trial
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [r for r in READINGS if REGULARIZERS[r[0]].convex],
+    ids=[i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].convex],
+)
+def test_convex_operators_satisfy_the_three_point_inequality(name, params):
+    # For Q = prox(P) and any Z: ⟨P − Q, Z − Q⟩ ≤ strength·(Ω(Z) − Ω(Q)).
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        P, Z = rng.normal(size=(2, 6, 3))
+        strength = float(10.0 ** rng.uniform(-2, 1))
+        Q = fmviz.prox(name, P, strength, **params)
+        rise = fmviz.regularizer_value(name, Z, **params) - fmviz.regularizer_value(name, Q, **params)
+        assert np.sum((P - Q) * (Z - Q)) <= strength * rise + 1e-12
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_certificate_sees_an_error(name, params):
+    rng = np.random.default_rng(5)
+    P = rng.normal(size=(30, 4))
+    strength = 0.05
+    Q = fmviz.prox(name, P, strength, **params)
+    off = Q.copy()
+    j, s = np.unravel_index(np.abs(Q).argmax(), Q.shape)
+    off[j, s] += 0.1 * np.abs(P).max()
+    assert 0.05 <= fmviz.certificate(name, P, off, strength, **params) <= 0.2
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_strength_zero_changes_nothing_and_zero_stays_zero(name, params):
+    P = np.array([[1.0, -2.0], [0.0, 3.5], [1e-9, 0.0]])
+    assert np.array_equal(fmviz.prox(name, P, 0.0, **params), P)
+    assert np.array_equal(fmviz.prox(name, 0 * P, 2.0, **params), 0 * P)
+    assert fmviz.certificate(name, 0 * P, 0 * P, 2.0, **params) == 0.0
+
+
+@pytest.mark.parametrize("name", ["ti", "cs", "omega_ti", "omega_cs"])
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 1e3, 1e12, 1e100])
+def test_squared_norms_never_zero_everything(name, strength):
+    P = np.random.default_rng(6).normal(size=(40, 3))
+    Q = fmviz.prox(name, P, strength)
+    # θ ≥ 1: the largest entry of each column (the largest row) survives any strength.
+    assert (Q != 0).any(axis=None if name.endswith("cs") else 0).all()
+
+
+def test_l1_and_l21_zero_everything_from_a_known_strength():
+    P = np.random.default_rng(7).normal(size=(40, 3))
+    for name, last in (("l1", np.abs(P).max()), ("l21", np.linalg.norm(P, axis=1).max())):
+        assert not fmviz.prox(name, P, last * (1 + 1e-12)).any()
+        assert fmviz.prox(name, P, last * (1 - 1e-9)).any()
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_coordinate_view_is_omega_along_an_entry(name, params):
+    penalty = REGULARIZERS[name].coordinate(**params)
+    if penalty is None:
+        assert REGULARIZERS[name].row_wise
+        return
+    rng = np.random.default_rng(8)
+    P = rng.normal(size=(6, 4))
+    PT = np.array(P.T, order="C")
+    cache = np.zeros(max(1, penalty.cache_size(6, 4)))
+    for s in range(4):
+        penalty.begin(PT, s, cache)
+        for _ in range(25):
+            j = int(rng.integers(6))
+            old = PT[s, j]
+            t = penalty.threshold(cache, j, old)
+            for q in (0.0, *rng.normal(size=3)):
+                moved = PT.T.copy()
+                moved[j, s] = q
+                change = slow_fm.omega(oracle_name(name, params), moved) - slow_fm.omega(
+                    oracle_name(name, params), PT.T
+                )
+                expected = penalty.quad * (q * q - old * old) + t * (abs(q) - abs(old))
+                assert expected == pytest.approx(change, abs=1e-10)
+            new = 0.0 if rng.random() < 0.4 else rng.normal()
+            PT[s, j] = new
+            penalty.update(cache, j, old, new)
+    again = np.zeros_like(cache)
+    for s in range(4):
+        penalty.begin(PT, s, again)
+    if name == "ti" and params:
+        assert cache == pytest.approx(again, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ti", "omega_ti"])
+def test_incremental_column_cache_survives_many_touches(name):
+    rng = np.random.default_rng(9)
+    penalty = REGULARIZERS[name].coordinate()
+    PT = rng.normal(size=(1, 50))
+    cache = np.zeros(1)
+    penalty.begin(PT, 0, cache)
+    for _ in range(2000):
+        j = int(rng.integers(50))
+        new = 0.0 if rng.random() < 0.5 else rng.normal() * 10.0 ** rng.integers(-12, 3)
+        penalty.update(cache, j, PT[0, j], new)
+        PT[0, j] = new
+        assert penalty.threshold(cache, j, PT[0, j]) >= 0.0
+    assert cache[0] == pytest.approx(np.abs(PT).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_row_view_is_omega_along_a_row(name, params):
+    penalty = REGULARIZERS[name].row(**params)
+    if penalty is None:
+        assert params == {"axis": "rows"}
+        return
+    rng = np.random.default_rng(10)
+    P = rng.normal(size=(5, 3))
+    cache = np.zeros(max(1, penalty.cache_size(5, 3)))
+    penalty.begin(P, cache)
+    for _ in range(40):
+        j = int(rng.integers(5))
+        q = rng.normal(size=3) * (rng.random() < 0.7)
+        moved = P.copy()
+        moved[j] = q
+        change = slow_fm.omega(name, moved) - slow_fm.omega(name, P)
+        expected = penalty.quad * (q @ q - P[j] @ P[j])
+        expected += penalty.penalty(q, j, P, cache) - penalty.penalty(P[j], j, P, cache)
+        assert expected == pytest.approx(change, abs=1e-10)
+        u = rng.normal(size=3)
+        shrunk = u.copy()
+        strength = 0.2
+        penalty.shrink(shrunk, strength, j, P, cache)
+
+        def value(z, u=u, j=j, strength=strength):
+            return 0.5 * np.sum((z - u) ** 2) + strength * penalty.penalty(z, j, P, cache)
+
+        probes = [shrunk + 10.0 ** rng.uniform(-5, 0) * rng.normal(size=3) for _ in range(30)]
+        assert min(value(z) for z in [u, 0 * u, *probes]) >= value(shrunk) - 1e-12
+        penalty.update(cache, j, P, q)
+        P[j] = q
+    again = np.zeros_like(cache)
+    penalty.begin(P, again)
+    assert cache == pytest.approx(again, abs=1e-11)
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_thresholds_match_the_views(name, params):
+    regularizer = REGULARIZERS[name]
+    rng = np.random.default_rng(11)
+    P = rng.normal(size=(5, 3)) * (rng.random((5, 3)) < 0.7)
+    thresholds = regularizer.thresholds(P, **params)
+    if regularizer.row_wise:
+        penalty = regularizer.row(**params)
+        cache = np.zeros(max(1, penalty.cache_size(5, 3)))
+        penalty.begin(P, cache)
+        unit = np.array([1.0, 0.0, 0.0])
+        found = [[penalty.penalty(unit, j, P, cache)] for j in range(5)]
+    else:
+        penalty = regularizer.coordinate(**params)
+        found = np.zeros((5, 3))
+        for s in range(3):
+            cache = np.zeros(max(1, penalty.cache_size(5, 3)))
+            for r in range(s + 1):
+                penalty.begin(np.array(P.T, order="C"), r, cache)
+            for j in range(5):
+                found[j, s] = penalty.threshold(cache, j, P[j, s])
+    assert thresholds == pytest.approx(np.asarray(found), abs=1e-12)
+
+
+def generic_prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
+    """Solve the operator's problem by a generic interior-point method."""
+    Q = cvxpy.Variable(P.shape)
+    penalty = {
+        "l1": lambda: cvxpy.sum(cvxpy.abs(Q)),
+        "l2": lambda: cvxpy.sum_squares(Q),
+        "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
+        "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
+        "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),
+    }[name]()
+    problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(Q - P) + strength * penalty))
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    return Q.value
+
+
+@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2"])
+def test_convex_operators_agree_with_a_generic_solver(name):
+    P = np.random.default_rng(12).normal(size=(6, 3))
+    for strength in (0.02, 0.3):
+        expected = generic_prox(name, P, strength)
+        assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,162 @@
+"""Every compiled kernel agrees with its own Python source, and settings never recompile one."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine import counting, losses
+from fmviz.engine._jit import KERNELS, cache_directory, python_version
+from fmviz.engine.compatibility import why_not
+from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
+from fmviz.engine.snapshot import Parameters
+from fmviz.engine.solvers import SOLVERS, _linear, get_solver, pbcd, pcd
+
+pytestmark = pytest.mark.needs_jit
+
+PAIRS = [(r, s) for r in REGULARIZERS for s in SOLVERS if why_not(r, s) is None]
+
+
+def problem_for(storage: str, loss: str, regularizer: str, weighted: bool, **params) -> Problem:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(11, 5)) * (rng.random((11, 5)) < 0.6)
+    X[:, 3] = 0.0
+    if storage == "binary":
+        X = (X != 0).astype(float)
+    y = np.where(rng.random(11) < 0.5, 1.0, -1.0)
+    return Problem.build(
+        X if storage == "dense" else sp.csr_array(X),
+        y,
+        loss=loss,
+        regularizer=regularizer,
+        rank=3,
+        lambda_w=0.03,
+        lambda_p=0.02,
+        lambda_sparse=0.02,
+        sample_weight=rng.random(11) if weighted else None,
+        regularizer_params=params,
+    )
+
+
+def two_epochs(problem: Problem, solver: str) -> Parameters:
+    method = get_solver(solver)(problem)
+    rng = np.random.default_rng(1)
+    start = Parameters(rng.normal(size=(5, 3)) * 0.5, rng.normal(size=5) * 0.1, 0.2)
+    method.start(start, rng)
+    method.epoch()
+    method.epoch()
+    return method.parameters()
+
+
+def in_python(monkeypatch) -> None:
+    """Let the solvers take every kernel as its Python source."""
+    for module, name in (
+        (pcd, "factor_sweep"),
+        (pbcd, "row_sweep"),
+        (pbcd, "row_sweep_line_search"),
+        (_linear, "linear_sweep"),
+        (losses, "_evaluate"),
+    ):
+        factory = getattr(module, name).__wrapped__
+        monkeypatch.setattr(module, name, factory)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
+@pytest.mark.parametrize(("regularizer", "solver"), PAIRS)
+def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
+    # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
+    loss, weighted = {"dense": ("squared", False), "sparse": ("logistic", True), "binary": ("huber", False)}[
+        storage
+    ]
+    compiled = two_epochs(problem_for(storage, loss, regularizer, weighted), solver)
+    in_python(monkeypatch)
+    plain = two_epochs(problem_for(storage, loss, regularizer, weighted), solver)
+    assert pytest.approx(plain.P, abs=1e-12) == compiled.P
+    assert compiled.w == pytest.approx(plain.w, abs=1e-12)
+    assert compiled.intercept == pytest.approx(plain.intercept, abs=1e-12)
+    assert ((compiled.P != 0) == (plain.P != 0)).all()
+
+
+@pytest.mark.parametrize("loss", losses.LOSSES)
+def test_every_loss_in_kernels_agrees_with_python(loss, monkeypatch):
+    compiled = two_epochs(problem_for("dense", loss, "ti", True, axis="rows"), "pcd")
+    in_python(monkeypatch)
+    plain = two_epochs(problem_for("dense", loss, "ti", True, axis="rows"), "pcd")
+    assert pytest.approx(plain.P, abs=1e-12) == compiled.P
+
+
+@pytest.mark.parametrize("find", _squared_norm.FINDERS.values(), ids=_squared_norm.FINDERS)
+def test_operator_kernels_agree_with_python(find):
+    rng = np.random.default_rng(0)
+    compiled = _squared_norm.prox_each_row(find)
+    plain = _squared_norm.prox_each_row.__wrapped__(find)
+    # The pivots' generator wraps around on purpose.
+    with np.errstate(over="ignore"):
+        for trial in range(200):
+            M = rng.normal(size=(2, int(rng.integers(1, 40))))
+            M = np.round(M) if trial % 3 == 0 else M
+            strength = float(10.0 ** rng.uniform(-4, 4))
+            one, two = np.empty_like(M), np.empty_like(M)
+            compiled(M, strength, one)
+            plain(M, strength, two)
+            assert np.array_equal(one, two)
+
+
+def test_counting_kernel_agrees_with_python():
+    rng = np.random.default_rng(0)
+    for k in (1, 5, 64, 65, 200):
+        P = rng.normal(size=(30, k)) * (rng.random((30, k)) < 1.5 / k)
+        patterns = counting.support_patterns(P)
+        plain = python_version(counting.count_meeting)(*patterns)
+        assert counting.count_meeting(*patterns) == plain
+
+
+def test_no_kernel_is_left_out():
+    for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.engine.operators"):
+        importlib.import_module(module)
+    factories = {name.split("(")[0].removeprefix("fmviz.engine.") for name in KERNELS}
+    assert factories <= {
+        "counting.count_meeting",
+        "losses._evaluate",
+        "regularizers._squared_norm.prox_each_row",
+        "solvers._linear.linear_sweep",
+        "solvers.pbcd.row_sweep",
+        "solvers.pbcd.row_sweep_line_search",
+        "solvers.pcd.factor_sweep",
+    }, "a new kernel needs a test that compares it with its Python source"
+
+
+def test_settings_never_recompile():
+    from fmviz import prox
+
+    P = np.random.default_rng(0).normal(size=(20, 4))
+    for strength in (0, 1, 0.5, np.float32(0.25), 2**-7):
+        prox("ti", P, strength)
+        prox("cs", P[:7].tolist(), strength)
+    for lam in (0, 1, 0.5):
+        for rank in (1, 4):
+            problem = Problem.build(
+                P, P[:, 0], regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
+            )
+            method = get_solver("pcd")(problem)
+            rng = np.random.default_rng(0)
+            method.start(problem.start(0.1, rng), rng)
+            method.epoch()
+    for name, kernel in KERNELS.items():
+        assert len(kernel.signatures) <= 1, name
+
+
+def test_cache_directory_falls_back_where_it_cannot_be_written(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv("FMVIZ_CACHE_DIR", str(blocked))
+    cache_directory.cache_clear()
+    try:
+        assert cache_directory().is_dir()
+        assert blocked not in cache_directory().parents
+    finally:
+        cache_directory.cache_clear()

@@ -1,0 +1,187 @@
+"""Slow, obvious versions of the mathematics, written from the papers' formulae alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+LOSS = {
+    "squared": lambda f, y: 0.5 * (f - y) ** 2,
+    "logistic": lambda f, y: np.logaddexp(0.0, -y * f),
+    "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
+    "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
+}
+SLOPE = {
+    "squared": lambda f, y: f - y,
+    "logistic": lambda f, y: -y / (1.0 + np.exp(y * f)),
+    "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
+    "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
+}
+BEND = {
+    "squared": lambda f, y: np.ones_like(f),
+    "logistic": lambda f, y: 1.0 / (2.0 + np.exp(y * f) + np.exp(-y * f)),
+    "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
+    "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
+}
+MU = {"squared": 1.0, "logistic": 0.25, "squared_hinge": 2.0, "huber": 1.0}
+
+
+def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndarray:
+    """The definition ([A] Eq. 1): a double loop over pairs of features."""
+    f = bias + X @ w
+    for i in range(X.shape[1]):
+        for j in range(i + 1, X.shape[1]):
+            f = f + (P[i] @ P[j]) * X[:, i] * X[:, j]
+    return f
+
+
+def omega(name: str, P: np.ndarray) -> float:
+    """Every Ω from its definition, by loops."""
+    d, k = P.shape
+    rows = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
+    if name == "l2":
+        return sum(P[j, s] ** 2 for j in range(d) for s in range(k))
+    if name == "l1":
+        return sum(abs(P[j, s]) for j in range(d) for s in range(k))
+    if name == "l21":
+        return sum(rows)
+    if name == "ti":
+        return sum(sum(abs(P[j, s]) for j in range(d)) ** 2 for s in range(k))
+    if name == "ti_rows":
+        return sum(sum(abs(P[j, s]) for s in range(k)) ** 2 for j in range(d))
+    if name == "cs":
+        return sum(rows) ** 2
+    if name == "omega_ti":
+        return sum(abs(P[i, s] * P[j, s]) for s in range(k) for i in range(d) for j in range(i))
+    if name == "omega_cs":
+        return sum(rows[i] * rows[j] for i in range(d) for j in range(i))
+    raise KeyError(name)
+
+
+def used_pairs(P: np.ndarray) -> int:
+    """Pairs of rows that share a live column, by a double loop."""
+    d = P.shape[0]
+    return sum(bool(((P[i] != 0) & (P[j] != 0)).any()) for i in range(d) for j in range(i))
+
+
+def objective(X, y, w, P, bias, *, loss, name, lam_w, lam_p, lam, weights=None) -> float:
+    """The objective ([A] Eq. 2 with λ̃Ω)."""
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    risk = np.mean(c * LOSS[loss](predict(X, w, P, bias), y))
+    return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(name, P)
+
+
+def linear_epoch(X, y, w, P, bias, *, loss, lam_w, fit_linear, fit_intercept, weights=None):
+    """[A] Algorithm 4, lines 4-9, with the bias first; everything recomputed at each step."""
+    n = y.size
+    c = np.ones(n) if weights is None else weights / weights.mean()
+    w = w.copy()
+    if fit_intercept:
+        bias = bias - np.sum(c * SLOPE[loss](predict(X, w, P, bias), y)) / n / MU[loss]
+    if fit_linear:
+        for j in range(X.shape[1]):
+            g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * X[:, j]) / n + 2 * lam_w * w[j]
+            h = MU[loss] * np.sum(c * X[:, j] ** 2) / n + 2 * lam_w
+            if h > 0:
+                w[j] -= g / h
+    return w, bias
+
+
+def slope_of_entry(X, P, j, s):
+    """∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js), for all rows; the sum is over the other features."""
+    others = [i for i in range(X.shape[1]) if i != j]
+    return X[:, j] * (X[:, others] @ P[others, s])
+
+
+def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float, float]:
+    """Ω as quad·p² + t·|p| in the entry (j, s)."""
+    column = np.abs(P[:, s]).sum() - abs(P[j, s])
+    row = np.abs(P[j]).sum() - abs(P[j, s])
+    return {
+        "l2": (1.0, 0.0),
+        "l1": (0.0, 1.0),
+        "ti": (1.0, 2 * column),
+        "ti_rows": (1.0, 2 * row),
+        "omega_ti": (0.0, column),
+    }[name]
+
+
+def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None):
+    """[A] Algorithm 1, lines 5-15; everything recomputed at each step."""
+    n = y.size
+    c = np.ones(n) if weights is None else weights / weights.mean()
+    P = P.copy()
+    for s in range(P.shape[1]):
+        for j in range(P.shape[0]):
+            df = slope_of_entry(X, P, j, s)
+            quad, t = quad_and_threshold(name, P, j, s)
+            smooth = lam_p + lam * quad
+            g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * df) / n + 2 * smooth * P[j, s]
+            inverse = MU[loss] * np.sum(c * df**2) / n + 2 * smooth
+            if inverse > 0:
+                p = P[j, s] - g / inverse
+                P[j, s] = np.sign(p) * max(abs(p) - lam * t / inverse, 0.0)
+            elif lam * t > 0:
+                P[j, s] = 0.0
+    return P
+
+
+def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int) -> np.ndarray:
+    """The row operator of Ω without its quadratic part."""
+    norms = np.linalg.norm(P, axis=1)
+    others = norms.sum() - norms[j]
+    columns = np.abs(P).sum(axis=0) - np.abs(P[j])
+    if name == "l2":
+        return u
+    if name in ("l21", "cs", "omega_cs"):
+        t = strength * {"l21": 1.0, "cs": 2 * others, "omega_cs": others}[name]
+        length = np.linalg.norm(u)
+        return u * max(1 - t / length, 0.0) if length > 0 else u * 0
+    t = strength * {"l1": np.ones_like(u), "ti": 2 * columns, "omega_ti": columns}[name]
+    return np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
+
+
+QUAD = {"l2": 1.0, "l1": 0.0, "l21": 0.0, "ti": 1.0, "cs": 1.0, "omega_ti": 0.0, "omega_cs": 0.0}
+
+
+def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search=None):
+    """[A] Algorithm 6, lines 9-34; with search = (sigma, rho) its line search."""
+    n, d = X.shape
+    c = np.ones(n) if weights is None else weights / weights.mean()
+    P = P.copy()
+    smooth = lam_p + lam * QUAD[name]
+
+    def value(Q):
+        risk = np.mean(c * LOSS[loss](predict(X, w, Q, bias), y))
+        return risk + lam_p * np.sum(Q**2) + lam * omega(name, Q)
+
+    for j in range(d):
+        df = np.column_stack([slope_of_entry(X, P, j, s) for s in range(P.shape[1])])
+        f = predict(X, w, P, bias)
+        direction = (c * SLOPE[loss](f, y)) @ df / n + 2 * smooth * P[j]
+        trace = MU[loss] * np.sum(c[:, None] * df**2) / n
+        inverse = trace + 2 * smooth
+        if search is not None:
+            bent = np.max((c * BEND[loss](f, y)) @ df**2 / n) + 2 * smooth
+            inverse = bent if bent > 1e-12 * trace else inverse
+        if inverse > 0:
+            q = shrink_row(name, P[j] - direction / inverse, lam / inverse, P, j)
+        else:
+            q = shrink_row(name, P[j], 1e300 if lam > 0 else 0.0, P, j)
+        step = q - P[j]
+        if search is None:
+            P[j] = q
+            continue
+        sigma, rho = search
+        Q = P.copy()
+        Q[j] = q
+        # The quadratic part of Ω counts as smooth, so it is not in this difference.
+        jump = omega(name, Q) - omega(name, P) - QUAD[name] * (q @ q - P[j] @ P[j])
+        predicted = direction @ step + lam * jump
+        alpha = 1.0
+        for _ in range(40):
+            Q[j] = P[j] + alpha * step
+            if value(Q) - value(P) <= sigma * alpha * predicted + 1e-15:
+                P[j] = Q[j]
+                break
+            alpha *= rho
+    return P
