@@ -445,6 +445,12 @@ def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
     return ""
 
 
+def selects(variant: Variant) -> str:
+    """Return what an operator makes sparse, in words."""
+    text = variant.regularizer.selects
+    return text.replace("column", "row") if variant.id == "ti_rows" else text
+
+
 def formulas(variant: Variant) -> tuple[str, str]:
     """Return the LaTeX of Ω(P) and of its operator."""
     if variant.id == "ti_rows":
@@ -495,7 +501,7 @@ class Worked:
     heads : tuple of str
         The heads of the table, in LaTeX.
     rows : tuple of tuple of float
-        The first index, then numbers.
+        The index j, then numbers; from the strongest to the weakest, around the last that stays.
     """
 
     latex: str
@@ -522,11 +528,10 @@ def worked_example(
     column : int
         Which column, from 0, where the operator acts on entries.
     first : int
-        How many rows of the table.
+        At most so many rows of the table.
     """
     lam = _latex(strength)
     regularizer = variant.regularizer
-    count = min(first, P.shape[0])
     if regularizer.row_wise:
         before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
         threshold = strength * np.broadcast_to(
@@ -547,12 +552,12 @@ def worked_example(
         else:
             latex = rf"\tau_j = \lambda\,t_j(Q),\quad \lambda = {lam}"
         heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
-        rows = tuple((j, float(before[j]), float(tau[j]), float(after[j])) for j in range(count))
+        rows = _around_threshold(before, tau, after, first)
         return Worked(latex, live, P.shape[0], "rows", heads, rows)
     p, q = P[:, column], Q[:, column]
     threshold = strength * np.broadcast_to(regularizer.thresholds(Q, **variant.params), Q.shape)
     squares = 2.0 * strength * regularizer.quad
-    live, s = int(np.count_nonzero(q)), column + 1
+    live, s = int(np.count_nonzero(q)), column
     heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
     by_rows = variant.params.get("axis") == "rows"
     tau = threshold[:, column] + squares * np.abs(q)
@@ -575,8 +580,17 @@ def worked_example(
             rf"\tau_{{j,{s}}} = \lambda\big(\|q_{{:,{s}}}\|_1 - |q_{{j,{s}}}|\big),\quad \lambda = {lam},"
             rf"\quad \|q_{{:,{s}}}\|_1 = {_latex(float(np.abs(q).sum()))}"
         )
-    rows = tuple((j, float(p[j]), float(tau[j]), float(q[j])) for j in range(count))
+    rows = _around_threshold(p, tau, q, first)
     return Worked(latex, live, P.shape[0], f"entries of column {s}", heads, rows)
+
+
+def _around_threshold(
+    before: np.ndarray, tau: np.ndarray, after: np.ndarray, first: int
+) -> tuple[tuple[float, ...], ...]:
+    order = np.argsort(tau - np.abs(before), kind="stable")
+    start = int(np.clip(np.count_nonzero(after) - first // 2, 0, max(before.size - first, 0)))
+    shown = order[start : start + first]
+    return tuple((int(j), float(before[j]), float(tau[j]), float(after[j])) for j in shown)
 
 
 def _latex(value: float) -> str:

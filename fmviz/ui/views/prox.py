@@ -59,7 +59,13 @@ TABLE = (
         help="All pictures in one row under the slider, or larger ones, two in a row.",
     ),
     ParamSpec(
-        "column", "int", 1, 1, lab.MAX_RANK, symbol="s", help="The column of P whose numbers are worked out."
+        "column",
+        "int",
+        0,
+        0,
+        lab.MAX_RANK - 1,
+        symbol="s",
+        help="The column of P whose numbers are worked out, counted from 0 as in Python.",
     ),
     ParamSpec(
         "y",
@@ -77,6 +83,7 @@ div:has(> .st-key-prox_strength) {
 .st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
 .st-key-prox_verdicts {display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem}
 .st-key-prox_verdicts > div {height: 100%}
+.stTabs .katex-display {overflow-x: auto; overflow-y: hidden; font-size: 0.95em}
 </style>"""
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
@@ -292,15 +299,15 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("The formula, with these numbers in it")
     k = P.shape[1]
-    column = min(settings["column"], k) - 1
+    column = min(settings["column"], k - 1)
     if k > 1:
-        if settings["column"] > k:
-            settings.set(column=k)
+        if settings["column"] > column:
+            settings.set(column=column)
         bound = settings.bind("column")
-        st.number_input("Column s", 1, k, step=1, width=160, help=settings.spec("column").help, **bound)
+        st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
         with tab:
-            left, right = st.columns([1.25, 1])
+            left, right = st.columns([2.2, 1])
             at = one.at(exponent)
             worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
             with left:
@@ -309,11 +316,12 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
                 st.latex(worked.latex)
                 st.caption(
                     f"{worked.live} of {worked.total} {worked.unit} stay. "
-                    f"Selects {one.variant.regularizer.selects}. "
+                    f"Selects {lab.selects(one.variant)}. "
                     f"Source: {one.variant.regularizer.source}."
                 )
             with right:
                 st.markdown(_table(worked))
+                st.caption("Sorted; around the last that stays.")
 
 
 def _table(worked: lab.Worked) -> str:
