@@ -32,6 +32,8 @@ _WRITTEN = f"{_PREFIX}:written"
 _DRAWN = f"{_PREFIX}:drawn"
 # How long the browser may still send a query string that we have replaced since, in seconds.
 _ECHO = 5.0
+# How long a widget's value is assigned again and again after a change by the program, in seconds.
+_SETTLE = 5.0
 
 
 @dataclass(frozen=True)
@@ -211,10 +213,15 @@ class Settings:
         # Assigning only what differs: an assignment makes the browser drop what is being typed or dragged.
         # On a page just opened the key may still hold the value of the last page's widget, which the new
         # widget does not take over.
-        drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
+        # And what is assigned goes to the browser with one run only: where the next run follows at once, as
+        # at the end of a short job, the browser may never see it, starts the widget at its empty default,
+        # and reports that as a change. So assign for a while.
+        drawn: dict[str, float] = st.session_state.setdefault(_DRAWN, {})
+        now = time.monotonic()
         if key not in drawn or key not in st.session_state or st.session_state[key] != shown:
+            drawn[key] = now
+        if now - drawn[key] < _SETTLE:
             st.session_state[key] = shown
-        drawn.add(key)
 
         def store() -> None:
             if (new := st.session_state.get(key)) is not None:
@@ -265,7 +272,7 @@ class Settings:
         if opened:
             st.session_state[_PAGE] = self.page
             st.session_state[_WRITTEN] = []
-            st.session_state[_DRAWN] = set()
+            st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
         linked = bool(given) and (opened or given not in echoes)
