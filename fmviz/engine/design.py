@@ -110,7 +110,7 @@ class Design:
     def _from_dense(self, X: Any) -> None:
         try:
             array = np.asarray(X)
-            if array.dtype.kind not in "fiub":
+            if array.dtype.kind not in "fiubc":
                 array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import slow_fm
+
+from fmviz.engine.counting import used_features, used_interactions, used_mask
+from fmviz.engine.pairs import ranked_pairs
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 63, 64, 65, 130])
+def test_counts_equal_a_double_loop(k):
+    rng = np.random.default_rng(k)
+    for density in (0.0, 0.02, 0.2, 1.0):
+        P = rng.normal(size=(25, k)) * (rng.random((25, k)) < density)
+        assert used_interactions(P) == slow_fm.used_pairs(P) == np.triu(used_mask(P), 1).sum()
+        assert used_features(P) == sum(row.any() for row in P)
+
+
+def test_structure_decides_not_products():
+    # ⟨p_1, p_2⟩ cancels, ⟨p_1, p_3⟩ underflows: both pairs are used all the same.
+    P = np.array([[1.0, 1.0], [1.0, -1.0], [1e-300, 0.0], [0.0, 0.0]])
+    assert used_interactions(P) == 3
+    assert used_features(P) == 3
+    assert used_interactions(np.array([[1e-200], [1e-200]])) == 1
+
+
+def test_large_d_needs_no_square_table():
+    rng = np.random.default_rng(0)
+    d, k = 200_000, 30
+    P = np.zeros((d, k))
+    P[np.arange(d), rng.integers(k, size=d)] = 1.0
+    per_column = np.bincount(P.argmax(axis=1), minlength=k)
+    assert used_interactions(P) == (per_column * (per_column - 1) // 2).sum()
+
+
+@pytest.mark.parametrize("top", [None, 1, 7, 10_000])
+def test_ranked_pairs_are_the_largest(top):
+    rng = np.random.default_rng(1)
+    P = rng.normal(size=(700, 4)) * (rng.random((700, 4)) < 0.05)
+    i, j, weight = ranked_pairs(P, top)
+    W = P @ P.T
+    a, b = np.nonzero(np.triu(used_mask(P), 1))
+    order = np.lexsort((b, a, -np.abs(W[a, b])))[:top]
+    assert np.array_equal(i, a[order])
+    assert np.array_equal(j, b[order])
+    assert weight == pytest.approx(W[a, b][order])
+
+
+def test_ranked_pairs_of_nothing():
+    assert [part.size for part in ranked_pairs(np.zeros((4, 2)))] == [0, 0, 0]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine.design import Design
+
+X = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [3.0, -1.0, 0.0]])
+FORMS = {
+    "lists": X.tolist(),
+    "fortran": np.asfortranarray(X),
+    "float32": X.astype(np.float32),
+    "int": X.astype(int),
+    "frame": pd.DataFrame(X),
+    "strided": np.repeat(X, 2, axis=1)[:, ::2],
+    "csr": sp.csr_array(X),
+    "csc": sp.csc_matrix(X),
+    "coo": sp.coo_array(X),
+    "lil": sp.lil_array(X),
+    "dok": sp.dok_array(X),
+    "csr32": sp.csr_array(X.astype(np.float32)),
+}
+
+
+def read_columns(design: Design) -> np.ndarray:
+    """Rebuild X through the accessors that kernels use."""
+    out = np.zeros(design.shape)
+    data, indices, indptr = design.columns
+    for j in range(design.n_features):
+        column, rows = data[indptr[j] : indptr[j + 1]], indices[indptr[j] : indptr[j + 1]]
+        for i in range(indptr[j + 1] - indptr[j]):
+            out[design.storage.row(rows, i), j] = design.storage.value(column, i)
+    return out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_becomes_the_same_matrix(form):
+    design = Design(FORMS[form])
+    assert design.shape == (3, 3)
+    assert np.array_equal(read_columns(design), X)
+    assert np.array_equal(design.dot(np.eye(3)), X)
+    assert np.array_equal(design.transpose_dot(np.eye(3)), X.T)
+    dense = design.power(3)
+    assert np.array_equal(dense.toarray() if sp.issparse(dense) else dense, X**3)
+    assert design.storage.name == ("sparse" if sp.issparse(FORMS[form]) else "dense")
+
+
+def test_ones_need_no_values():
+    ones = sp.csr_array((X != 0).astype(float))
+    design = Design(ones)
+    assert design.storage.name == "binary"
+    assert design.columns.data.size == 0
+    assert np.array_equal(read_columns(design), ones.toarray())
+    assert np.array_equal(np.asarray(design.power(4).todense()), ones.toarray())
+
+
+def test_duplicates_are_summed_and_stored_zeros_dropped_without_touching_the_input():
+    messy = sp.coo_array(([1.0, 2.0, 0.0], ([0, 0, 2], [1, 1, 0])), shape=(3, 2))
+    csr = messy.tocsr()
+    stored = csr.data.copy()
+    design = Design(messy)
+    assert design.nnz == 1
+    assert design.dot(np.eye(2))[0, 1] == 3.0
+    Design(csr)
+    assert np.array_equal(csr.data, stored)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([[1.0, np.nan]], "NaN"),
+        ([[1.0, np.inf]], "infinity"),
+        (sp.csr_array([[1.0, np.nan]]), "NaN"),
+        ([["a", "b"]], "not a number"),
+        ([1.0, 2.0], "2D table"),
+        (np.zeros((2, 2, 2)), "dimension"),
+        (np.empty((0, 3)), "0 sample"),
+        (np.empty((3, 0)), "0 feature"),
+        (np.ones((2, 2)) * 1j, "complex"),
+    ],
+)
+def test_bad_tables_get_a_sentence(bad, words):
+    with pytest.raises(ValueError, match=words):
+        Design(bad)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import fmviz
+from fmviz.engine.compatibility import best_solver
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.snapshot import Parameters, Reason, ThinnedFactors
+from fmviz.engine.solvers import SOLVERS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(50, 6))
+Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=50)
+
+
+def build(**more) -> Problem:
+    settings = {"rank": 3, "lambda_w": 0.01, "lambda_p": 0.01, "lambda_sparse": 0.01, **more}
+    return Problem.build(X, Y, **settings)
+
+
+def run(problem=None, solver="auto", seed=0, **more):
+    budget = more.pop("budget", Budget(epochs=200))
+    return list(iterate(problem or build(), solver, budget, rng=np.random.default_rng(seed), **more))
+
+
+def test_snapshots_are_recomputed_and_the_last_carries_the_status():
+    problem = build()
+    snapshots = run(problem)
+    assert [s.epoch for s in snapshots] == list(range(len(snapshots)))
+    assert all(s.status is None for s in snapshots[:-1])
+    assert snapshots[-1].status.reason is Reason.CONVERGED
+    assert snapshots[-1].status.message.startswith("Converged after")
+    for s in snapshots:
+        assert s.objective == pytest.approx(problem.objective(s.parameters), rel=1e-12)
+        assert s.objective == pytest.approx(s.loss + s.penalty_w + s.penalty_p + s.penalty_sparse)
+        assert np.array_equal(s.factors.dense(), s.parameters.P)
+        assert set(s.record()) >= {"epoch", "seconds", "objective", "used_interactions", "certificate"}
+    assert all(b.seconds >= a.seconds for a, b in itertools.pairwise(snapshots))
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "solver"),
+    [(r, s) for r in REGULARIZERS for s in SOLVERS if fmviz.why_not(r, s) is None],
+)
+def test_the_objective_never_rises(regularizer, solver):
+    snapshots = run(build(regularizer=regularizer), solver, budget=Budget(60, tol=0.0), init_scale=1.0)
+    objectives = np.array([s.objective for s in snapshots])
+    assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
+
+
+def test_equal_seeds_give_equal_runs_and_others_do_not():
+    first, again, other = run(seed=1), run(seed=1), run(seed=2)
+    assert [s.objective for s in first] == [s.objective for s in again]
+    assert np.array_equal(first[-1].parameters.P, again[-1].parameters.P)
+    assert first[0].objective != other[0].objective
+
+
+def test_budgets_and_stopping():
+    assert run(budget=Budget(epochs=3, tol=0.0))[-1].status.reason is Reason.EPOCHS
+    assert run(budget=Budget(epochs=0))[-1].epoch == 0
+    late = run(budget=Budget(epochs=10**6, tol=0.0, seconds=0.02))[-1]
+    assert late.status.reason is Reason.SECONDS
+    assert "0.02 s" in late.status.message
+    calls = iter(range(100))
+    stopped = run(should_stop=lambda: next(calls) >= 5, budget=Budget(epochs=100, tol=0.0))
+    assert stopped[-1].status.reason is Reason.STOPPED
+    assert stopped[-1].epoch == 5
+    sparse = run(budget=Budget(epochs=10, tol=0.0, report_every=4, certify_every=2))
+    assert [s.epoch for s in sparse] == [0, 4, 8, 10]
+    assert [bool(np.isnan(s.certificate)) for s in sparse] == [False, True, False, False]
+
+
+def test_divergence_stops_at_the_last_finite_state():
+    huge = Parameters(np.full((6, 3), 1e120), np.zeros(6), 0.0)
+    with np.errstate(all="ignore"):
+        last = run(start=huge)[-1]
+    assert last.status.reason is Reason.DIVERGED
+    assert "no longer finite" in last.status.message
+    assert "init_scale" in last.status.message
+
+
+def test_incremental_predictions_do_not_drift():
+    problem = build(lambda_sparse=1e-4)
+    from fmviz.engine.solvers import get_solver
+
+    method = get_solver("pcd")(problem)
+    rng = np.random.default_rng(0)
+    method.start(problem.start(0.5, rng), rng)
+    for _ in range(500):
+        method.epoch()
+    assert method._f + Y == pytest.approx(problem.predict(method.parameters()), abs=1e-11)
+
+
+def test_starts_are_checked():
+    for start, words in (
+        (Parameters(np.zeros((5, 3)), np.zeros(6), 0.0), "P of shape"),
+        (Parameters(np.zeros((6, 3)), np.zeros(2), 0.0), "w of shape"),
+        (Parameters(np.full((6, 3), np.nan), np.zeros(6), 0.0), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            run(start=start)
+
+
+def test_reasons_and_auto():
+    assert best_solver("l2") == "cd"
+    assert best_solver("ti") == "pcd"
+    assert best_solver("cs") == "pbcd"
+    for name in REGULARIZERS:
+        assert fmviz.why_not(name, "auto") is None
+        assert fmviz.why_not(name, best_solver(name)) is None
+        for solver in SOLVERS:
+            reason = fmviz.why_not(name, solver)
+            assert reason is None or reason.endswith(".")
+    assert "norm" in fmviz.why_not("l21", "pcd")
+    assert "PCD" in fmviz.why_not("ti", "cd")
+    assert "PCD" in fmviz.why_not("ti", "pbcd", regularizer_params={"axis": "rows"})
+    with pytest.raises(ValueError, match="no gradient"):
+        run(solver="cd")
+    with pytest.raises(ValueError, match="solver = 'sgdd'"):
+        fmviz.why_not("ti", "sgdd")
+    with pytest.raises(ValueError, match="has no parameter 'eta'"):
+        run(eta=1)
+
+
+def test_budget_rejects_nonsense():
+    for settings, words in (({"epochs": -1}, "epochs"), ({"tol": -1.0}, "tol"), ({"seconds": -2}, "seconds")):
+        with pytest.raises(ValueError, match=words):
+            Budget(**settings)
+
+
+def test_thinning_keeps_the_largest_rows():
+    P = np.zeros((1000, 2))
+    P[::2, 0] = np.arange(500) + 1.0
+    thin = ThinnedFactors.of(P, most=100)
+    assert thin.n_dropped == 400
+    assert thin.rows.size == 100
+    assert thin.values[:, 0].min() == 401.0
+    assert (np.diff(thin.rows) > 0).all()
+
+
+def test_a_dead_start_is_seen():
+    # A large strength and a small start end at P = 0, though a larger start finds a better point.
+    problem = build(lambda_p=0.0, lambda_sparse=0.05, regularizer="l1", fit_linear=False)
+    dead = run(problem, init_scale=0.01)[-1]
+    alive = run(problem, init_scale=1.0)[-1]
+    assert dead.used_features == 0
+    assert dead.certificate == 0.0 or dead.certificate < 1e-3
+    assert alive.objective < dead.objective

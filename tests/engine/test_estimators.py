@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fmviz import FactorizationMachineClassifier, FactorizationMachineRegressor
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Parameters
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 6))
+Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
+
+
+@parametrize_with_checks([FactorizationMachineRegressor(rank=3), FactorizationMachineClassifier(rank=3)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def test_regressor_finds_the_interaction():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    machine = FactorizationMachineRegressor(rank=4, lambda_sparse=0.02, random_state=0).fit(frame, Y)
+    assert machine.score(frame, Y) > 0.97
+    assert machine.P_.shape == (6, 4)
+    assert machine.w_.shape == (6,)
+    assert machine.status_.converged
+    assert machine.n_iter_ == machine.history_["epoch"].iloc[-1]
+    assert machine.certificate_ == machine.history_["certificate"].iloc[-1] < 1e-2
+    best = machine.interactions(top=1).iloc[0]
+    assert (best.feature_i, best.feature_j) == ("a", "b")
+    assert best.weight == pytest.approx(2.0, abs=0.3)
+    assert len(machine.interactions()) == machine.n_used_interactions_
+    assert set(machine.used_features_) >= {0, 1}
+
+
+def test_unnamed_features_are_indices():
+    machine = FactorizationMachineRegressor(rank=2, random_state=0).fit(X, Y)
+    table = machine.interactions(3)
+    assert table.columns.tolist() == ["feature_i", "feature_j", "weight"]
+    assert (table.feature_i < table.feature_j).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "huber"])
+def test_classifier_takes_any_labels(loss):
+    labels = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
+    machine = FactorizationMachineClassifier(rank=4, loss=loss, random_state=0, max_iter=300).fit(X, labels)
+    assert machine.classes_.tolist() == ["no", "yes"]
+    assert machine.score(X, labels) > 0.85
+    if loss == "logistic":
+        proba = machine.predict_proba(X)
+        assert proba.sum(axis=1) == pytest.approx(1)
+        assert ((proba[:, 1] > 0.5) == (machine.predict(X) == "yes")).all()
+    else:
+        with pytest.raises(ValueError, match="not probabilities"):
+            machine.predict_proba(X)
+
+
+def test_sparse_and_dense_agree():
+    mask = X * (np.abs(X) > 0.7)
+    settings = {"rank": 3, "random_state": 1, "regularizer": "cs", "max_iter": 30, "tol": 0.0}
+    dense = FactorizationMachineRegressor(**settings).fit(mask, Y)
+    sparse = FactorizationMachineRegressor(**settings).fit(sp.csr_array(mask), Y)
+    assert pytest.approx(sparse.P_, abs=1e-10) == dense.P_
+    assert dense.predict(mask) == pytest.approx(sparse.predict(sp.coo_array(mask)), abs=1e-9)
+
+
+def test_whole_weights_are_repeated_rows():
+    counts = RNG.integers(0, 3, size=120)
+    settings = {"rank": 3, "random_state": 1, "regularizer": "l21", "max_iter": 40, "tol": 0.0}
+    weighted = FactorizationMachineRegressor(**settings).fit(X, Y, sample_weight=counts)
+    repeated = FactorizationMachineRegressor(**settings).fit(np.repeat(X, counts, 0), np.repeat(Y, counts))
+    assert pytest.approx(repeated.P_, abs=1e-9) == weighted.P_
+    assert weighted.w_ == pytest.approx(repeated.w_, abs=1e-9)
+
+
+def test_warm_start_goes_on():
+    machine = FactorizationMachineRegressor(
+        rank=3, regularizer="l1", random_state=0, warm_start=True, max_iter=10, tol=0.0
+    )
+    first = machine.fit(X, Y).history_["objective"].iloc[-1]
+    again = machine.fit(X, Y).history_["objective"]
+    assert again.iloc[0] == pytest.approx(first, rel=1e-12)
+    machine.set_params(rank=5)
+    with pytest.raises(ValueError, match="P of shape"):
+        machine.fit(X, Y)
+
+
+def test_callback_sees_snapshots_and_stops():
+    seen = []
+
+    def stop_at_five(snapshot):
+        seen.append(snapshot.objective)
+        return snapshot.epoch >= 5
+
+    machine = FactorizationMachineRegressor(rank=2, callback=stop_at_five, tol=0.0, random_state=0).fit(X, Y)
+    assert machine.status_.message.startswith("Stopped on request")
+    assert machine.n_iter_ <= 6
+    assert len(seen) == len(machine.history_)
+
+
+def test_history_is_the_objective():
+    machine = FactorizationMachineRegressor(rank=2, random_state=3, max_iter=20).fit(X, Y)
+    problem = Problem.build(X, Y, rank=2, lambda_w=1e-3, lambda_p=1e-3, lambda_sparse=1e-3)
+    here = Parameters(machine.P_, machine.w_, machine.intercept_)
+    assert machine.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
+
+
+def test_grid_search_works():
+    search = GridSearchCV(
+        FactorizationMachineRegressor(rank=2, random_state=0), {"lambda_sparse": [1e-3, 10.0]}, cv=2
+    ).fit(X, Y)
+    assert search.best_params_ == {"lambda_sparse": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rank": 0}, "rank = 0"),
+        ({"degree": 3}, "degree = 3"),
+        ({"max_iter": 0}, "max_iter = 0"),
+        ({"tol": -1}, "tol = -1"),
+        ({"regularizer": "ti2"}, "Did you mean 'ti'"),
+        ({"regularizer": "l21", "solver": "pcd"}, "Use PBCD"),
+        ({"loss": "logistic"}, "wants labels -1"),
+        ({"init_scale": -1.0}, "init_scale"),
+        ({"solver_params": {"speed": 1}}, "no parameter 'speed'"),
+        ({"regularizer_params": {"axis": "x"}}, "axis = 'x'"),
+    ],
+)
+def test_bad_settings_get_a_sentence(settings, words):
+    with pytest.raises(ValueError, match=words):
+        FactorizationMachineRegressor(**settings).fit(X, Y)
+
+
+def test_bad_data_get_a_sentence():
+    regressor, classifier = FactorizationMachineRegressor(), FactorizationMachineClassifier()
+    with pytest.raises(ValueError, match="NaN"):
+        regressor.fit(np.where(X > 2, np.nan, X), Y)
+    with pytest.raises(ValueError, match="one class only"):
+        classifier.fit(X, np.ones(120))
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        classifier.fit(X, np.arange(120) % 3)
+    with pytest.raises(ValueError, match="top = 0"):
+        regressor.fit(X, Y).interactions(top=0)
+
+
+def test_single_row_and_constant_columns_are_fitted():
+    table = np.column_stack([np.ones(5), np.zeros(5), np.arange(5.0)])
+    machine = FactorizationMachineRegressor(rank=2, random_state=0).fit(table, np.arange(5.0))
+    assert np.isfinite(machine.P_).all()
+    one = FactorizationMachineRegressor(rank=2, random_state=0).fit(table[:1], [3.0])
+    assert one.predict(table[:1]) == pytest.approx([3.0], abs=0.1)

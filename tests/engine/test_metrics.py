@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.metrics import estimation_error, support_f1, support_recovered
+
+W = np.zeros((4, 4))
+W[0, 1] = W[1, 0] = 2.0
+W[2, 3] = W[3, 2] = -1.0
+
+
+def test_metrics_by_hand():
+    P = np.zeros((4, 3))
+    P[0, 0], P[1, 0] = 2.0, 1.0
+    assert estimation_error(W, P) == pytest.approx(1 / np.sqrt(5))
+    assert support_f1(W, P) == pytest.approx(2 / 3)
+    assert not support_recovered(W, P)
+    P[2, 1], P[3, 1] = 1.0, -1.0
+    assert estimation_error(W, P) == 0.0
+    assert support_f1(W, P) == 1.0
+    assert support_recovered(W, P)
+    P[0, 2] = 1.0  # alone in its column: no pair more
+    assert support_recovered(W, P)
+    P[2, 2] = 1e-300
+    assert support_f1(W, P) == pytest.approx(4 / 5)
+
+
+def test_the_diagonal_does_not_count():
+    assert estimation_error(W + np.diag([9.0] * 4), np.zeros((4, 2))) == 1.0
+    assert support_f1(np.eye(3), np.zeros((3, 1))) == 1.0
+    assert estimation_error(np.eye(3), np.zeros((3, 1))) == 0.0
+
+
+def test_shapes_are_checked():
+    with pytest.raises(ValueError, match="square"):
+        support_f1(W[:2], np.zeros((4, 1)))
+    with pytest.raises(ValueError, match="4 rows"):
+        estimation_error(W, np.zeros((3, 1)))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import slow_fm
+
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.snapshot import Parameters
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(9, 4))
+Y = np.where(RNG.random(9) < 0.5, -1.0, 1.0)
+HERE = Parameters(RNG.normal(size=(4, 3)), RNG.normal(size=4), 0.7)
+
+
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weights", [None, np.arange(9.0)])
+def test_objective_is_the_definition(loss, regularizer, weights):
+    for table in (X, sp.csr_array(X)):
+        problem = Problem.build(
+            table,
+            Y,
+            loss=loss,
+            regularizer=regularizer,
+            rank=3,
+            lambda_w=0.1,
+            lambda_p=0.2,
+            lambda_sparse=0.3,
+            sample_weight=weights,
+        )
+        expected = slow_fm.objective(
+            X,
+            Y,
+            HERE.w,
+            HERE.P,
+            HERE.intercept,
+            loss=loss,
+            name=regularizer,
+            lam_w=0.1,
+            lam_p=0.2,
+            lam=0.3,
+            weights=weights,
+        )
+        assert problem.objective(HERE) == pytest.approx(expected, rel=1e-12)
+        assert sum(problem.parts(HERE).values()) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"loss": "absolute"}, "loss = 'absolute' is not known; choose one of squared"),
+        ({"regularizer": "L1"}, "Did you mean 'l1'"),
+        ({"model": "fmm"}, "model"),
+        ({"rank": 0}, "rank = 0 must be a whole number from 1"),
+        ({"rank": 2.5}, "rank = 2.5"),
+        ({"rank": True}, "rank = True"),
+        ({"lambda_p": -1}, "lambda_p = -1 is out of range"),
+        ({"lambda_w": float("nan")}, "lambda_w = nan"),
+        ({"lambda_sparse": "big"}, "lambda_sparse = 'big'"),
+        ({"loss_param": 2.0}, "no parameter of its own"),
+        ({"regularizer_params": {"axes": "rows"}}, "no parameter 'axes'"),
+        ({"regularizer_params": {"axis": "diagonal"}}, "axis = 'diagonal'"),
+        ({"sample_weight": -Y}, "sample_weight"),
+        ({"sample_weight": [1.0]}, "sample_weight has shape"),
+        ({"sample_weight": 0 * Y}, "zero"),
+        ({"y": Y[:3]}, "y has shape"),
+        ({"y": np.r_[np.nan, Y[1:]]}, "y contains NaN"),
+        ({"y": ["a"] * 9}, "y holds something"),
+        ({"loss": "logistic", "y": np.arange(9.0)}, "wants labels -1 and"),
+    ],
+)
+def test_bad_settings_get_a_sentence(change, words):
+    settings = {"y": Y, **change}
+    with pytest.raises(ValueError, match=words):
+        Problem.build(X, **settings)
+
+
+def test_huber_takes_its_delta():
+    loose = Problem.build(X, 5 * Y, loss="huber", loss_param=100.0, rank=3)
+    square = Problem.build(X, 5 * Y, loss="squared", rank=3)
+    assert loose.objective(HERE) == pytest.approx(square.objective(HERE))
+    with pytest.raises(ValueError, match="delta"):
+        Problem.build(X, Y, loss="huber", loss_param=0.0)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.runner import Run, pairs_matrix, roc_auc, split
+
+
+def test_settings_and_specs_agree():
+    fields = {f.name: f.default for f in dataclasses.fields(Experiment)}
+    fields.pop("dataset_params")
+    assert fields == {spec.name: spec.default for spec in SPECS}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_suggestions_can_be_run_and_survive_url_and_json(name):
+    experiment = suggested(name)
+    assert experiment.why_not() is None
+    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    assert hash(experiment) == hash(Experiment.from_json(experiment.to_json()))
+
+
+def test_data_set_parameters_travel_too():
+    experiment = Experiment(
+        dataset="synthetic", dataset_params=(("n_samples", 120), ("d_noise", 5), ("b", 8))
+    )
+    assert dict(experiment.dataset_params) == {"n_samples": 120, "d_noise": 5}  # b = 8 is the default
+    assert experiment.to_query()["data_n_samples"] == "120"
+    assert Experiment.from_query(experiment.to_query())[0] == experiment
+    assert Run.prepare(experiment).problem.design.shape == (120, 85)
+
+
+def test_bad_links_are_mended_and_said():
+    experiment, notices = Experiment.from_query(
+        {"rank": "many", "lambda_p": "-1", "regularizer": "tii", "fit_linear": "maybe", "seed": "7", "x": "1"}
+    )
+    assert experiment == Experiment(seed=7)
+    assert len(notices) == 4
+    assert any("Did you mean 'ti'" in n for n in notices)
+    assert all(n.endswith(".") for n in notices)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("{", "not JSON"), ("[]", "object"), ('{"ranks": 3}', "Unknown setting"), ('{"rank": -3}', "rank = -3")],
+)
+def test_bad_json_gets_a_sentence(text, words):
+    with pytest.raises(ValueError, match=words):
+        Experiment.from_json(text)
+
+
+def test_reasons():
+    assert "Squared" not in (Experiment(loss="squared").why_not() or "")
+    assert "two classes" in Experiment(loss="logistic").why_not()
+    assert "PBCD" in Experiment(regularizer="cs", solver="pcd").why_not()
+    with pytest.raises(ValueError, match="two classes"):
+        Run.prepare(Experiment(loss="logistic"))
+
+
+def test_a_run_is_repeated_exactly_and_measured():
+    experiment = Experiment(
+        lambda_p=0.1, lambda_sparse=0.1, rank=8, validation=0.25, max_epochs=15, fit_linear=False
+    )
+    first = list(Run.prepare(experiment).snapshots())
+    again = list(Run.prepare(experiment).snapshots())
+    assert [s.objective for s in first] == [s.objective for s in again]
+    assert set(first[-1].metrics) == {
+        "train_loss",
+        "train_rmse",
+        "validation_loss",
+        "validation_rmse",
+        "estimation_error",
+        "support_f1",
+        "support_recovered",
+    }
+    run = Run.prepare(experiment)
+    assert run.problem.design.n_samples == 150
+    assert run.validation[1].size == 50
+    rmse = np.sqrt(2 * first[-1].metrics["train_loss"])
+    assert first[-1].metrics["train_rmse"] == pytest.approx(rmse)
+
+
+def test_planted_features_are_recovered():
+    last = list(Run.prepare(suggested("planted_features")).snapshots())[-1]
+    assert last.metrics["support_recovered"] == 1.0
+    assert last.used_interactions == 190
+
+
+def test_known_pairs_without_weights_are_measured():
+    run = Run.prepare(dataclasses.replace(suggested("monks1"), max_epochs=3))
+    last = list(run.snapshots())[-1]
+    assert {"support_f1", "train_auc", "train_accuracy"} <= set(last.metrics)
+    assert "estimation_error" not in last.metrics
+    assert pairs_matrix(run.dataset).sum() == 6
+
+
+def test_split_is_a_partition():
+    train, held = split(10, 0.3, seed=1)
+    assert sorted([*train, *held]) == list(range(10))
+    assert held.size == 3
+    assert split(1, 0.9, seed=0)[0].size == 1
+
+
+def test_auc_agrees_with_sklearn():
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(200) < 0.3, 1.0, -1.0)
+    f = np.round(rng.normal(size=200), 1)
+    assert roc_auc(y, f) == pytest.approx(roc_auc_score(y, f))
+    assert np.isnan(roc_auc(np.ones(3), np.arange(3.0)))
