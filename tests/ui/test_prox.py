@@ -186,10 +186,8 @@ def painted(count: int) -> str:
 
 
 def open_prox(page, url: str) -> None:
-    # Streamlit looks for its health beneath /prox first; those misses are none of ours.
     page.goto(url)
     page.wait_for_function(painted(8))
-    page.errors[:] = [error for error in page.errors if "_stcore" not in error]
 
 
 @pytest.mark.browser

@@ -83,6 +83,8 @@ div:has(> .st-key-prox_strength) {
 .st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
 .st-key-prox_verdicts {display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem}
 .st-key-prox_verdicts > div {height: 100%}
+[class*="st-key-prox_worked_"] {display: grid; grid-template-columns: minmax(0, 1fr) 19rem; gap: 1rem}
+@media (max-width: 1000px) {[class*="st-key-prox_worked_"] {grid-template-columns: minmax(0, 1fr)}}
 .stTabs .katex-display {overflow-x: auto; overflow-y: hidden; font-size: 0.95em}
 </style>"""
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
@@ -306,20 +308,17 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
         bound = settings.bind("column")
         st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
-        with tab:
-            left, right = st.columns([2.2, 1])
+        with tab, st.container(key=f"prox_worked_{one.variant.id}"):
             at = one.at(exponent)
             worked = lab.worked_example(P, one.Q[at], one.variant, 2.0**exponent, column)
-            with left:
-                for formula in lab.formulas(one.variant):
+            with st.container():
+                for formula in (*lab.formulas(one.variant), worked.latex):
                     st.latex(formula)
-                st.latex(worked.latex)
                 st.caption(
                     f"{worked.live} of {worked.total} {worked.unit} stay. "
-                    f"Selects {lab.selects(one.variant)}. "
-                    f"Source: {one.variant.regularizer.source}."
+                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.regularizer.source}."
                 )
-            with right:
+            with st.container():
                 st.markdown(_table(worked))
                 st.caption("Sorted; around the last that stays.")
 
