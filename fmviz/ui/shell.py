@@ -192,10 +192,11 @@ def running_jobs() -> int:
 
     Jobs can only run once something has imported `fmviz.lab.jobs`, so the shell does not import it.
     """
-    jobs = sys.modules.get("fmviz.lab.jobs")
-    if jobs is None:
+    # Another thread may be in the middle of importing it.
+    manager = getattr(sys.modules.get("fmviz.lab.jobs"), "manager", None)
+    if manager is None:
         return 0
-    running = jobs.manager().running()
+    running = manager().running()
     return running if isinstance(running, int) else len(running)
 
 

@@ -120,6 +120,38 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
     assert [info.value for info in test.info] == [reason]
 
 
+def test_the_status_says_what_is_going_on(monkeypatch):
+    from fmviz.ui import shell
+
+    def badges() -> str:
+        return "\n".join(x.value for x in app().sidebar.markdown if "-badge[" in x.value)
+
+    monkeypatch.setattr(shell, "compiling", tuple)
+    monkeypatch.setattr(shell, "running_jobs", lambda: 0)
+    assert not shell.is_busy()
+    assert "Kernels ready" in badges()
+    assert "running" not in badges()
+    monkeypatch.setattr(shell, "compiling", lambda: ("pcd_epoch", "predict"))
+    monkeypatch.setattr(shell, "running_jobs", lambda: 2)
+    assert shell.is_busy()
+    assert "Compiling pcd_epoch and 1 more…" in badges()
+    assert "2 jobs running" in badges()
+
+
+def test_jobs_are_counted_only_where_there_can_be_any(monkeypatch):
+    import sys
+    from types import SimpleNamespace
+
+    from fmviz.ui import shell
+
+    monkeypatch.delitem(sys.modules, "fmviz.lab.jobs", raising=False)
+    assert shell.running_jobs() == 0
+    for answer in (3, ["a", "b", "c"]):
+        jobs = SimpleNamespace(manager=lambda answer=answer: SimpleNamespace(running=lambda: answer))
+        monkeypatch.setitem(sys.modules, "fmviz.lab.jobs", jobs)
+        assert shell.running_jobs() == 3
+
+
 @pytest.mark.parametrize("kind", ["ours", "defect"])
 def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     # The pages of the application must exist for its links.
