@@ -302,8 +302,10 @@ def _matrix(view: JobView, dataset: Dataset) -> None:
             structure_only = panel
     names = dataset.feature_names if isinstance(learned.frames[0], FactorFrame) else None
     options: dict[str, Any] = {"show": "gram", "feature_names": names, "columns": 2, "max_height": 400}
+    # A key a run: a new one starts at its last epoch.
+    driver = f"train_frame_{view.id}_{view.epoch}"
     if scrub:
-        options["driver_key"] = "train_frame"
+        options["driver_key"] = driver
     if structure_only is None and len(panels) == 2:
         matrix_view(panels, key="train_matrix", **options)
     else:
@@ -315,12 +317,11 @@ def _matrix(view: JobView, dataset: Dataset) -> None:
                 matrix_view([structure_only], key="train_truth", columns=1, max_height=400)
     if scrub:
         keys = [frame.key for frame in learned.frames]
-        if st.session_state.get("train_frame") not in keys:
-            st.session_state["train_frame"] = keys[-1]
         st.select_slider(
             "Look back: the matrix at an earlier epoch",
             keys,
-            key="train_frame",
+            value=keys[-1],
+            key=driver,
             help="Drag, or use the arrow keys. The picture follows while you drag.",
         )
     _notes(view)

@@ -32,7 +32,17 @@ def wait_for_state(page: Any, word: str, seconds: float = 40) -> None:
 
 
 def press(page: Any, name: str) -> None:
-    page.locator(f".st-key-train_{name} button").click()
+    button(page, name).click()
+
+
+def button(page: Any, name: str) -> Any:
+    # A button in a row has an invisible double, by which the row measures its width.
+    return page.locator(f".st-key-train_{name} button").first
+
+
+def plot(page: Any, name: str) -> Any:
+    # Streamlit hides what it replaces for a while before it goes.
+    return page.locator(f".st-key-train_{name}[data-stale=false] .js-plotly-plot")
 
 
 def wait_for_epoch(page: Any, least: int) -> None:
@@ -59,33 +69,27 @@ def test_play_draws_live_and_ends(server, page, shoot):
     press(page, "play")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 3)
-    page.locator(".st-key-train_objective .js-plotly-plot .scatterlayer path").first.wait_for()
-    page.locator(".st-key-train_matrix canvas").first.wait_for()
+    plot(page, "objective").locator(".scatterlayer path").first.wait_for()
+    page.locator(".st-key-train_matrix canvas:visible").first.wait_for()
     # Live updates change what is there instead of building it anew, or everything would flicker.
-    page.evaluate(
-        """() => {
-          for (const key of ['objective', 'sparsity', 'prediction'])
-            document.querySelector(`.st-key-train_${key} .js-plotly-plot`).dataset.mine = 'yes';
-        }"""
-    )
-    matrix = page.locator(".st-key-train_matrix canvas").first
+    curves = ("objective", "sparsity", "prediction")
+    for key in curves:
+        plot(page, key).evaluate("figure => { figure.dataset.mine = 'yes'; }")
+    matrix = page.locator(".st-key-train_matrix canvas:visible").first
     matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
     shoot(page, "train-running")
     before = epoch(page)
     wait_for_epoch(page, before + 15)
-    for key in ("objective", "sparsity", "prediction"):
-        plot = page.locator(f".st-key-train_{key} .js-plotly-plot")
-        assert plot.get_attribute("data-mine") == "yes"
+    for key in curves:
+        assert plot(page, key).get_attribute("data-mine") == "yes"
     assert matrix.get_attribute("data-mine") == "yes"
-    assert page.locator(".st-key-train_play button").is_disabled()
+    assert button(page, "play").is_disabled()
     wait_for_state(page, "Finished")
     assert epoch(page) == 90
-    points = page.evaluate(
-        "() => document.querySelector('.st-key-train_objective .js-plotly-plot').data[0].x.length"
-    )
+    points = plot(page, "objective").evaluate("figure => figure.data[0].x.length")
     assert points == 91
     page.locator(".st-key-train_exports").wait_for()
-    assert page.locator(".st-key-train_play button").is_enabled()
+    assert button(page, "play").is_enabled()
     shoot(page, "train-finished")
 
 
@@ -140,8 +144,7 @@ def test_the_matrix_follows_the_slider_over_epochs(server, page):
     wait_for_state(page, "Finished")
     view = page.locator(".st-key-train_matrix")
     view.get_by_text(re.compile(r"epoch 30: \d+ interactions")).first.wait_for()
-    handle = page.locator(".st-key-train_frame [role=slider]")
-    handle.focus()
+    page.get_by_role("slider", name="Look back").focus()
     page.keyboard.press("Home")
     view.get_by_text(re.compile(r"epoch 0: 6 interactions")).first.wait_for()
 
@@ -152,7 +155,7 @@ def test_downloads_hold_the_run(server, page):
 
     def content(key: str) -> bytes:
         with page.expect_download() as caught:
-            page.locator(f".st-key-train_{key} button").click()
+            press(page, key)
         return caught.value.path().read_bytes()
 
     curves = content("curves_csv").decode().splitlines()
