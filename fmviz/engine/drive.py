@@ -16,6 +16,7 @@ from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
 from .solvers import get_solver
+from .warmup import make_ready
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def _loop(
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
     clock = time.perf_counter
+    make_ready(problem, method.name)
     begin = clock()
     method.start(start, rng)
     seconds = clock() - begin
