@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from threadpoolctl import threadpool_limits
+
 Task = Callable[[], None]
 
 
@@ -27,6 +29,8 @@ class Executor(Protocol):
 class ThreadPool:
     """At most `workers` daemon threads that run tasks in the order in which they fall due.
 
+    From the first pool on, the process's matrix products take one core each.
+
     Parameters
     ----------
     workers : int, optional
@@ -34,6 +38,9 @@ class ThreadPool:
     """
 
     def __init__(self, workers: int | None = None) -> None:
+        # Jobs run beside each other: were the matrix products of each to take all cores as well, their
+        # threads would wait for one another.
+        threadpool_limits(1, user_api="blas")
         self.workers = max(1, workers if workers is not None else os.cpu_count() or 1)
         self._waiting: list[tuple[float, int, Task]] = []
         self._numbers = itertools.count()
