@@ -19,6 +19,7 @@ from fmviz.lab.job import Frame, Job, JobState, JobView
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.tiles import pooled_interactions, pooled_matrix, tile_labels
 from fmviz.ui import shell, widgets
+from fmviz.ui.charts import live_chart
 from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings
 
@@ -193,7 +194,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     truth = _truth(view.dataset) if view.dataset is not None else None
     with left:
         st.markdown("**Objective**")
-        st.plotly_chart(
+        live_chart(
             figures.objective(
                 history,
                 settings["x"],
@@ -202,9 +203,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 revision=view.id,
             ),
             key="train_objective",
-            config=_CONFIG,
-            alt=f"The objective against {figures.X_TITLES[settings['x']]}: from "
-            f"{history['objective'].iloc[0]:.4g} to {history['objective'].iloc[-1]:.4g}.",
+            alt=f"The objective against {figures.X_TITLES[settings['x']]}.",
         )
     with right:
         st.markdown("**What the model uses**")
@@ -215,12 +214,10 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 "true_interactions": int(pairs.sum()),
                 "true_features": int((pairs | pairs.T).any(axis=1).sum()),
             }
-        st.plotly_chart(
+        live_chart(
             figures.sparsity(history, settings["x"], revision=view.id, **counts),
             key="train_sparsity",
-            config=_CONFIG,
-            alt=f"Used interactions and used features; now {view.last['used_interactions']:,} and "
-            f"{view.last['used_features']:,}.",
+            alt="The numbers of used interactions and of used features.",
         )
     if view.stride > 1:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
@@ -232,10 +229,9 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with columns[0]:
         metric = settings["metric"]
         st.markdown("**Prediction**")
-        st.plotly_chart(
+        live_chart(
             figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}"),
             key="train_prediction",
-            config=_CONFIG,
             alt=f"{figures.METRICS[metric]} on the training rows"
             + (" and the validation rows." if f"validation_{metric}" in history else "."),
         )
@@ -244,11 +240,10 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     if planted:
         with columns[1]:
             st.markdown("**Recovery of the truth**")
-            st.plotly_chart(
+            live_chart(
                 figures.recovery(history, settings["x"], revision=view.id),
                 key="train_recovery",
-                config=_CONFIG,
-                alt=f"Support F1, now {view.last['support_f1']:.3f}.",
+                alt="The F1 score of the support, and the estimation error.",
             )
             st.caption(_recovery_words(view.last))
 
@@ -269,9 +264,6 @@ def _recovery_words(last: dict[str, Any]) -> str:
     if "estimation_error" in last:
         words += f", estimation error {last['estimation_error']:.3f} (P = 0 has 1)"
     return words + "."
-
-
-_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 
 
 # ------------------------------------------------------------------------------------------------- matrix

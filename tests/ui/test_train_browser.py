@@ -41,8 +41,7 @@ def button(page: Any, name: str) -> Any:
 
 
 def plot(page: Any, name: str) -> Any:
-    # Streamlit hides what it replaces for a while before it goes.
-    return page.locator(f".st-key-train_{name}[data-stale=false] .js-plotly-plot")
+    return page.locator(f".st-key-train_{name} .js-plotly-plot")
 
 
 def wait_for_epoch(page: Any, least: int) -> None:
@@ -65,7 +64,7 @@ def run_id() -> Callable[[Any], str]:
 
 
 def test_play_draws_live_and_ends(server, page, shoot):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=90")
+    page.goto(f"{server.url}/{SMALL}&max_epochs=150")
     press(page, "play")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 3)
@@ -79,15 +78,25 @@ def test_play_draws_live_and_ends(server, page, shoot):
     matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
     shoot(page, "train-running")
     before = epoch(page)
-    wait_for_epoch(page, before + 15)
+    points = "figure => figure.data[0].x.length"
+    drawn = plot(page, "objective").evaluate(points)
+    box = plot(page, "objective").locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=5)
+    page.mouse.up()
+    zoom = "figure => figure._fullLayout.xaxis.range.map(x => x.toFixed(3)).join()"
+    zoomed = plot(page, "objective").evaluate(zoom)
+    wait_for_epoch(page, before + 30)
+    assert plot(page, "objective").evaluate(points) > drawn
+    assert plot(page, "objective").evaluate(zoom) == zoomed
     for key in curves:
         assert plot(page, key).get_attribute("data-mine") == "yes"
     assert matrix.get_attribute("data-mine") == "yes"
     assert button(page, "play").is_disabled()
     wait_for_state(page, "Finished")
-    assert epoch(page) == 90
-    points = plot(page, "objective").evaluate("figure => figure.data[0].x.length")
-    assert points == 91
+    assert epoch(page) == 150
+    assert plot(page, "objective").evaluate(points) == 151
     page.locator(".st-key-train_exports").wait_for()
     assert button(page, "play").is_enabled()
     shoot(page, "train-finished")
