@@ -51,6 +51,13 @@ def median_seconds(call: Callable[[], object], repeats: int = 9) -> float:
     return float(np.median(times))
 
 
+def products(A: np.ndarray, times: int) -> None:
+    """Multiply A by a vector so many times."""
+    v = np.ones(A.shape[1])
+    for _ in range(times):
+        A @ v
+
+
 def main() -> None:
     """Print the table and keep it."""
     threadpool_limits(1, user_api="blas")
@@ -60,9 +67,8 @@ def main() -> None:
     for shape, (n, d_true, b, d_noise) in SHAPES.items():
         X, y, _ = make_sparse_interactions(n, d_true, b, d_noise, random_state=0)
         # The faster of the two layouts is the floor.
-        v = np.ones(X.shape[1])
         layouts = (np.ascontiguousarray(X), np.asfortranarray(X))
-        floor = min(median_seconds(lambda A=A: [A @ v for _ in range(60)]) for A in layouts)
+        floor = min(median_seconds(lambda A=A: products(A, 60)) for A in layouts)
         for regularizer, solver, loss in CASES:
             problem = Problem.build(
                 X,

@@ -43,6 +43,9 @@ def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
 
 def random_strength(rng: np.random.Generator, name: str, P: np.ndarray) -> float:
     strength = 10.0 ** rng.uniform(-6, 4)
+    # Extreme strengths only where neither strength nor result leaves the range of doubles.
+    if rng.random() < 0.2 and 1e-100 < np.abs(P).max() < 1e100:
+        strength = 10.0 ** rng.uniform(-30, 30)
     # ℓ1 and ℓ2,1 shrink by an absolute amount: choose it near the entries.
     return strength * float(np.abs(P).max()) if name in ("l1", "l21") else strength
 
@@ -145,6 +148,18 @@ def test_squared_norms_never_zero_everything(name, strength):
     Q = fmviz.prox(name, P, strength)
     # θ ≥ 1: the largest entry of each column (the largest row) survives any strength.
     assert (Q != 0).any(axis=None if name.endswith("cs") else 0).all()
+
+
+@pytest.mark.parametrize("algorithm", ["filter", "sort", "random"])
+@pytest.mark.parametrize("p", [[3.0, 2.0, 1.0], [0.1] * 3, [1.0, 1.0 - 2**-53, 0.5], [1e-200, 0.0]])
+def test_huge_strengths_keep_the_largest_entry_to_relative_precision(p, algorithm):
+    for strength in (2.0**52, 2.0**60, 1e20, 1e100):
+        q = fmviz.prox("ti", p, strength, algorithm=algorithm)
+        assert fmviz.certificate("ti", p, q, strength) <= 1e-10
+        # θ is the number of entries equal to the largest: q = |p|/(1 + 2λθ).
+        ties = p.count(max(p))
+        assert q[:ties] == pytest.approx(max(p) / (1 + 2 * strength * ties), rel=1e-12)
+        assert not q[ties:].any()
 
 
 def test_l1_and_l21_zero_everything_from_a_known_strength():

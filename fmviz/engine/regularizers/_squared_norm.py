@@ -77,7 +77,9 @@ def find_by_pivot(size, strength, work):
             else:
                 part += x
                 i += 1
-        if pivot >= threshold_of(total + part, count + less - low, strength):
+        # The largest entry lives at any strength, whatever rounding says.
+        largest = count == 0 and greater == low
+        if largest or pivot >= threshold_of(total + part, count + less - low, strength):
             total += part
             count += less - low
             low = less
@@ -136,33 +138,52 @@ def find_by_filter(size, strength, work):
                 work[kept] = x
                 kept += 1
                 remaining += x
-        candidates = kept
-        total = remaining
-        bound = threshold_of(total, candidates, strength)
+        # By rounding the bound may reach the largest entry; it is the threshold then.
+        if kept > 0:
+            candidates = kept
+            total = remaining
+            bound = threshold_of(total, candidates, strength)
     return bound
 
 
 @jitable
-def apply_threshold(p, size, largest, threshold, strength, out):
-    """Write q, given a threshold that separates the live entries from the others.
+def apply_threshold(p, size, largest, threshold, strength, work, out):
+    """Write q, given a threshold that is right up to rounding.
 
     With v = max q and the deficits δ_j = max|p| − |p_j|, q_j is both |p_j| − τ and v − δ_j. The first is
     accurate where the entry is small, the second where q is small against the entry: so the largest entry
-    never vanishes, however large λ, and 2λ‖q‖₁ = τ holds to relative precision.
+    never vanishes, however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason the
+    live set is settled by deficits: from a set that surely contains it, those with δ ≥ v are dropped
+    until none is left to drop.
     """
-    total = 0.0
-    deficit = 0.0
+    surely_dead = threshold - 1e-12 * largest
     count = 0
     for i in range(size.size):
-        if size[i] > threshold:
-            total += size[i]
-            deficit += largest - size[i]
+        if size[i] > surely_dead:
+            work[count] = size[i]
             count += 1
-    tau = threshold_of(total, count, strength)
-    if strength <= 1.0:
-        top = (largest + 2.0 * strength * deficit) / (1.0 + 2.0 * strength * count)
-    else:
-        top = (largest * (0.5 / strength) + deficit) / (0.5 / strength + count)
+    top = np.inf
+    tau = 0.0
+    settled = False
+    while not settled:
+        before = count
+        count = 0
+        total = 0.0
+        deficit = 0.0
+        for i in range(before):
+            x = work[i]
+            if largest - x < top:
+                work[count] = x
+                count += 1
+                total += x
+                deficit += largest - x
+        # The first pass, with no top to compare with, drops nothing.
+        settled = count == before and top < np.inf
+        tau = threshold_of(total, count, strength)
+        if strength <= 1.0:
+            top = (largest + 2.0 * strength * deficit) / (1.0 + 2.0 * strength * count)
+        else:
+            top = (largest * (0.5 / strength) + deficit) / (0.5 / strength + count)
     for i in range(size.size):
         q = size[i] - tau if size[i] < top else top - (largest - size[i])
         out[i] = 0.0 if q <= 0.0 else (q if p[i] > 0.0 else -q)
@@ -185,7 +206,7 @@ def prox_vector(find, p, strength, size, work, out):
             size[i] = ldexp(abs(p[i]), -exponent)
         largest = ldexp(largest, -exponent)
         threshold = find(size, strength, work)
-        apply_threshold(p, size, largest, threshold, strength, out)
+        apply_threshold(p, size, largest, threshold, strength, work, out)
         if exponent != 0:
             for i in range(p.size):
                 out[i] = ldexp(out[i], exponent)
