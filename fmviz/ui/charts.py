@@ -1,50 +1,71 @@
-"""Plotly charts that are updated in place while a run goes on."""
+"""Plotly charts that do not blink while their data changes.
+
+`st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
+chart away and builds another, and shows nothing in between. So a live chart has two places, one upon the
+other. An update goes to the hidden one, which is shown at the next update, when it has long been built.
+"""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import MutableMapping
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.elements import plotly_chart as _elements
 
-# Keys of charts that keep their identity while their data changes.
-_LIVE = "live_chart_"
-_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+_CONFIG = {"displaylogo": False}
+_STATE = "fmviz:live_charts"
 
 
-def live_chart(figure: go.Figure, key: str, alt: str) -> None:
-    """Draw a figure that the next one of the same key updates, with its zoom kept.
-
-    `st.plotly_chart` names a chart by its data, even where it has a key, so that new data makes the browser
-    throw the chart away and build another: it blinks at every update and forgets its zoom. Here the key is
-    the name. Where a version of Streamlit does not allow that, charts blink.
+class Charts:
+    """The charts of one drawing of a page; make it anew for each.
 
     Parameters
     ----------
-    figure : plotly Figure
-        With `uirevision` set.
-    key : str
-        Unique on the page.
-    alt : str
-        What there is to see, in a sentence that does not change with the data.
+    name : str
+        Names what is drawn: with another name nothing is taken from the drawing before.
+    live : bool
+        Whether another drawing follows soon. Otherwise every chart is a single one, to zoom and to save.
     """
-    _keep_identity()
-    with st.container(key=key):
-        st.plotly_chart(figure, key=_LIVE + key, config=_CONFIG, alt=alt)
 
+    def __init__(self, name: str, live: bool) -> None:
+        self.live = live
+        before: MutableMapping[str, Any] = st.session_state.get(_STATE, {})
+        same = live and before.get("name") == name
+        self.shown = before["hidden"] if same else 0
+        self.hidden = 1 - self.shown
+        self._before: dict[str, go.Figure] = before["figures"] if same else {}
+        self._now: dict[str, go.Figure] = {}
+        if live:
+            st.session_state[_STATE] = {"name": name, "hidden": self.hidden, "figures": self._now}
+            # First of all, so that the place about to change is hidden before it does.
+            st.html(
+                '<style>[class*="st-key-live_chart_"] { position: relative; }'
+                '[class*="st-key-live_place_"] { position: absolute; top: 0; left: 0; width: 100%; }'
+                f'[class*="st-key-live_place_{self.hidden}_"] {{ visibility: hidden; }}</style>'
+            )
+        else:
+            st.session_state.pop(_STATE, None)
 
-@functools.cache
-def _keep_identity() -> None:
-    name_of = getattr(_elements, "compute_and_register_element_id", None)
-    if name_of is None:
-        return
+    def draw(self, figure: go.Figure, key: str, alt: str) -> None:
+        """Draw a figure.
 
-    @functools.wraps(name_of)
-    def by_key(element_type: str, *args: Any, **options: Any) -> str:
-        if str(options.get("user_key") or "").startswith(_LIVE) and "key_as_main_identity" in options:
-            options["key_as_main_identity"] = True
-        return str(name_of(element_type, *args, **options))
-
-    _elements.compute_and_register_element_id = by_key
+        Parameters
+        ----------
+        figure : plotly Figure
+            With a height.
+        key : str
+            Unique on the page.
+        alt : str
+            What there is to see, in a sentence.
+        """
+        if not self.live:
+            with st.container(key=key):
+                st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt)
+            return
+        self._now[key] = figure
+        with st.container(key=key), st.container(key=f"live_chart_{key}", height=figure.layout.height):
+            for place in (0, 1):
+                # The same figure again leaves the chart in the shown place as it is.
+                drawn = self._before.get(key, figure) if place == self.shown else figure
+                st.plotly_chart(drawn, key=f"live_place_{place}_{key}", config=_CONFIG, alt=alt)

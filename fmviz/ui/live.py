@@ -19,7 +19,7 @@ from fmviz.lab.job import Frame, Job, JobState, JobView
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.tiles import pooled_interactions, pooled_matrix, tile_labels
 from fmviz.ui import shell, widgets
-from fmviz.ui.charts import live_chart
+from fmviz.ui.charts import Charts
 from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings
 
@@ -77,10 +77,11 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
             _loading(view)
         return
     history = pd.DataFrame(view.history)
+    charts = Charts(view.id, view.state.active)
     _numbers(view)
-    _curves(view, history, settings)
+    _curves(view, history, settings, charts)
     _matrix(view, view.dataset)
-    _quality(view, history, settings)
+    _quality(view, history, settings, charts)
     _pairs(view, view.dataset)
 
 
@@ -178,7 +179,7 @@ def _seconds(seconds: float) -> str:
 # ------------------------------------------------------------------------------------------------- curves
 
 
-def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+def _curves(view: JobView, history: pd.DataFrame, settings: Settings, charts: Charts) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
         widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
         names = figures.metric_names(history)
@@ -194,7 +195,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     truth = _truth(view.dataset) if view.dataset is not None else None
     with left:
         st.markdown("**Objective**")
-        live_chart(
+        charts.draw(
             figures.objective(
                 history,
                 settings["x"],
@@ -214,7 +215,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 "true_interactions": int(pairs.sum()),
                 "true_features": int((pairs | pairs.T).any(axis=1).sum()),
             }
-        live_chart(
+        charts.draw(
             figures.sparsity(history, settings["x"], revision=view.id, **counts),
             key="train_sparsity",
             alt="The numbers of used interactions and of used features.",
@@ -223,13 +224,13 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
 
 
-def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+def _quality(view: JobView, history: pd.DataFrame, settings: Settings, charts: Charts) -> None:
     planted = "support_f1" in history
     columns = st.columns(2) if planted else [st.container()]
     with columns[0]:
         metric = settings["metric"]
         st.markdown("**Prediction**")
-        live_chart(
+        charts.draw(
             figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}"),
             key="train_prediction",
             alt=f"{figures.METRICS[metric]} on the training rows"
@@ -240,7 +241,7 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     if planted:
         with columns[1]:
             st.markdown("**Recovery of the truth**")
-            live_chart(
+            charts.draw(
                 figures.recovery(history, settings["x"], revision=view.id),
                 key="train_recovery",
                 alt="The F1 score of the support, and the estimation error.",
