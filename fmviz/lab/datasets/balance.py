@@ -71,10 +71,12 @@ SPEC = DatasetSpec(
         "regularizer": "ti",
         "lambda_w": 1e-4,
         "lambda_p": 1e-4,
-        "lambda_sparse": 1e-3,
+        "lambda_sparse": 1e-2,
         "solver": "auto",
         "loss": "logistic",
         "fit_linear": True,
         "fit_intercept": True,
+        "init_scale": 0.1,
+        "max_epochs": 500,
     },
 )

@@ -84,10 +84,12 @@ SPEC = DatasetSpec(
         "regularizer": "ti",
         "lambda_w": 1e-3,
         "lambda_p": 1e-3,
-        "lambda_sparse": 1e-3,
+        "lambda_sparse": 2e-3,
         "solver": "auto",
         "loss": "logistic",
         "fit_linear": True,
         "fit_intercept": True,
+        "init_scale": 0.1,
+        "max_epochs": 1_000,
     },
 )

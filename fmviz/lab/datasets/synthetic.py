@@ -210,8 +210,14 @@ def _load_synthetic(
 
 _FLAGS: dict[str, Any] = {"solver": "auto", "loss": "squared", "fit_linear": False, "fit_intercept": False}
 _SELECT_PAIRS = {
-    "rank": 30, "regularizer": "ti", "lambda_w": 0.0, "lambda_p": 1.0, "lambda_sparse": 1.0, **_FLAGS
-}  # fmt: skip
+    "rank": 30,
+    "regularizer": "ti",
+    "lambda_w": 0.0,
+    "lambda_p": 0.1,
+    "lambda_sparse": 0.1,
+    "max_epochs": 1_000,
+    **_FLAGS,
+}
 _SELECT_FEATURES = {
     "rank": 30, "regularizer": "cs", "lambda_w": 0.0, "lambda_p": 0.01, "lambda_sparse": 0.1, **_FLAGS
 }  # fmt: skip
