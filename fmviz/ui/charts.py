@@ -64,7 +64,10 @@ class Charts:
                 st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt)
             return
         self._now[key] = figure
-        with st.container(key=key), st.container(key=f"live_chart_{key}", height=figure.layout.height):
+        with (
+            st.container(key=key),
+            st.container(key=f"live_chart_{key}", height=figure.layout.height, border=False),
+        ):
             for place in (0, 1):
                 # The same figure again leaves the chart in the shown place as it is.
                 drawn = self._before.get(key, figure) if place == self.shown else figure

@@ -77,7 +77,9 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
             _loading(view)
         return
     history = pd.DataFrame(view.history)
-    charts = Charts(view.id, view.state.active)
+    # What the user chooses is shown at once: it is part of the name.
+    chosen = ":".join(str(settings[name]) for name in ("x", "parts", "metric"))
+    charts = Charts(f"{view.id}:{chosen}", view.state.active)
     _numbers(view)
     _curves(view, history, settings, charts)
     _matrix(view, view.dataset)
