@@ -40,9 +40,9 @@ class Charts:
             st.session_state[_STATE] = {"name": name, "hidden": self.hidden, "figures": self._now}
             # First of all, so that the place about to change is hidden before it does.
             st.html(
-                '<style>[class*="st-key-live_chart_"] { position: relative; }'
-                '[class*="st-key-live_place_"] { position: absolute; top: 0; left: 0; width: 100%; }'
-                f'[class*="st-key-live_place_{self.hidden}_"] {{ visibility: hidden; }}</style>'
+                '<style>[class*="st-key-live_chart_"] { display: grid; }'
+                '[class*="st-key-live_place_"] { grid-area: 1 / 1; min-width: 0; }'
+                f'[class*="st-key-live_place_{self.hidden}_"] {{ opacity: 0; pointer-events: none; }}</style>'
             )
         else:
             st.session_state.pop(_STATE, None)

@@ -374,7 +374,8 @@ def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...]) -> Panel:
         row_labels=labels,
         col_labels=labels,
         factor_label="P",
-        gram_label="PPᵀ",
+        # Tiles say so by themselves.
+        **({"gram_label": "PPᵀ"} if labels is None else {}),
     )
 
 

@@ -52,11 +52,11 @@ def find_by_pivot(size, strength, work):
     high = work.size
     total = 0.0
     count = 0
-    # A linear congruential generator: pivots need no quality, and equal input gives equal output.
-    state = np.uint64(work.size + 88172645463325252)
+    # Park and Miller's generator: pivots need no better one, and equal input gives equal output.
+    state = 20_210
     while low < high:
-        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        pivot = work[low + np.int64((state >> np.uint64(33)) % np.uint64(high - low))]
+        state = state * 48_271 % 2_147_483_647
+        pivot = work[low + state % (high - low)]
         # Three parts: greater than, equal to, and less than the pivot.
         greater = low
         less = high

@@ -26,6 +26,13 @@ from fmviz.ui.state import Settings, Text
 _OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
 _NAMES = tuple(spec.name for spec in _OWN)
 _DATA = "data_"
+_DATA_LABELS = {
+    "n_samples": "Rows",
+    "d_true": "Interacting features",
+    "b": "Groups",
+    "d_noise": "Noise features",
+    "seed": "Seed of the data",
+}
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full", 0.0)}
 """Words and epochs a second, 0 without a limit."""
 _VIEW = (
@@ -165,7 +172,8 @@ def _settings_panel(settings: Settings) -> Experiment:
             st.markdown("**Data**")
             for name in data:
                 spec = settings.spec(name)
-                label = widgets.title_of(name.removeprefix(_DATA))
+                own = name.removeprefix(_DATA)
+                label = _DATA_LABELS.get(own, widgets.title_of(own))
                 if spec.symbol:
                     label += f" ${spec.symbol}$"
                 widgets.param(settings, name, label, style="number")
