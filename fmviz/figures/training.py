@@ -142,7 +142,7 @@ def objective(
 
 def _decades(values: pd.Series) -> float:
     finite = values[np.isfinite(values)]
-    return float(np.log10(finite.max() / finite.min()))
+    return float(np.log10(finite.max()) - np.log10(finite.min()))
 
 
 def sparsity(

@@ -19,7 +19,7 @@ from fmviz.lab.job import Frame, Job, JobState, JobView
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.tiles import pooled_interactions, pooled_matrix, tile_labels
 from fmviz.ui import shell, widgets
-from fmviz.ui.charts import Charts
+from fmviz.ui.charts import curves
 from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings
 
@@ -77,13 +77,10 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
             _loading(view)
         return
     history = pd.DataFrame(view.history)
-    # What the user chooses is shown at once: it is part of the name.
-    chosen = ":".join(str(settings[name]) for name in ("x", "parts", "metric"))
-    charts = Charts(f"{view.id}:{chosen}", view.state.active)
     _numbers(view)
-    _curves(view, history, settings, charts)
+    _curves(view, history, settings)
     _matrix(view, view.dataset)
-    _quality(view, history, settings, charts)
+    _quality(view, history, settings)
     _pairs(view, view.dataset)
 
 
@@ -181,7 +178,7 @@ def _seconds(seconds: float) -> str:
 # ------------------------------------------------------------------------------------------------- curves
 
 
-def _curves(view: JobView, history: pd.DataFrame, settings: Settings, charts: Charts) -> None:
+def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
         widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
         names = figures.metric_names(history)
@@ -197,7 +194,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings, charts: Ch
     truth = _truth(view.dataset) if view.dataset is not None else None
     with left:
         st.markdown("**Objective**")
-        charts.draw(
+        curves(
             figures.objective(
                 history,
                 settings["x"],
@@ -207,6 +204,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings, charts: Ch
             ),
             key="train_objective",
             alt=f"The objective against {figures.X_TITLES[settings['x']]}.",
+            live=view.state.active,
         )
     with right:
         st.markdown("**What the model uses**")
@@ -217,36 +215,39 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings, charts: Ch
                 "true_interactions": int(pairs.sum()),
                 "true_features": int((pairs | pairs.T).any(axis=1).sum()),
             }
-        charts.draw(
+        curves(
             figures.sparsity(history, settings["x"], revision=view.id, **counts),
             key="train_sparsity",
             alt="The numbers of used interactions and of used features.",
+            live=view.state.active,
         )
     if view.stride > 1:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
 
 
-def _quality(view: JobView, history: pd.DataFrame, settings: Settings, charts: Charts) -> None:
+def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     planted = "support_f1" in history
     columns = st.columns(2) if planted else [st.container()]
     with columns[0]:
         metric = settings["metric"]
         st.markdown("**Prediction**")
-        charts.draw(
+        curves(
             figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}"),
             key="train_prediction",
             alt=f"{figures.METRICS[metric]} on the training rows"
             + (" and the validation rows." if f"validation_{metric}" in history else "."),
+            live=view.state.active,
         )
         if view.experiment.validation == 0:
             st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
     if planted:
         with columns[1]:
             st.markdown("**Recovery of the truth**")
-            charts.draw(
+            curves(
                 figures.recovery(history, settings["x"], revision=view.id),
                 key="train_recovery",
                 alt="The F1 score of the support, and the estimation error.",
+                live=view.state.active,
             )
             st.caption(_recovery_words(view.last))
 

@@ -170,7 +170,9 @@ def test_changed_settings_are_said_and_taken_over_by_play(open_page, manager):
 def test_another_data_set_brings_its_settings_and_a_way_back(open_page):
     app = open_page(**SMALL)
     checked(app.selectbox(key="shared_dataset").select("breast_cancer").run())
-    assert app.selectbox(key="train_regularizer").value == "cs"
+    wanted = suggested("breast_cancer")
+    assert app.selectbox(key="train_regularizer").value == wanted.regularizer
+    assert app.number_input(key="train_rank").value == wanted.rank != 3
     assert "Loaded the settings suggested" in words(app)
     press(app, "train_suggested_back")
     assert app.selectbox(key="train_regularizer").value == "ti"

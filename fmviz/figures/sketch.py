@@ -1,0 +1,152 @@
+"""A plotly figure of curves as a small SVG: what is shown while the numbers still change."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+WIDTH = 367
+_TEXT = "#7d8590"
+_GRID = "#7d859033"
+_LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
+_MOST = 300
+_DASH = {"dot": "2 3", "dash": "7 4"}
+
+
+def svg(figure: go.Figure, width: int = WIDTH) -> str:
+    """Return the curves of a figure with one panel or several stacked ones.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+        Scatter traces on linear or logarithmic axes, as in `fmviz.figures.training`.
+    width : int
+        In pixels; the height is the figure's.
+
+    Returns
+    -------
+    str
+        An SVG that reads on light and on dark.
+    """
+    height = int(figure.layout.height or 290)
+    traces = [t for t in figure.data if len(t.x)]
+    axes = sorted({t.yaxis or "y" for t in traces}, key=lambda name: (len(name), name))
+    x_all = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(1)
+    x_low, x_high = 0.0, float(x_all.max()) or 1.0
+    each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
+    ]
+    out += _legend(traces)
+
+    def at_x(x: float) -> float:
+        return _LEFT + (x - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
+
+    for number, name in enumerate(axes):
+        top = _TOP + number * (each + _GAP)
+        mine = [t for t in traces if (t.yaxis or "y") == name]
+        axis = figure.layout["yaxis" + name[1:]]
+        log = axis.type == "log"
+        low, high = _range(mine, axis, log)
+
+        def at_y(y: float, top: float = top, low: float = low, high: float = high, log: bool = log) -> float:
+            value = math.log10(y) if log else y
+            return top + (1 - (value - low) / (high - low)) * each
+
+        for tick in _ticks(low, high, 3 if len(axes) > 1 else 5):
+            value = 10**tick if log else tick
+            y = at_y(value)
+            out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
+            out.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+        for trace in mine:
+            xs, ys = _thin(np.asarray(trace.x, float), np.asarray(trace.y, float))
+            out.append(
+                _path(
+                    trace,
+                    [(at_x(a), at_y(b)) if _drawable(b, log) else None for a, b in zip(xs, ys, strict=True)],
+                )
+            )
+    for tick in _ticks(x_low, x_high, 5):
+        out.append(
+            f'<text x="{at_x(tick):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{tick:.4g}</text>'
+        )
+    titles = [a.title.text for a in figure.select_xaxes() if a.title.text]
+    title = escape(titles[-1]) if titles else ""
+    out.append(
+        f'<text x="{(_LEFT + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
+    )
+    return "".join(out)
+
+
+def _drawable(y: float, log: bool) -> bool:
+    return math.isfinite(y) and (y > 0 or not log)
+
+
+def _thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if x.size <= _MOST:
+        return x, y
+    kept = np.unique(np.linspace(0, x.size - 1, _MOST).round().astype(int))
+    return x[kept], y[kept]
+
+
+def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
+    if axis.range is not None:
+        return float(axis.range[0]), float(axis.range[1])
+    values = np.concatenate([np.asarray(t.y, float) for t in traces])
+    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    if not values.size:
+        return 0.0, 1.0
+    if log:
+        values = np.log10(values)
+    low, high = float(values.min()), float(values.max())
+    if axis.rangemode == "tozero":
+        low = min(low, 0.0)
+    margin = 0.06 * (high - low) or 0.5
+    return (low if axis.rangemode == "tozero" else low - margin), high + margin
+
+
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    rough = (high - low) / max(1, most)
+    if not math.isfinite(rough) or rough <= 0:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
+    parts, pen = [], "M"
+    for point in points:
+        if point is None:
+            pen = "M"
+            continue
+        parts.append(f"{pen}{point[0]:.1f} {point[1]:.1f}")
+        pen = "L"
+    if len(parts) == 1:
+        parts.append("h0.1")
+    dash = f' stroke-dasharray="{_DASH[trace.line.dash]}"' if trace.line.dash in _DASH else ""
+    return (
+        f'<path d="{"".join(parts)}" fill="none" stroke="{trace.line.color}" '
+        f'stroke-width="{trace.line.width}" stroke-linecap="round" opacity="{trace.opacity or 1}"{dash}/>'
+    )
+
+
+def _legend(traces: list[Any]) -> list[str]:
+    named = [t for t in traces if t.showlegend is not False]
+    if len(named) < 2:
+        return []
+    out, x = [], float(_LEFT)
+    for trace in named:
+        out.append(
+            f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
+            f'stroke-width="{min(trace.line.width, 3)}"/>'
+        )
+        out.append(f'<text x="{x + 23:.0f}" y="20">{escape(trace.name)}</text>')
+        x += 38 + 6.2 * len(trace.name)
+    return out
