@@ -31,6 +31,6 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
     """
     with st.container(key=key):
         if live:
-            st.image(sketch.svg(figure), width="stretch")
+            st.image(sketch.svg(figure), width="stretch", alt=alt)
         else:
             st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt)

@@ -21,7 +21,7 @@ USUAL, WORST = 2.0, 6.0
 HEAVY = "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.0001&lambda_sparse=0.0001"
 _AXIS = """title => {
   const picture = document.querySelector('.st-key-train_objective img');
-  return picture && decodeURIComponent(picture.alt + picture.src).includes(title);
+  return picture && picture.alt.includes(title);
 }"""
 
 
