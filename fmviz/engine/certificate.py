@@ -1,6 +1,7 @@
 """How far a fit is from a stationary point, recomputed from P, w, b, X and y alone.
 
-Nothing here is shared with the solvers: plain matrix products, no caches, no kernels but the losses'.
+Nothing here is shared with the coordinate and row solvers: plain matrix products, no caches, no kernels but
+the losses'.
 """
 
 from __future__ import annotations
@@ -15,12 +16,7 @@ from .snapshot import Parameters
 
 def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the gradient of the empirical risk in P, shape (d, k), in w, shape (d,), and in the bias."""
-    design = problem.design
-    slope = _slope(problem, parameters)
-    A = design.dot(parameters.P)
-    in_P = design.transpose_dot(slope[:, None] * A)
-    in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
-    return in_P, design.transpose_dot(slope), float(slope.sum())
+    return problem.model.gradient(problem.design, parameters, _slope(problem, parameters))
 
 
 def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 
 from .certificate import stationarity
 from .compatibility import best_solver, why_not
-from .counting import used_features, used_interactions
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
@@ -190,8 +189,8 @@ def _report(
         penalty_w=parts["penalty_w"],
         penalty_p=parts["penalty_p"],
         penalty_sparse=parts["penalty_sparse"],
-        used_features=used_features(parameters.P),
-        used_interactions=used_interactions(parameters.P),
+        used_features=problem.model.used_features(parameters),
+        used_interactions=problem.model.used_interactions(parameters),
         certificate=residual,
         change=change,
         parameters=parameters,

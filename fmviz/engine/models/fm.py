@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..counting import used_features, used_interactions
 from ..design import Design
 from ..snapshot import Parameters
 
@@ -35,6 +36,23 @@ class FactorizationMachine:
             f += 0.5 * np.square(design.dot(P)).sum(axis=1)
             f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
         return f
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the gradient of Σ_n slope_n f(x_n) in P, shape (d, k), in w, shape (d,), and in the bias."""
+        A = design.dot(parameters.P)
+        in_P = design.transpose_dot(slope[:, None] * A)
+        in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
+        return in_P, design.transpose_dot(slope), float(slope.sum())
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features that some interaction may use: non-zero rows of P."""
+        return used_features(parameters.P)
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of pairs that P uses, by structure; see `fmviz.engine.counting`."""
+        return used_interactions(parameters.P)
 
 
 def design_square_dot(design: Design, right: np.ndarray) -> np.ndarray:
