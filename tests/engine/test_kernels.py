@@ -135,10 +135,12 @@ def test_settings_never_recompile():
     for strength in (0, 1, 0.5, np.float32(0.25), 2**-7):
         prox("ti", P, strength)
         prox("cs", P[:7].tolist(), strength)
+    y = P[:, 0].copy()
+    y.setflags(write=False)
     for lam in (0, 1, 0.5):
         for rank in (1, 4):
             problem = Problem.build(
-                P, P[:, 0], regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
+                P, y, regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
             )
             method = get_solver("pcd")(problem)
             rng = np.random.default_rng(0)

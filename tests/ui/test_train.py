@@ -18,8 +18,8 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.runner import Run
-from fmviz.ui.live import pairs_table
-from fmviz.ui.views import train
+from fmviz.ui import exports
+from fmviz.ui.interactions import pairs_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -301,7 +301,7 @@ def test_the_script_repeats_the_run(manager):
     )
     view = manager.start(experiment, steps=4).view()
     ran = subprocess.run(
-        [sys.executable, "-c", train.script(view)], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", exports.script(view)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     last = view.last
     assert ran.stdout.splitlines() == [
@@ -314,7 +314,7 @@ def test_the_script_repeats_the_run(manager):
 
 def test_factors_keep_every_digit_and_exact_zeros():
     P = np.array([[1 / 3, 0.0], [-0.0, 2e-300]])
-    text = train.factors_csv(("a", "b, c"), P)
+    text = exports.factors_csv(("a", "b, c"), P)
     assert text == f'feature,p1,p2\na,{1 / 3!r},0\n"b, c",0,2e-300\n'
 
 
