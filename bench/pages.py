@@ -3,7 +3,7 @@
     make run                                   # in one terminal
     python -m bench.pages http://127.0.0.1:8501
 
-The first visit is reported apart from the later ones, which are medians of five in fresh browser windows.
+The first visit is reported apart from the later ones, medians of five in new tabs of the same browser window.
 Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 """
 
@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 # The pictures live in a shadow tree.
 CANVASES = """[...document.querySelectorAll('.st-key-prox_view *')].flatMap(
@@ -28,7 +28,8 @@ PAINTED = f"""() => {{
 KEY = f"""() => new Promise((done) => {{
   const canvas = {CANVASES}[5];
   const before = canvas.toDataURL();
-  const thumb = document.querySelector('.st-key-prox_log2lambda').querySelector('input[type=range], [role=slider]');
+  const box = document.querySelector('.st-key-prox_log2lambda');
+  const thumb = box.querySelector('input[type=range], [role=slider]');
   thumb.focus();
   thumb.addEventListener('keydown', () => {{
     const start = performance.now();
@@ -40,9 +41,9 @@ KEY = f"""() => new Promise((done) => {{
 }})"""
 
 
-def visit(browser: Browser, url: str) -> tuple[Page, float]:
+def visit(window: BrowserContext, url: str) -> tuple[Page, float]:
     """Open the operators page; return the page and the seconds until all heatmaps are painted."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = window.new_page()
     begin = time.perf_counter()
     page.goto(f"{url}/prox")
     page.wait_for_function(PAINTED, timeout=180_000)
@@ -58,23 +59,25 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         )
-        page = browser.new_page()
+        window = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = window.new_page()
         begin = time.perf_counter()
         page.goto(url)
         page.get_by_role("heading", level=1).wait_for(timeout=180_000)
         print(f"start page, first visit:            {time.perf_counter() - begin:.2f} s")
-        page, first = visit(browser, url)
+        page, first = visit(window, url)
         print(f"operators, first visit, painted:    {first:.2f} s")
         later = []
         for _ in range(5):
-            page, seconds = visit(browser, url)
+            page.close()
+            page, seconds = visit(window, url)
             later.append(seconds)
         print(
             f"operators, later visits, painted:   {statistics.median(later):.2f} s (worst {max(later):.2f})"
         )
         page.wait_for_timeout(2_000)
         keys: list[float] = []
-        page.expose_function("took", keys.append)
+        page.expose_function("took", lambda seconds: keys.append(seconds))
         for key in ["ArrowRight"] * 4 + ["ArrowLeft"] * 4:
             page.evaluate(KEY)
             page.keyboard.press(key)
