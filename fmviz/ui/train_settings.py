@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import streamlit as st
 
@@ -12,46 +13,53 @@ from fmviz.engine.params import ParamSpec
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
 OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
 NAMES = tuple(spec.name for spec in OWN)
-_DATA = "data_"
-_DATA_LABELS = {
-    "n_samples": "Rows",
-    "d_true": "Interacting features",
-    "b": "Groups",
-    "d_noise": "Noise features",
-    "seed": "Seed of the data",
+_LABELS = {
+    "dataset_n_samples": "Rows",
+    "dataset_d_true": "Interacting features",
+    "dataset_b": "Groups",
+    "dataset_d_noise": "Noise features",
+    "dataset_seed": "Seed of the data",
+    "regularizer_axis": "Squared norms of",
 }
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 
 
-def data_specs() -> tuple[ParamSpec, ...]:
-    """Return the data set's own parameters under the names that they have in a link."""
-    # A link leaves the default out, and so does the address that this page wrote. Where there is no query at
+def own_specs() -> tuple[ParamSpec, ...]:
+    """Return the own parameters of what is chosen, under the names that they have in a link."""
+    # A link leaves defaults out, and so does the address that this page wrote. Where there is no query at
     # all the session tells.
-    given, shared = st.query_params.to_dict(), Settings("train")
-    default = str(shared.table["dataset"].default)
-    name = given.get("dataset", default) if given else str(shared["dataset"])
-    name = name if name in DATASETS else default
-    return tuple(dataclasses.replace(spec, name=_DATA + spec.name) for spec in DATASETS[name].params)
+    given, present = st.query_params.to_dict(), Settings("train", OWN)
+    found: list[ParamSpec] = []
+    for owner, specs_of in OWNERS.items():
+        spec = present.spec(owner)
+        name = given.get(owner, str(spec.default)) if given else str(present[owner])
+        specs = specs_of(name if name in spec.choices else str(spec.default))
+        found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
+    return tuple(found)
+
+
+def _own_names(settings: Settings, owner: str) -> list[str]:
+    """Return the names of the own parameters of a choice, as far as this run of the page knows them."""
+    wanted = {f"{owner}_{spec.name}" for spec in OWNERS[owner](settings[owner])}
+    return [name for name in settings.own if name in wanted]
 
 
 def experiment_of(settings: Settings) -> Experiment:
     """Return what the settings describe; ValueError where they contradict each other."""
-    data = tuple(
-        (name.removeprefix(_DATA), settings[name]) for name in settings.own if name.startswith(_DATA)
-    )
-    return Experiment(
-        dataset=settings["dataset"],
-        seed=settings["seed"],
-        dataset_params=data,
-        **settings.as_dict(*NAMES),
-    )
+    own: dict[str, Any] = {
+        f"{owner}_params": tuple(
+            (name.removeprefix(f"{owner}_"), settings[name]) for name in _own_names(settings, owner)
+        )
+        for owner in OWNERS
+    }
+    return Experiment(dataset=settings["dataset"], seed=settings["seed"], **settings.as_dict(*NAMES), **own)
 
 
 def unavailable(settings: Settings) -> str | None:
@@ -106,17 +114,10 @@ def _note(settings: Settings) -> None:
 def settings_panel(settings: Settings) -> Experiment:
     """Draw all settings of a run; return what they describe."""
     _note(settings)
-    data = [name for name in settings.own if name.startswith(_DATA)]
-    if data:
+    if _own_names(settings, "dataset"):
         with st.container(border=True):
             st.markdown("**Data**")
-            for name in data:
-                spec = settings.spec(name)
-                own = name.removeprefix(_DATA)
-                label = _DATA_LABELS.get(own, widgets.title_of(own))
-                if spec.symbol:
-                    label += f" ${spec.symbol}$"
-                widgets.param(settings, name, label, style="number")
+            _own(settings, "dataset")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
         chosen = settings["regularizer"]
@@ -127,11 +128,10 @@ def settings_panel(settings: Settings) -> Experiment:
             help=settings.spec("regularizer").help,
             **settings.bind("regularizer"),
         )
-        if any(spec.name == "axis" for spec in REGULARIZERS[chosen].params):
-            widgets.param(settings, "axis", "Squared norms of", labels={"columns": "Columns", "rows": "Rows"})
-        by_rows = chosen == "ti" and settings["axis"] == "rows"
-        st.latex(r"\Omega(P)=\sum_{j}\|p_{j}\|_1^2" if by_rows else REGULARIZERS[chosen].formula)
-        selects = "interactions only weakly: each row by itself" if by_rows else REGULARIZERS[chosen].selects
+        _own(settings, "regularizer")
+        params = dict(experiment_of(settings).regularizer_params)
+        formula, _, selects = REGULARIZERS[chosen].words(**params)
+        st.latex(formula)
         st.caption(f"Selects {selects}.")
         widgets.scale(settings, "lambda_sparse", r"Strength $\tilde\lambda_p$ of Ω")
         widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$ of $\|P\|_F^2$")
@@ -187,13 +187,26 @@ def _loss(settings: Settings) -> None:
         st.caption(
             f"Not available here: {', '.join(missing)}. They want two classes; this target is a number."
         )
-    if LOSSES[settings["loss"]].param is not None:
-        widgets.scale(settings, "huber_delta", r"$\delta$ of Huber", lowest=1e-3, highest=1e3)
+    _own(settings, "loss")
+
+
+def _own(settings: Settings, owner: str) -> None:
+    """Draw the own parameters of a choice from what they declare."""
+    for name in _own_names(settings, owner):
+        spec = settings.spec(name)
+        label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
+        if spec.symbol:
+            label += f" ${spec.symbol}$"
+        if spec.log and spec.kind == "float":
+            widgets.scale(settings, name, label, lowest=spec.low or 1e-8, highest=spec.high or 1e3)
+        else:
+            labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
+            widgets.param(settings, name, label, style="number", labels=labels or None)
 
 
 def _solver(settings: Settings) -> None:
     regularizer, loss = settings["regularizer"], settings["loss"]
-    given = experiment_of(settings).regularizer_params
+    given = dict(experiment_of(settings).regularizer_params)
 
     def reason(name: str) -> str | None:
         return why_not(regularizer, name, loss=loss, model=settings["model"], regularizer_params=given)
@@ -207,6 +220,7 @@ def _solver(settings: Settings) -> None:
     else:
         labels["auto"] = "Auto"
     _select(settings, "solver", "Solver", fits, labels)
+    _own(settings, "solver")
     for name in SOLVERS:
         if (why := reasons[name]) is not None and name != settings["solver"]:
             st.caption(f"Not available here: **{labels[name]}**. {why}")

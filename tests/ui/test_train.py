@@ -236,10 +236,12 @@ def test_missing_data_is_explained_with_a_way_out(open_page, monkeypatch):
 
 
 def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, manager):
-    app = open_page(dataset="synthetic", data_n_samples="50", data_d_true="12", data_b="3", max_epochs="5")
-    assert app.number_input(key="train_data_n_samples").value == 50
-    checked(app.number_input(key="train_data_d_noise").set_value(6).run())
-    assert query(app)["data_d_noise"] == "6"
+    app = open_page(
+        dataset="synthetic", dataset_n_samples="50", dataset_d_true="12", dataset_b="3", max_epochs="5"
+    )
+    assert app.number_input(key="train_dataset_n_samples").value == 50
+    checked(app.number_input(key="train_dataset_d_noise").set_value(6).run())
+    assert query(app)["dataset_d_noise"] == "6"
     press(app, "train_play")
     (job,) = manager.jobs()
     assert job.view().dataset.X.shape == (50, 18)
@@ -247,7 +249,9 @@ def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, mana
 
 
 def test_data_that_cannot_be_made_is_a_sentence(open_page):
-    app = press(open_page(dataset="synthetic", data_d_true="10", data_b="4", max_epochs="5"), "train_play")
+    app = press(
+        open_page(dataset="synthetic", dataset_d_true="10", dataset_b="4", max_epochs="5"), "train_play"
+    )
     assert "not divisible" in words(app)
     assert "play" in enabled(app)
     assert "Traceback" not in words(app)

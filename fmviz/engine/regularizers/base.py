@@ -108,6 +108,10 @@ class Regularizer:
         """Validate this regularizer's own parameters and fill in defaults."""
         return check_params(f"Regularizer {self.name!r}", self.params, given)
 
+    def words(self, **params: Any) -> tuple[str, str, str]:
+        """Return the LaTeX of Ω(P) and of its operator, and what it selects, under these parameters."""
+        return self.formula, self.prox_formula, self.selects
+
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return Ω(P)."""
         raise NotImplementedError

@@ -115,6 +115,17 @@ class TI(Regularizer):
     algorithms = tuple(FINDERS)
     quad = 1.0
 
+    def words(self, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
+        """See `Regularizer.words`."""
+        if axis == "rows":
+            return (
+                r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
+                r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-2\lambda S_{\theta,j},\,0)"
+                r",\quad S_{\theta,j} = \|q_j\|_1",
+                "interactions only weakly: in each row, entries that are large relative to the others",
+            )
+        return self.formula, self.prox_formula, self.selects
+
     def value(self, P: np.ndarray, axis: str = "columns", **params: Any) -> float:
         """Return the sum of squared ℓ1 norms along `axis`."""
         return float(np.square(np.abs(P).sum(axis=0 if axis == "columns" else 1)).sum())

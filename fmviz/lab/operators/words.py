@@ -81,19 +81,13 @@ def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
 
 def selects(variant: Variant) -> str:
     """Return what an operator makes sparse, in words."""
-    text = variant.regularizer.selects
-    return text.replace("column", "row") if variant.id == "ti_rows" else text
+    return variant.regularizer.words(**variant.params)[2]
 
 
 def formulas(variant: Variant) -> tuple[str, str]:
     """Return the LaTeX of Ω(P) and of its operator."""
-    if variant.id == "ti_rows":
-        return (
-            r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
-            r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-2\lambda S_{\theta,j},\,0)"
-            r",\quad S_{\theta,j} = \|q_j\|_1",
-        )
-    return variant.regularizer.formula, variant.regularizer.prox_formula
+    omega, operator, _ = variant.regularizer.words(**variant.params)
+    return omega, operator
 
 
 def paper_claim(by_columns: Study, by_rows: Study) -> str:

@@ -19,9 +19,9 @@ from fmviz.ui.exports import draw_exports
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.train_settings import (
     OWN,
-    data_specs,
     experiment_of,
     load_suggested,
+    own_specs,
     settings_panel,
     suggest,
     unavailable,
@@ -61,7 +61,7 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("train", (*OWN, *data_specs(), *_VIEW))
+    settings = Settings("train", (*OWN, *own_specs(), *_VIEW))
     linked = settings.read_url()
     with shell.page("Train", shell.TRAIN.icon, settings):
         suggest(settings, linked)
