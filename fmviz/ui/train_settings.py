@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -201,7 +201,8 @@ def _own(settings: Settings, owner: str) -> None:
             widgets.scale(settings, name, label, lowest=spec.low or 1e-8, highest=spec.high or 1e3)
         else:
             labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
-            widgets.param(settings, name, label, style="number", labels=labels or None)
+            style: Literal["auto", "number"] = "number" if spec.kind in ("int", "float") else "auto"
+            widgets.param(settings, name, label, style=style, labels=labels or None)
 
 
 def _solver(settings: Settings) -> None:
