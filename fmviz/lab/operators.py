@@ -239,6 +239,8 @@ class Variant:
 def _variants() -> dict[str, Variant]:
     found: dict[str, Variant] = {}
     for name, regularizer in REGULARIZERS.items():
+        if not regularizer.exact_prox:
+            continue
         found[name] = Variant(name, name, regularizer.check({}), regularizer.label)
         for spec in regularizer.params:
             for choice in spec.choices if spec.kind == "choice" else ():
@@ -250,7 +252,7 @@ def _variants() -> dict[str, Variant]:
 
 
 VARIANTS: dict[str, Variant] = _variants()
-"""Every regularizer, and one more entry for every further choice that its parameters offer."""
+"""Every regularizer with an exact operator, and one more entry for every further choice that its parameters offer."""
 
 
 @dataclass(frozen=True)
