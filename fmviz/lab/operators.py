@@ -252,7 +252,7 @@ def _variants() -> dict[str, Variant]:
 
 
 VARIANTS: dict[str, Variant] = _variants()
-"""Every regularizer with an exact operator, and one more entry for every further choice that its parameters offer."""
+"""Every regularizer with an exact operator, and one more for every further choice its parameters offer."""
 
 
 @dataclass(frozen=True)
