@@ -83,9 +83,9 @@ def _least_subgradient_step(problem: Problem, P: np.ndarray, gradient: np.ndarra
     slope = -gradient - 2.0 * problem.lambda_p * P
     rest = problem.regularizer.residual(slope, P, problem.lambda_sparse, **problem.regularizer_params)
     whole = h + 2.0 * problem.lambda_p
-    # An entry that only the penalty holds would go to 0.
-    step = np.divide(np.abs(rest), whole, out=np.abs(P), where=whole > 0)
-    step[rest == 0.0] = 0.0
+    largest = float(whole.max()) or problem.lambda_sparse or 1.0
+    # Entries without a curvature of their own would turn rounding errors into steps.
+    step = np.abs(rest) / np.maximum(whole, 1e-6 * largest)
     return _relative(float(step.max()), float(np.abs(P).max()))
 
 

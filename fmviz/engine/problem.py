@@ -156,7 +156,8 @@ class Problem:
 
 def _target(y: Any, n_samples: int, loss: Loss) -> np.ndarray:
     try:
-        target = np.ascontiguousarray(y, dtype=np.float64)
+        # A copy: an array that is read-only would compile every kernel anew.
+        target = np.array(y, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"y holds something that is not a number: {error}.") from None
     if target.ndim != 1 or target.size != n_samples:

@@ -14,7 +14,7 @@ from .base import Regularizer
 _BLOCK = 1 << 22
 # Up to so many entries of PPᵀ the signs of the zeros are optimised.
 _SIGNS = 1 << 24
-_SIGN_STEPS = 100
+_SIGN_STEPS = 200
 # An inner product below this share of the product of the norms is a rounding error without a sign.
 _ROUNDING = 1e-14
 
@@ -48,7 +48,8 @@ class OmegaStar(Regularizer):
     Its subdifferential is {Z P}, where Z is symmetric with a zero diagonal, Z_ij = sign⟨p_i, p_j⟩ where that
     is not 0, and any number of [−1, 1] elsewhere ([A] Eq. 13 less the diagonal). `residual` measures the
     distance to it with the best Z that it finds, and any such Z is proof: a small residual certifies, and a
-    larger one may be an overestimate where many inner products are 0.
+    larger one may be an overestimate where many inner products are 0: Z is the outcome of at most 200
+    accelerated projections, and beyond 16 million pairs its free entries are left at 0.
     """
 
     name = "omega_star"
@@ -179,6 +180,8 @@ def _best_signs(G: np.ndarray, L: np.ndarray, free: np.ndarray, symmetric: bool)
         size = float(np.square(R).sum())
         if size < least:
             best, least = R, size
+        else:
+            t = 1.0
         following = 0.5 * (1.0 + sqrt(1.0 + 4.0 * t * t))
         ahead = new + (t - 1.0) / following * (new - Z)
         moved = float(np.abs(new - Z).max())
