@@ -14,7 +14,7 @@ from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import get_solver
+from .solvers import Solver, get_solver
 from .warmup import make_ready
 
 
@@ -122,12 +122,19 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    return _loop(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+    return _closing(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+
+
+def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:
+    try:
+        yield from _loop(problem, method, *rest)
+    finally:
+        method.close()
 
 
 def _loop(
     problem: Problem,
-    method: Any,
+    method: Solver,
     budget: Budget,
     should_stop: Callable[[], bool],
     start: Parameters,

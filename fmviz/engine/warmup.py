@@ -67,6 +67,7 @@ def make_ready(problem: Problem, solver: str) -> None:
         start = tiny.start(0.1, rng)
         method.start(start, rng)
         method.epoch()
+        method.close()
         tiny.objective(start)
         used_interactions(start.P)
         _ready.add(key)

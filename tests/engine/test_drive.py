@@ -50,7 +50,9 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
 def test_the_objective_never_rises(regularizer, solver):
     snapshots = run(build(regularizer=regularizer), solver, budget=Budget(60, tol=0.0), init_scale=1.0)
     objectives = np.array([s.objective for s in snapshots])
-    assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
+    assert (objectives <= (1 + 1e-12) * objectives[0]).all()
+    if SOLVERS[solver].monotone:
+        assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
 
 
 def test_equal_seeds_give_equal_runs_and_others_do_not():

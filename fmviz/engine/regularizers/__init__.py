@@ -9,13 +9,14 @@ from .l1 import L1
 from .l2 import L2
 from .l21 import L21
 from .omega_cs import OmegaCS
+from .omega_star import OmegaStar
 from .omega_ti import OmegaTI
 from .ti import TI
 
 __all__ = ["REGULARIZERS", "CoordinatePenalty", "Regularizer", "RowPenalty", "get_regularizer"]
 
 REGULARIZERS: dict[str, Regularizer] = {
-    r.name: r for r in (L2(), L1(), L21(), TI(), CS(), OmegaTI(), OmegaCS())
+    r.name: r for r in (L2(), L1(), L21(), TI(), CS(), OmegaTI(), OmegaCS(), OmegaStar())
 }
 
 

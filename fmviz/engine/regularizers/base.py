@@ -90,6 +90,13 @@ class Regularizer:
         Whether it shrinks whole rows (by their norms) rather than entries.
     quad : float
         The coefficient of ‖P‖²_F that Ω contains as seen from one entry or row.
+    exact_prox : bool
+        Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
+        `subgradient` exists.
+    separable : bool
+        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
+    why_no_coordinate, why_no_row : str
+        The mathematical reason where `coordinate` or `row` is never there.
     """
 
     name: ClassVar[str]
@@ -103,6 +110,10 @@ class Regularizer:
     row_wise: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     quad: ClassVar[float] = 0.0
+    exact_prox: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
+    why_no_coordinate: ClassVar[str] = ""
+    why_no_row: ClassVar[str] = ""
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Validate this regularizer's own parameters and fill in defaults."""
@@ -127,6 +138,14 @@ class Regularizer:
     def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
         """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""
         raise NotImplementedError
+
+    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return an element of ∂Ω(P), shape (d, k); needed only where there is no exact operator."""
+        raise NotImplementedError
+
+    def cost_note(self, d: int, k: int, **params: Any) -> str | None:
+        """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""
+        return None
 
     def coordinate(self, **params: Any) -> CoordinatePenalty | None:
         """Return Ω as seen from one entry, or None where that has no closed step."""

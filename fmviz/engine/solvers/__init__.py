@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from ..errors import one_of
 from .base import Solver
+from .lbfgs import LBFGS
+from .nmapgd import NmAPGD
 from .pbcd import PBCD, PBCDLineSearch
 from .pcd import CD, PCD
+from .proximal import APGD, PGD
+from .subgradient import SubGD
 
 __all__ = ["SOLVERS", "Solver", "get_solver"]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch)}
+SOLVERS: dict[str, type[Solver]] = {
+    s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch, LBFGS, NmAPGD, APGD, PGD, SubGD)
+}
 
 
 def get_solver(name: str) -> type[Solver]:

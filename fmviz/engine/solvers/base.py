@@ -45,6 +45,8 @@ class Solver:
         One sentence for a reader.
     params : tuple of ParamSpec
         Its own parameters.
+    monotone : bool
+        Whether the objective never rises from one epoch to the next, but for rounding.
     """
 
     name: ClassVar[str]
@@ -52,6 +54,7 @@ class Solver:
     source: ClassVar[str]
     about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
+    monotone: ClassVar[bool] = True
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -64,6 +67,13 @@ class Solver:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
         raise NotImplementedError
 
+    @classmethod
+    def cost_note(cls, problem: Problem) -> str | None:
+        """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
+        return problem.regularizer.cost_note(
+            problem.design.n_features, problem.rank, **problem.regularizer_params
+        )
+
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point (copied) and prepare the caches."""
         raise NotImplementedError
@@ -75,3 +85,6 @@ class Solver:
     def parameters(self) -> Parameters:
         """Return copies of the present parameters."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Give back what the solver holds besides memory; `parameters` still works."""

@@ -55,6 +55,8 @@ class Variant:
 def _variants() -> dict[str, Variant]:
     found: dict[str, Variant] = {}
     for name, regularizer in REGULARIZERS.items():
+        if not regularizer.exact_prox:
+            continue
         found[name] = Variant(name, name, regularizer.check({}), regularizer.label)
         for spec in regularizer.params:
             for choice in spec.choices if spec.kind == "choice" else ():
@@ -66,7 +68,7 @@ def _variants() -> dict[str, Variant]:
 
 
 VARIANTS: dict[str, Variant] = _variants()
-"""Every regularizer, and one more entry for every further choice that its parameters offer."""
+"""Every regularizer with an exact operator, and one more for every further choice its parameters offer."""
 
 
 @dataclass(frozen=True)
