@@ -133,13 +133,13 @@ def _loop(
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
     clock = time.perf_counter
-    make_ready(problem, method.name)
+    make_ready(problem, method)
     begin = clock()
     method.start(start, rng)
     seconds = clock() - begin
     last = _report(problem, start, 0, seconds, float("nan"), certify=True)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, method.name))
+        yield replace(last, status=_diverged(0, method))
         return
     epoch, reports = 0, 0
     finite = last
@@ -153,9 +153,7 @@ def _loop(
         epoch += 1
         finite_now = bool(np.isfinite(change))
         status = (
-            _finished(budget, epoch, seconds, change, should_stop)
-            if finite_now
-            else _diverged(epoch, method.name)
+            _finished(budget, epoch, seconds, change, should_stop) if finite_now else _diverged(epoch, method)
         )
         if status is None and epoch % budget.report_every:
             continue
@@ -166,7 +164,7 @@ def _loop(
             if np.isfinite(last.objective):
                 finite = last
             else:
-                status = _diverged(epoch, method.name)
+                status = _diverged(epoch, method)
         if status is None:
             yield last
     yield replace(finite, status=status)
@@ -226,11 +224,11 @@ def _epochs(n: int) -> str:
     return f"{n:,} epoch" + ("" if n == 1 else "s")
 
 
-def _diverged(epoch: int, solver: str) -> Status:
+def _diverged(epoch: int, method: Any) -> Status:
     return Status(
         Reason.DIVERGED,
         f"Diverged in epoch {epoch}: a parameter or the objective is no longer finite. The last finite state "
-        "is kept. Scale the features and the target, raise lambda_p, or lower init_scale.",
+        f"is kept. {method.diverged_hint}",
     )
 
 

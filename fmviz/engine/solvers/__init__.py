@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from ..errors import one_of
 from .base import Solver
+from .katyusha import Katyusha, MiniBatchKatyusha
 from .pbcd import PBCD, PBCDLineSearch
 from .pcd import CD, PCD
+from .psgd import PSGD, SGD, MiniBatchPSGD
 
 __all__ = ["SOLVERS", "Solver", "get_solver"]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch)}
+SOLVERS: dict[str, type[Solver]] = {
+    s.name: s
+    for s in (
+        CD,
+        PCD,
+        PBCD,
+        PBCDLineSearch,
+        SGD,
+        PSGD,
+        MiniBatchPSGD,
+        Katyusha,
+        MiniBatchKatyusha,
+    )
+}
 
 
 def get_solver(name: str) -> type[Solver]:

@@ -45,6 +45,10 @@ class Solver:
         One sentence for a reader.
     params : tuple of ParamSpec
         Its own parameters.
+    monotone : bool
+        Whether the objective falls, or stays, with every epoch.
+    diverged_hint : str
+        What to change after a run that diverged, as a sentence.
     """
 
     name: ClassVar[str]
@@ -52,6 +56,8 @@ class Solver:
     source: ClassVar[str]
     about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
+    monotone: ClassVar[bool] = True
+    diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
