@@ -118,7 +118,9 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
             regularizer_params=params,
             sample_weight=weights,
         )
-        more = {"eta0": 0.2, "tau": 0.3} if "katyusha" in solver else {"eta0": 0.2, "schedule": next(schedules)}
+        more = (
+            {"eta0": 0.2, "tau": 0.3} if "katyusha" in solver else {"eta0": 0.2, "schedule": next(schedules)}
+        )
         rng = np.random.default_rng(4)
         draw = np.random.default_rng(4)
         n = y.size
@@ -129,11 +131,11 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
         change = method.epoch()
         found = method.parameters()
         P, w, b = expected(problem, X, y, solver, start, orders, more, weights)
-        assert found.P == pytest.approx(P, abs=1e-11)
+        assert pytest.approx(P, abs=1e-11) == found.P
         assert found.w == pytest.approx(w, abs=1e-11)
         assert found.intercept == pytest.approx(b, abs=1e-11)
         assert ((np.abs(found.P) > 1e-13) == (np.abs(P) > 1e-13)).all()
-        assert 0 < change < np.inf
+        assert 0 <= change < np.inf
 
 
 def random_problem(rng, regularizer: str, trial: int):
@@ -141,7 +143,7 @@ def random_problem(rng, regularizer: str, trial: int):
     d = 1 if trial % 20 == 0 else int(rng.integers(1, 30))
     k = 1 if trial % 7 == 0 else int(rng.integers(1, 6))
     n = int(rng.integers(1, 60))
-    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.uniform(0.05, 0.5))
+    dense = 0.5 * rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.uniform(0.05, 0.5))
     if trial % 4 == 1:
         dense = (dense != 0).astype(float)
     if trial % 3 == 0:
@@ -157,9 +159,8 @@ def random_problem(rng, regularizer: str, trial: int):
         P = np.sign(P)
     if trial % 6 == 2:
         P[rng.random(d) < 0.5] = 0.0
-    strength = [10.0 ** rng.uniform(-6, 0), 1e-9, 10.0 ** rng.uniform(0, 3), 0.0][
-        min(3, int(rng.integers(0, 9)) // 2 % 4 if trial % 2 else 0)
-    ]
+    strengths = (10.0 ** rng.uniform(-6, 0), 10.0 ** rng.uniform(-3, 0), 1e-9, 10.0 ** rng.uniform(0, 3), 0.0)
+    strength = float(rng.choice(strengths, p=(0.4, 0.3, 0.1, 0.1, 0.1)))
     if regularizer.startswith("omega"):
         strength = min(strength, 4.0)
     problem = Problem.build(
@@ -172,7 +173,7 @@ def random_problem(rng, regularizer: str, trial: int):
         lambda_sparse=strength,
         sample_weight=rng.random(n) + 0.1 if trial % 8 == 0 else None,
     )
-    return problem, Parameters(P * rng.choice([0.01, 0.3, 1.0]), rng.normal(size=d) * 0.1, 0.1)
+    return problem, Parameters(P * rng.choice([0.01, 0.1, 0.3]), rng.normal(size=d) * 0.1, 0.1)
 
 
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"])
@@ -184,13 +185,14 @@ def test_exact_sparse_steps_equal_the_dense_operator(regularizer):
         schedule = SCHEDULES[trial % 4]
         methods = []
         for operator in ("sparse", "dense"):
-            method = get_solver("psgd")(problem, operator=operator, eta0=0.1, schedule=schedule)
+            method = get_solver("psgd")(problem, operator=operator, eta0=0.03, schedule=schedule)
             method.start(start, np.random.default_rng(trial))
             methods.append(method)
         for _ in range(3):
             for method in methods:
                 assert np.isfinite(method.epoch())
             one, two = (method.parameters() for method in methods)
+            assert np.abs(two.P).max() < 100
             assert np.abs(one.P - two.P).max() < 1e-9
             assert np.abs(one.w - two.w).max() < 1e-9
             assert abs(one.intercept - two.intercept) < 1e-9
@@ -254,7 +256,9 @@ def test_step_sizes():
 
 
 def test_automatic_batches():
-    problem = Problem.build(sp.random_array((60, 30), density=0.1, rng=np.random.default_rng(0)), np.zeros(60))
+    problem = Problem.build(
+        sp.random_array((60, 30), density=0.1, rng=np.random.default_rng(0)), np.zeros(60)
+    )
     assert batch_size(problem, 0) == 10
     assert batch_size(problem, 7) == 7
     assert batch_size(problem, 700) == 60
@@ -273,7 +277,7 @@ def test_sgd_survives_a_decay_that_changes_sign():
         order = np.random.default_rng(4).permutation(y.size)
         more = {"eta0": 0.2, "schedule": "constant"}
         P, w, b = expected(problem, X, y, "sgd", start, [order], more, None)
-        assert method.parameters().P == pytest.approx(P, abs=1e-11)
+        assert pytest.approx(P, abs=1e-11) == method.parameters().P
         assert method.parameters().w == pytest.approx(w, abs=1e-11)
         assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
@@ -286,9 +290,7 @@ def test_divergence_keeps_the_last_finite_state(solver):
         if fmviz.why_not(regularizer, solver) is not None:
             continue
         problem = Problem.build(X, rng.normal(size=200), regularizer=regularizer, rank=3, lambda_sparse=1e-3)
-        run = iterate(
-            problem, solver, Budget(50), init_scale=0.5, rng=np.random.default_rng(0), eta0=5.0
-        )
+        run = iterate(problem, solver, Budget(50), init_scale=0.5, rng=np.random.default_rng(0), eta0=5.0)
         last = list(run)[-1]
         assert last.status.reason is Reason.DIVERGED
         assert "Lower eta0" in last.status.message

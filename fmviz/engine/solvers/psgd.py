@@ -101,7 +101,8 @@ def no_stochastic_steps(
     if regularizer.operator(**regularizer_params) is None:
         return (
             f"{label} needs the proximal operator of the whole penalty at every step, and "
-            f"{regularizer.label} has none in closed form. Use PCD or PBCD, which need it for one entry or row."
+            f"{regularizer.label} has none in closed form. Use PCD or PBCD, which need it for one entry or "
+            "row."
         )
     return None
 
@@ -203,7 +204,8 @@ def dense_epoch(solver: StochasticSolver, order: np.ndarray, batch: int, steps: 
     kernel = dense_steps(design.storage, problem.loss, solver._operator)
     rest = solver._w, solver._bias, problem.loss_param, design.longest_row
     bias, finite = kernel(*solver._common(order), batch, *steps, M, *rest)
-    solver._P = np.ascontiguousarray(M.T)
+    # Adding 0 turns −0 into 0.
+    solver._P = np.ascontiguousarray(M.T) + 0.0
     return bias, finite
 
 
