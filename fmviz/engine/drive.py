@@ -14,7 +14,7 @@ from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import get_solver
+from .solvers import Solver, get_solver
 from .warmup import make_ready
 
 
@@ -139,7 +139,7 @@ def _loop(
     seconds = clock() - begin
     last = _report(problem, start, 0, seconds, float("nan"), certify=True)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, method))
+        yield replace(last, status=_diverged(0, Solver.diverged_hint))
         return
     epoch, reports = 0, 0
     finite = last
@@ -153,7 +153,9 @@ def _loop(
         epoch += 1
         finite_now = bool(np.isfinite(change))
         status = (
-            _finished(budget, epoch, seconds, change, should_stop) if finite_now else _diverged(epoch, method)
+            _finished(budget, epoch, seconds, change, should_stop)
+            if finite_now
+            else _diverged(epoch, method.diverged_hint)
         )
         if status is None and epoch % budget.report_every:
             continue
@@ -164,7 +166,7 @@ def _loop(
             if np.isfinite(last.objective):
                 finite = last
             else:
-                status = _diverged(epoch, method)
+                status = _diverged(epoch, method.diverged_hint)
         if status is None:
             yield last
     yield replace(finite, status=status)
@@ -224,11 +226,11 @@ def _epochs(n: int) -> str:
     return f"{n:,} epoch" + ("" if n == 1 else "s")
 
 
-def _diverged(epoch: int, method: Any) -> Status:
+def _diverged(epoch: int, hint: str) -> Status:
     return Status(
         Reason.DIVERGED,
         f"Diverged in epoch {epoch}: a parameter or the objective is no longer finite. The last finite state "
-        f"is kept. {method.diverged_hint}",
+        f"is kept. {hint}",
     )
 
 
