@@ -317,5 +317,5 @@ def test_the_operator_of_kernels_is_the_operator(name, params):
         M = np.ascontiguousarray((P * keep).T)
         operator.shrink(M, strength * keep, np.empty((3, max(P.shape))))
         expected = fmviz.prox(name, P, strength, **params)
-        assert M.T == pytest.approx(expected, abs=1e-13 * max(1.0, float(np.abs(P).max())))
+        assert pytest.approx(expected, abs=1e-13 * max(1.0, float(np.abs(P).max()))) == M.T
         assert ((M.T != 0) == (expected != 0)).mean() > 0.99
