@@ -8,8 +8,9 @@ import numpy as np
 
 from .._jit import jitable
 from ..params import ParamSpec
+from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import FINDERS, prox_squared_l1
-from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
 
 
@@ -177,6 +178,12 @@ class TI(Regularizer):
             weighted_by_rest_of_columns,
             update_all_column_sums,
         )
+
+    def operator(self, axis: str = "columns", **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`; rows shrink each at their own pace, so there is no common offset."""
+        if axis == "rows":
+            return MatrixOperator("ti_rows", shrink_squared_rows)
+        return MatrixOperator(self.name, shrink_squared_columns, lazy="coupled_entries")
 
 
 def rest_of_sum(size: np.ndarray, axis: int) -> np.ndarray:
