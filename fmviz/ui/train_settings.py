@@ -14,6 +14,7 @@ from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.runner import load_dataset
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
@@ -133,6 +134,8 @@ def settings_panel(settings: Settings) -> Experiment:
         formula, _, selects = REGULARIZERS[chosen].words(**params)
         st.latex(formula)
         st.caption(f"Selects {selects}.")
+        if (note := _cost(settings)) is not None:
+            st.caption(f":material/timer: {note}")
         widgets.scale(settings, "lambda_sparse", r"Strength $\tilde\lambda_p$ of Ω")
         widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$ of $\|P\|_F^2$")
     with st.container(border=True):
@@ -168,6 +171,19 @@ def settings_panel(settings: Settings) -> Experiment:
         help="Load the settings that say something on this data set.",
     )
     return experiment_of(settings)
+
+
+def _cost(settings: Settings) -> str | None:
+    """Return what is expensive about the chosen penalty on the chosen data, or None."""
+    regularizer = REGULARIZERS[settings["regularizer"]]
+    if regularizer.exact_prox or DATASETS[settings["dataset"]].unavailable() is not None:
+        return None
+    experiment = experiment_of(settings)
+    try:
+        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    except ValueError:
+        return None  # Said where the run is started.
+    return regularizer.cost_note(dataset.X.shape[1], experiment.rank, **dict(experiment.regularizer_params))
 
 
 def load_suggested(settings: Settings) -> None:
