@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,7 +19,7 @@ from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.models import MODELS
 from fmviz.engine.pairs import ranked_pairs
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot
 
 
 class _FactorizationMachine(BaseEstimator):
@@ -118,6 +120,8 @@ class _FactorizationMachine(BaseEstimator):
             if self.callback is not None and self.callback(last):
                 stopping = True
         assert last.status is not None, "the last snapshot carries the status"
+        if last.status.reason is Reason.DIVERGED:
+            warnings.warn(last.status.message, ConvergenceWarning, stacklevel=3)
         self.P_ = last.parameters.P
         self.w_ = last.parameters.w
         self.intercept_ = last.parameters.intercept
@@ -131,7 +135,13 @@ class _FactorizationMachine(BaseEstimator):
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
-        return MODELS["fm"].predict(Design(X), Parameters(self.P_, self.w_, self.intercept_))
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = MODELS["fm"].predict(Design(X), Parameters(self.P_, self.w_, self.intercept_))
+        if not np.isfinite(f).all():
+            raise ValueError(
+                "A prediction overflows; X holds larger values than the model can take. Scale X."
+            )
+        return f
 
     def interactions(self, top: int | None = None) -> pd.DataFrame:
         """Return the used pairs, largest weight first.
@@ -161,7 +171,9 @@ class FactorizationMachineRegressor(RegressorMixin, _FactorizationMachine):
     """Sparse factorization machine for regression.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias, with
-    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ.
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ. The
+    losses are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and for
+    Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
 
     Parameters
     ----------
@@ -347,7 +359,7 @@ class FactorizationMachineClassifier(ClassifierMixin, _FactorizationMachine):
         classes = np.unique(y)
         if classes.size == 1:
             raise ValueError(
-                f"y has one class only, {classes[0]!r}; a classifier needs rows of two. "
+                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs rows of two. "
                 "Add rows of the other class."
             )
         if classes.size > 2:

@@ -11,6 +11,10 @@ from .regularizers import get_regularizer
 
 
 def _matrix(what: str, P: Any) -> np.ndarray:
+    if hasattr(P, "toarray"):
+        P = P.toarray()
+    if np.iscomplexobj(P):
+        raise ValueError(f"{what} holds complex numbers; give real ones.")
     try:
         array = np.asarray(P, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -87,10 +91,10 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
     -------
     float
         The largest entry of (P − Q) minus its Euclidean projection on strength·∂Ω(Q), divided by the
-        largest |P|. It is 0 exactly at the minimiser of a convex objective; a Q that is off by a tenth of
-        that scale gives about 0.1. For "omega_ti" and "omega_cs", which are not convex, ∂Ω is taken entry
-        by entry (row by row), and 0 is necessary for every strength and sufficient for strength < 1. For
-        "omega_star" it is an upper bound, see `fmviz.engine.regularizers.omega_star.OmegaStar`.
+        largest |P|. It is 0 exactly at the minimiser of a convex objective. A live entry of Q that is off by
+        a tenth of that scale gives about 0.1; for the squared norms, whose ∂Ω moves with Q, up to
+        0.1·(1 + 2·strength). For the regularizers that are not convex, ∂Ω is taken entry by entry (row by
+        row), and 0 is necessary for every strength and sufficient for strength < 1.
     """
     regularizer = get_regularizer(name)
     checked = regularizer.check(params)

@@ -42,7 +42,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
     ]
-    out += _legend(traces)
+    out += _legend(traces, width)
 
     def at_x(x: float) -> float:
         return _LEFT + (x - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
@@ -137,16 +137,20 @@ def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
     )
 
 
-def _legend(traces: list[Any]) -> list[str]:
+def _legend(traces: list[Any], width: float) -> list[str]:
     named = [t for t in traces if t.showlegend is not False]
     if len(named) < 2:
         return []
+    # Where the names are too long for one line, all are written smaller.
+    letters = sum(len(t.name) for t in named)
+    letter = min(6.2, (width - _LEFT - 38 * len(named)) / letters)
+    size = f' font-size="{11 * letter / 6.2:.1f}"' if letter < 6.2 else ""
     out, x = [], float(_LEFT)
     for trace in named:
         out.append(
             f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
             f'stroke-width="{min(trace.line.width, 3)}"/>'
         )
-        out.append(f'<text x="{x + 23:.0f}" y="20">{escape(trace.name)}</text>')
-        x += 38 + 6.2 * len(trace.name)
+        out.append(f'<text x="{x + 23:.0f}" y="20"{size}>{escape(trace.name)}</text>')
+        x += 38 + letter * len(trace.name)
     return out

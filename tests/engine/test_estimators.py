@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -154,3 +155,11 @@ def test_single_row_and_constant_columns_are_fitted():
     assert np.isfinite(machine.P_).all()
     one = FactorizationMachineRegressor(rank=2, random_state=0).fit(table[:1], [3.0])
     assert one.predict(table[:1]) == pytest.approx([3.0], abs=0.1)
+
+
+def test_a_diverged_fit_warns_and_an_overflow_is_a_sentence():
+    with pytest.warns(ConvergenceWarning, match="Diverged"):
+        FactorizationMachineRegressor(rank=2, random_state=0).fit(X, Y * 1e300)
+    machine = FactorizationMachineClassifier(rank=2, random_state=0, lambda_sparse=0.0).fit(X, Y > 0)
+    with pytest.raises(ValueError, match="overflows"):
+        machine.predict_proba(X * 1e200)

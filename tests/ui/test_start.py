@@ -163,7 +163,7 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
         "from fmviz.ui import shell\n"
         "from fmviz.ui.state import Settings\n"
         "settings = Settings('fails', (ParamSpec('size', 'int', 3, 1, 9),))\n"
-        "with shell.page('Fails', ':material/home:', settings):\n"
+        "with shell.page('Fails', settings):\n"
         + (
             "    raise ValueError('size = 4 does not fit; take 3.')\n"
             if kind == "ours"

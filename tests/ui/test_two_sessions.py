@@ -16,7 +16,10 @@ import pytest
 pytestmark = pytest.mark.browser
 
 SECONDS = float(os.environ.get("FMVIZ_TWO_SESSIONS_SECONDS", "15"))
-HEAVY = "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.0001&lambda_sparse=0.0001"
+HEAVY = (
+    "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.00001&lambda_sparse=0.00004"
+    "&init_scale=0.05"
+)
 _AXIS = """title => {
   const picture = document.querySelector('.st-key-train_objective img');
   return picture && picture.alt.includes(title);

@@ -99,7 +99,7 @@ _HEAD_START = 0.35
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Proximal operators", shell.PROX.icon, Settings("prox", TABLE)) as settings:
+    with shell.page("Proximal operators", Settings("prox", TABLE)) as settings:
         st.html(_STYLE.replace("BACKGROUND", shell.background_color()))
         st.title("Proximal operators")
         st.markdown(

@@ -125,7 +125,7 @@ def training_presets() -> list[Preset]:
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Start", shell.START.icon, Settings("start", TABLE)) as settings:
+    with shell.page("Start", Settings("start", TABLE)) as settings:
         _hero(settings)
         st.subheader("See what an operator does")
         _cards(operator_presets(), "operators")

@@ -53,6 +53,10 @@ _STYLE = """<style>
 .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display {
   overflow-x: auto; overflow-y: hidden; padding-bottom: 2px;
 }
+@media (max-width: 900px) {
+  .st-key-train_page > [data-testid="stHorizontalBlock"] { flex-direction: column; }
+  .st-key-train_page > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] { width: 100%; }
+}
 @media (max-width: 1000px) {
   .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display { font-size: 0.8rem; }
 }
@@ -63,7 +67,7 @@ def render() -> None:
     """Draw the page."""
     settings = Settings("train", (*OWN, *own_specs(), *_VIEW))
     linked = settings.read_url()
-    with shell.page("Train", shell.TRAIN.icon, settings):
+    with shell.page("Train", settings):
         suggest(settings, linked)
         st.title("Train")
         st.markdown(
@@ -73,7 +77,8 @@ def render() -> None:
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
-        left, right = st.columns([1, 2.6], gap="medium")
+        with st.container(key="train_page"):
+            left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = settings_panel(settings)
         with right:
@@ -88,25 +93,29 @@ def _job(settings: Settings) -> Job | None:
     return jobs.manager().get(settings["run"] or None, owner=_owner())
 
 
-def _start(settings: Settings, steps: int | None = None) -> None:
-    """Start a run with the present settings and show it."""
+def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
+    """Start a run with the present settings, some of them changed, and show it."""
     old = _job(settings)
     if old is not None and not old.state.ended:
         old.stop()
     pace = SPEEDS[settings["speed"]][1]
+    experiment = dataclasses.replace(experiment_of(settings), **changes)
     try:
-        job = jobs.manager().start(experiment_of(settings), _owner(), steps=steps, pace=pace)
+        job = jobs.manager().start(experiment, _owner(), steps=steps, pace=pace)
     except jobs.TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         settings.set(run="", play=False)
         return
     st.session_state.pop(_LOST, None)
-    settings.set(run=job.id, play=False)
+    # All at once: a click that comes in between must not find half of it.
+    settings.set(run=job.id, play=False, **changes)
 
 
 def _autostart(settings: Settings, reason: str | None) -> None:
     """Start the run of a link whose run is not here, or that says play=1."""
     run = settings["run"]
+    if settings.notices:
+        return  # What the link asked for could not be taken whole: let the reader decide.
     if reason is not None or (run and _job(settings) is not None and not settings["play"]):
         return
     if run or settings["play"]:
@@ -157,8 +166,7 @@ def _controls(settings: Settings, job: Job | None, stale: bool, reason: str | No
 
     def reseed() -> None:
         high = int(settings.spec("seed").high or 0)
-        settings.set(seed=(settings["seed"] + 1) % (high + 1))
-        _start(settings, steps=0)
+        _start(settings, steps=0, seed=(settings["seed"] + 1) % (high + 1))
 
     def set_speed() -> None:
         if job is not None:
