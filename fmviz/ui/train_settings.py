@@ -239,9 +239,12 @@ def _solver(settings: Settings) -> None:
         labels["auto"] = "Auto"
     _select(settings, "solver", "Solver", fits, labels)
     _own(settings, "solver")
-    for name in SOLVERS:
-        if (why := reasons[name]) is not None and name != settings["solver"]:
-            st.caption(f"Not available here: **{labels[name]}**. {why}")
+    missing = {name: why for name, why in reasons.items() if why is not None and name != settings["solver"]}
+    if missing:
+        names = ", ".join(labels[name] for name in missing)
+        with st.expander(f"Not available here: {names}", icon=":material/block:", key="train_why_not"):
+            for name, why in missing.items():
+                st.caption(f"**{labels[name]}**. {why}")
 
 
 def _select(settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str]) -> None:

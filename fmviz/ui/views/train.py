@@ -53,10 +53,6 @@ _STYLE = """<style>
 .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display {
   overflow-x: auto; overflow-y: hidden; padding-bottom: 2px;
 }
-@media (max-width: 900px) {
-  .st-key-train_page > [data-testid="stHorizontalBlock"] { flex-direction: column; }
-  .st-key-train_page > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] { width: 100%; }
-}
 @media (max-width: 1000px) {
   .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display { font-size: 0.8rem; }
 }
@@ -77,8 +73,7 @@ def render() -> None:
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
-        with st.container(key="train_page"):
-            left, right = st.columns([1, 2.6], gap="medium")
+        left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = settings_panel(settings)
         with right:
