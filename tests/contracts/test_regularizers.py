@@ -305,3 +305,22 @@ def test_convex_operators_agree_with_a_generic_solver(name):
     for strength in (0.02, 0.3):
         expected = generic_prox(name, P, strength)
         assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
+def test_the_operator_of_kernels_is_the_operator(name, params):
+    rng = np.random.default_rng(5)
+    regularizer = REGULARIZERS[name]
+    operator = regularizer.operator(**params)
+    for trial in range(60):
+        P = random_matrix(rng, trial)[:40, :5] * 1.0
+        if trial % 7 in (2, 3):
+            # Kernels stop long before squares leave the range of doubles.
+            P /= np.abs(P).max()
+        strength = [10.0 ** rng.uniform(-6, 0), 0.0, 10.0 ** rng.uniform(0, 4)][trial % 3]
+        keep = 1.0 / (1.0 + 2.0 * strength * operator.quad)
+        M = np.ascontiguousarray((P * keep).T)
+        operator.shrink(M, strength * keep, np.empty((3, max(P.shape))))
+        expected = fmviz.prox(name, P, strength, **params)
+        assert pytest.approx(expected, abs=1e-13 * max(1.0, float(np.abs(P).max()))) == M.T
+        assert ((M.T != 0) == (expected != 0)).mean() > 0.99

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +48,8 @@ class Solver:
         Its own parameters.
     monotone : bool
         Whether the objective never rises from one epoch to the next, but for rounding.
+    diverged_hint : str
+        What to change after a run that diverged, as a sentence.
     """
 
     name: ClassVar[str]
@@ -55,10 +58,18 @@ class Solver:
     about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
     monotone: ClassVar[bool] = True
+    diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
         self.settings = check_params(f"Solver {self.name!r}", self.params, params)
+
+    def clock(self) -> float:
+        """Return the processor time of the calling thread, in seconds; a solver's time is measured by it.
+
+        Waiting for other threads, as in a server, so does not count.
+        """
+        return time.thread_time()
 
     @classmethod
     def why_not(
