@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 
 import numpy as np
@@ -245,6 +246,18 @@ def test_reasons_are_mathematical():
     assert "linear forms" in why_not("omega_star", "pbcd")
     assert why_not("omega_star", "nmapgd") is None
     assert [best_solver(r) for r in ("l2", "l1", "ti", "l21", "cs")] == ["cd", "pcd", "pcd", "pbcd", "pbcd"]
+
+
+def test_no_reason_recommends_a_solver_that_refuses():
+    labels = {solver.label: name for name, solver in SOLVERS.items()}
+    for regularizer, params in READINGS:
+        for solver in SOLVERS:
+            reason = why_not(regularizer, solver, regularizer_params=params)
+            named = re.split(r"\W+", reason.rsplit("Use ", 1)[1]) if reason and "Use " in reason else []
+            takers = [labels[word] for word in named if word in labels]
+            if takers:
+                reasons = [why_not(regularizer, name, regularizer_params=params) for name in takers]
+                assert None in reasons, (regularizer, solver, reason)
 
 
 def test_the_cost_is_told_before_the_start():

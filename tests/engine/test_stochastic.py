@@ -331,5 +331,5 @@ def test_reasons():
     assert "PSGD" in fmviz.why_not("ti", "sgd")
     assert [name for name in STOCHASTIC if SOLVERS[name].monotone] == []
     for name in REGULARIZERS:
-        assert fmviz.why_not(name, "psgd") is None
+        assert (fmviz.why_not(name, "psgd") is None) == REGULARIZERS[name].exact_prox
         assert fmviz.why_not(name, "mb_psgd") is None

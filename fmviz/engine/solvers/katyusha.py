@@ -169,7 +169,7 @@ class Katyusha(Solver):
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
-        if not regularizer.convex:
+        if not regularizer.convex and regularizer.exact_prox:
             return (
                 f"{cls.label} goes on from a mean of its iterates, and {regularizer.label} is not convex: it "
                 "can be larger at a mean than at every point that enters it. Use PSGD, which takes no means."

@@ -101,8 +101,12 @@ def no_stochastic_steps(
     if regularizer.operator(**regularizer_params) is None:
         return (
             f"{label} needs the proximal operator of the whole penalty at every step, and "
-            f"{regularizer.label} has none in closed form. Use PCD or PBCD, which need it for one entry or "
-            "row."
+            f"{regularizer.label} has none in closed form. "
+            + (
+                "Use PCD or PBCD, which need it for one entry or row."
+                if regularizer.separable
+                else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
+            )
         )
     return None
 
@@ -255,8 +259,8 @@ class SGD(StochasticSolver):
         if regularizer.name != "l2":
             return (
                 f"SGD follows the gradient, and {regularizer.label} has none at 0, just where it makes P "
-                "sparse: steps would jump across 0 and never stay there. Use PSGD, which takes proximal "
-                "steps."
+                "sparse: steps would jump across 0 and never stay there. Use "
+                f"{'PSGD' if regularizer.exact_prox else 'nmAPGD'}, which takes proximal steps."
             )
         return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
 
