@@ -312,6 +312,9 @@ def test_the_operator_of_kernels_is_the_operator(name, params):
     rng = np.random.default_rng(5)
     regularizer = REGULARIZERS[name]
     operator = regularizer.operator(**params)
+    if operator is None:
+        assert not regularizer.exact_prox
+        return
     for trial in range(60):
         P = random_matrix(rng, trial)[:40, :5] * 1.0
         if trial % 7 in (2, 3):

@@ -332,4 +332,4 @@ def test_reasons():
     assert [name for name in STOCHASTIC if SOLVERS[name].monotone] == []
     for name in REGULARIZERS:
         assert (fmviz.why_not(name, "psgd") is None) == REGULARIZERS[name].exact_prox
-        assert fmviz.why_not(name, "mb_psgd") is None
+        assert (fmviz.why_not(name, "mb_psgd") is None) == REGULARIZERS[name].exact_prox
