@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=30, help="unseen data sets")
     parser.add_argument("--inits", type=int, default=1, help="starts for each unseen data set")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "recovery.json")
     arguments = parser.parse_args()
@@ -134,7 +135,7 @@ def main() -> None:
     begin = time.time()
     rows = []
     with Parallel(n_jobs=arguments.jobs) as parallel:
-        for setting, method in product(SETTINGS, arguments.methods):
+        for setting, method in product(arguments.settings, arguments.methods):
             rows += study(setting, method, arguments.validation, arguments.test, arguments.inits, parallel)
     report = {
         "date": date.today().isoformat(),
