@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import stationarity
+from .certificate import certify as certificate_of
 from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
@@ -180,7 +180,7 @@ def _report(
         objective = sum(parts.values())
         residual = float("nan")
         if certify and np.isfinite(objective):
-            residual = stationarity(problem, parameters)
+            residual = certificate_of(problem, parameters)
     return Snapshot(
         epoch=epoch,
         seconds=seconds,
@@ -235,10 +235,11 @@ def _diverged(epoch: int, solver: str) -> Status:
 
 
 def _check_start(problem: Problem, start: Parameters) -> None:
-    d, k = problem.design.n_features, problem.rank
-    if start.P.shape != (d, k):
-        raise ValueError(f"The start has P of shape {start.P.shape}; this problem needs ({d}, {k}).")
-    if start.w.shape != (d,):
-        raise ValueError(f"The start has w of shape {start.w.shape}; this problem needs ({d},).")
-    if not (np.isfinite(start.P).all() and np.isfinite(start.w).all() and np.isfinite(start.intercept)):
+    shapes = problem.model.shapes(problem.design.n_features, problem.rank)
+    for name, shape in shapes.items():
+        found = getattr(start, name)
+        if found is None or found.shape != shape:
+            has = "no " + name if found is None else f"{name} of shape {found.shape}"
+            raise ValueError(f"The start has {has}; this problem needs {shape}.")
+    if not (all(np.isfinite(getattr(start, n)).all() for n in shapes) and np.isfinite(start.intercept)):
         raise ValueError("The start contains NaN or infinity.")

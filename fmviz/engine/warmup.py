@@ -29,7 +29,9 @@ def warm_operators() -> None:
     used_interactions(P)
 
 
-def tiny_problem(storage: str, loss: str, regularizer: str, weighted: bool = False, **params: Any) -> Problem:
+def tiny_problem(
+    storage: str, loss: str, regularizer: str, weighted: bool = False, model: str = "fm", **params: Any
+) -> Problem:
     """Return a problem of a few rows in the given storage: dense, sparse or binary."""
     rng = np.random.default_rng(0)
     mask = rng.random((6, 3)) < 0.7
@@ -40,6 +42,7 @@ def tiny_problem(storage: str, loss: str, regularizer: str, weighted: bool = Fal
         y,
         loss=loss,
         regularizer=regularizer,
+        model=model,
         rank=2,
         lambda_w=0.1,
         lambda_p=0.1,
@@ -59,16 +62,18 @@ def make_ready(problem: Problem, solver: str) -> None:
     """
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
-    key = (problem.design.storage.name, problem.loss.name, problem.regularizer.name, params, weighted, solver)
+    model = problem.model.name
+    names = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
+    key = (*names, params, weighted, model, solver)
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*key[:3], weighted, **dict(params))
+        tiny = tiny_problem(*names, weighted, model, **dict(params))
         method = get_solver(solver)(tiny)
         start = tiny.start(0.1, rng)
         method.start(start, rng)
         method.epoch()
         tiny.objective(start)
-        used_interactions(start.P)
+        tiny.model.used_interactions(start)
         _ready.add(key)
 
 

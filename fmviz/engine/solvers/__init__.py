@@ -6,10 +6,13 @@ from ..errors import one_of
 from .base import Solver
 from .pbcd import PBCD, PBCDLineSearch
 from .pcd import CD, PCD
+from .slqr import ExactPGD, IncrementalPGD
 
 __all__ = ["SOLVERS", "Solver", "get_solver"]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch)}
+SOLVERS: dict[str, type[Solver]] = {
+    s.name: s for s in (CD, PCD, PBCD, PBCDLineSearch, ExactPGD, IncrementalPGD)
+}
 
 
 def get_solver(name: str) -> type[Solver]:

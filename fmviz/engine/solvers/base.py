@@ -45,6 +45,8 @@ class Solver:
         One sentence for a reader.
     params : tuple of ParamSpec
         Its own parameters.
+    factorised : bool
+        Whether it moves factors P; else it moves pair weights W themselves.
     """
 
     name: ClassVar[str]
@@ -52,10 +54,29 @@ class Solver:
     source: ClassVar[str]
     about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
+    factorised: ClassVar[bool] = True
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
         self.settings = check_params(f"Solver {self.name!r}", self.params, params)
+
+    @classmethod
+    def why_not_model(cls, model: Any) -> str | None:
+        """Return None, or why this solver's steps make no sense for the parameters of the model."""
+        if cls.factorised and not model.factorised:
+            return (
+                f"{cls.label} moves the factors P, but the {model.label[0].lower() + model.label[1:]} has no "
+                "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
+                "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
+                "which move the whole of W."
+            )
+        if model.factorised and not cls.factorised:
+            return (
+                f"{cls.label} minimises convex functions of the pair weights W, but this model's W is a "
+                "product of factors P: its objective is not convex in P, and the operators of the trace norm "
+                'and of ‖W‖₁ do not keep that product. Use PCD or PBCD, or the model "qr".'
+            )
+        return None
 
     @classmethod
     def why_not(
