@@ -105,10 +105,9 @@ def _gauge(problem: Problem, W: np.ndarray, G: np.ndarray) -> float:
     best = min(float(np.abs(G).max()) / entries, spectral_norm(G) / trace)
     if best <= 1.0:
         return best
-    size = float(np.abs(W).max())
-    eta = max(size, 1e-300) / max(float(np.abs(G).max()), 1e-300)
+    eta = (float(np.abs(W).max()) or 1.0) / float(np.abs(G).max())
     S = None
-    for most in (100, 100, 100):
+    for most in (100, 200, 700):
         found = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
         S = found.S
         part = S / eta

@@ -70,16 +70,19 @@ def prox_trace_l1(
     S: np.ndarray | None = None,
     *,
     rtol: float = 1e-12,
-    scale: np.ndarray | None = None,
+    origin: np.ndarray | None = None,
     most: int = 500,
 ) -> SumOperator:
     r"""Return argmin_W ½‖W − V‖²_F + trace·‖W‖_tr + entries·‖W‖₁, both strengths positive.
 
-    The operator of a sum is not the operators applied in turn. Its dual is
-    min ½‖soft(V − S, entries)‖²_F over ‖S‖_op ≤ trace, whose gradient is −W(S) with
-    W(S) = soft(V − S, entries), 1-Lipschitz: projected gradient steps S ← S + W − prox_trace(S + W) are the
-    Dykstra iteration of Bauschke and Combettes (2008) for two operators, and are accelerated here by FISTA
-    with restart.
+    The operator of a sum is not the operators applied in turn. W solves the problem just where
+    W = soft(V − S, entries) = Z for some S in trace·∂‖Z‖_tr. The fixed point is found by Douglas–Rachford
+    splitting (Eckstein and Bertsekas 1992): from x = Z + S/ρ,
+
+        Z = prox of (trace/ρ)·‖·‖_tr at x,  S = ρ(x − Z),
+        x ← soft((V + ρZ − S)/(1 + ρ), entries/(1 + ρ)) + S/ρ,
+
+    with Anderson acceleration (Zhang, O'Donoghue and Boyd 2020). ρ balances the sizes of Z and S/ρ.
 
     Parameters
     ----------
@@ -90,29 +93,57 @@ def prox_trace_l1(
     S : (d, d) ndarray, optional
         Where to start: the S of a near problem.
     rtol : float
-        It stops when W(S) and prox_trace(S + W), which are equal at the solution, differ by at most `rtol`
-        times the norm of `V`, or times ‖W − scale‖ where `scale` is given.
-    scale : (d, d) ndarray, optional
+        It stops when the W of S and Z differ by at most `rtol` times the norm of V, or times ‖W − origin‖
+        where `origin` is given.
+    origin : (d, d) ndarray, optional
         See rtol.
     most : int
         The most eigendecompositions.
     """
     S = np.zeros_like(V) if S is None else S
-    ahead, t = S, 1.0
-    floor = 1e-15 * float(np.linalg.norm(V))
     W = soft_threshold(V - S, entries)
+    size = float(np.abs(W).max(initial=0.0))
+    rho = min(max(_BALANCE * (trace + entries) / size, 1.0), 1e3) if size > 0.0 else 1.0
+    floor = 1e-15 * float(np.linalg.norm(V))
+    x = W + S / rho
+    mixer = _Anderson()
     for rounds in range(1, most + 1):
-        W_ahead = soft_threshold(V - ahead, entries)
-        shifted = ahead + W_ahead
-        new = shifted - prox_trace(shifted, trace)
-        # ½‖W‖² is the dual's objective: FISTA with restart where the step turns back.
-        turned = float(np.vdot(ahead - new, new - S)) > 0.0
-        gap = float(np.linalg.norm(new - ahead))
-        t_next = 1.0 if turned else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        ahead = new if turned else new + ((t - 1.0) / t_next) * (new - S)
-        S, t = new, t_next
+        Z = prox_trace(x, trace / rho)
+        S = rho * (x - Z)
         W = soft_threshold(V - S, entries)
-        size = float(np.linalg.norm(V if scale is None else W - scale))
-        if gap <= max(rtol * size, floor):
+        scale = float(np.linalg.norm(V if origin is None else W - origin))
+        if float(np.linalg.norm(W - Z)) <= max(rtol * scale, floor):
             break
+        inner = soft_threshold((V + rho * Z - S) / (1.0 + rho), entries / (1.0 + rho))
+        x = mixer.next(x, inner + x - Z)
     return SumOperator(W, S, rounds)
+
+
+_BALANCE = 150.0
+
+
+class _Anderson:
+    """Type-II Anderson acceleration of x ← F(x) with a short memory, forgotten where the residual grows."""
+
+    def __init__(self, memory: int = 10) -> None:
+        self._memory = memory
+        self._residuals: list[np.ndarray] = []
+        self._images: list[np.ndarray] = []
+        self._best = np.inf
+
+    def next(self, x: np.ndarray, image: np.ndarray) -> np.ndarray:
+        """Return the next point after F(x) = `image`."""
+        residual = (image - x).ravel()
+        size = float(np.linalg.norm(residual))
+        if not size <= 2.0 * self._best:
+            self._residuals, self._images = [], []
+        self._best = min(self._best, size)
+        self._residuals = [*self._residuals[-self._memory :], residual]
+        self._images = [*self._images[-self._memory :], image.ravel()]
+        if len(self._images) == 1:
+            return image
+        dR = np.diff(np.array(self._residuals), axis=0)
+        gram = dR @ dR.T
+        gram[np.diag_indices_from(gram)] += 1e-10 * float(np.trace(gram)) + 1e-300
+        mix = np.linalg.solve(gram, dR @ residual)
+        return (self._images[-1] - mix @ np.diff(np.array(self._images), axis=0)).reshape(x.shape)

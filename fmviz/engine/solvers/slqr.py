@@ -240,7 +240,7 @@ class ExactPGD(QuadraticPGD):
         if trace == 0.0 or entries == 0.0:
             return _one_norm(self.problem, V, eta)
         warm = None if self._dual is None else eta * self._dual
-        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, scale=origin, most=100)
+        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=100)
         self._dual = found.S / eta
         return found.W
 
