@@ -38,7 +38,7 @@ def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
 
 
 def certify(problem: Problem, parameters: Parameters) -> float:
-    """Return the certificate that the model declares: `stationarity`, or where it is convex `relative_gap`."""
+    """Return the certificate that the model declares: `stationarity`, or if convex `relative_gap`."""
     return {"stationarity": stationarity, "gap": relative_gap}[problem.model.certificate](problem, parameters)
 
 

@@ -201,8 +201,8 @@ class IncrementalPGD(QuadraticPGD):
     label: ClassVar[str] = "Incremental PGD"
     source: ClassVar[str] = "atarashi2021, Eq. 59; Richard et al. 2012; Beck and Teboulle 2009"
     about: ClassVar[str] = (
-        "Proximal gradient descent on W with acceleration and restart that applies the operators of the trace "
-        "norm and of ℓ₁ one after the other. With both penalties it stops near the optimum, not at it."
+        "Proximal gradient descent on W with acceleration and restart that applies the operators of the "
+        "trace norm and of ℓ₁ one after the other. With both penalties it stops near the optimum, not at it."
     )
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
