@@ -125,27 +125,35 @@ def prox_trace_l1(
 
 
 class _Anderson:
-    """Type-II Anderson acceleration of x ← F(x) with a short memory, forgotten where the residual grows."""
+    """Type-II Anderson acceleration of x ← F(x), F nonexpansive, with a short memory and a safeguard.
+
+    The residuals ‖F(x) − x‖ of plain steps never grow. Where that of a mixed point did, the plain step from
+    the point before is taken instead and the memory is forgotten; so the iteration converges as F's own.
+    """
 
     def __init__(self, memory: int = 10) -> None:
         self._memory = memory
+        self._size = np.inf
+        self._fallback: np.ndarray | None = None
         self._residuals: list[np.ndarray] = []
         self._images: list[np.ndarray] = []
-        self._best = np.inf
 
     def next(self, x: np.ndarray, image: np.ndarray) -> np.ndarray:
         """Return the next point after F(x) = `image`."""
         residual = (image - x).ravel()
         size = float(np.linalg.norm(residual))
-        if not size <= 2.0 * self._best:
+        if self._fallback is not None and not size <= self._size:
+            plain, self._fallback = self._fallback, None
             self._residuals, self._images = [], []
-        self._best = min(self._best, size)
+            return plain
+        self._size, self._fallback = size, None
         self._residuals = [*self._residuals[-self._memory :], residual]
         self._images = [*self._images[-self._memory :], image.ravel()]
-        if len(self._images) == 1:
+        if len(self._images) < 3:
             return image
         dR = np.diff(np.array(self._residuals), axis=0)
         gram = dR @ dR.T
         gram[np.diag_indices_from(gram)] += 1e-10 * float(np.trace(gram)) + 1e-300
         mix = np.linalg.solve(gram, dR @ residual)
+        self._fallback = image
         return (self._images[-1] - mix @ np.diff(np.array(self._images), axis=0)).reshape(x.shape)
