@@ -110,16 +110,24 @@ def prox_trace_l1(
     floor = 1e-15 * float(np.linalg.norm(V))
     x = W + S / rho
     mixer = _Anderson()
-    rounds = 0
+    rounds, Z = 0, W
     while rounds < most:
         rounds += 1
-        Z = prox_trace(x, trace / rho)
+        before, Z = Z, prox_trace(x, trace / rho)
         S = rho * (x - Z)
         W = soft_threshold(V - S, entries)
         scale = float(np.linalg.norm(V if origin is None else W - origin))
         if float(np.linalg.norm(W - Z)) <= max(rtol * scale, floor):
             break
         inner = soft_threshold((V + rho * Z - S) / (1.0 + rho), entries / (1.0 + rho))
+        if rounds % 25 == 0:
+            # Residuals of the two copies and of S that are far apart ask for another ρ (Boyd et al. 2011).
+            apart, moved = np.linalg.norm(inner - Z), rho * np.linalg.norm(Z - before)
+            change = 4.0 if apart > 10.0 * moved else 0.25 if moved > 10.0 * apart else 1.0
+            if change != 1.0:
+                rho = min(max(change * rho, 1.0), 1e3)
+                x, mixer = Z + S / rho, _Anderson()
+                continue
         x = mixer.next(x, inner + x - Z)
     return SumOperator(W, S, rounds)
 

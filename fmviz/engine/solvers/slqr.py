@@ -167,7 +167,9 @@ class QuadraticPGD(Solver):
                 beta = 0.0
                 continue
             attempt += 1
-            if not self._harder(attempt):
+            # A rise in the last digits is rounding, of the objective or of the operator: one more attempt.
+            rounding = objective - self._objective <= 1e-12 * abs(self._objective)
+            if (rounding and attempt > 1) or not self._harder(attempt):
                 return 0.0
         if self._inner(origin, new, new, now) > 0.0:
             t_next = 1.0
@@ -233,17 +235,23 @@ class ExactPGD(QuadraticPGD):
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
         super().start(parameters, rng)
-        self._accuracy = 0.1
+        self._accuracy, self._most = 0.1, 100
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         trace, entries = eta * self.problem.lambda_p, eta * self.problem.lambda_sparse
         if trace == 0.0 or entries == 0.0:
             return _one_norm(self.problem, V, eta)
         warm = None if self._dual is None else eta * self._dual
-        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=100)
+        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=self._most)
         self._dual = found.S / eta
         return found.W
 
     def _harder(self, attempt: int) -> bool:
         self._accuracy = max(0.1 * self._accuracy, 1e-6)
-        return attempt < 4
+        self._most = min(3 * self._most, 3000)
+        return attempt < 5
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        self._most = 100
+        return super().epoch()
