@@ -20,12 +20,14 @@ __all__ = [
     "FactorizationMachineRegressor",
     "certificate",
     "datasets",
+    "find_lambda",
     "list_losses",
     "list_models",
     "list_regularizers",
     "list_solvers",
     "metrics",
     "prox",
+    "regularization_path",
     "regularizer_value",
     "why_not",
 ]
@@ -33,6 +35,8 @@ __all__ = [
 _LAZY = {
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
+    "find_lambda": "fmviz.paths",
+    "regularization_path": "fmviz.paths",
 }
 
 

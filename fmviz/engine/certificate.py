@@ -51,6 +51,10 @@ def stationarity(problem: Problem, parameters: Parameters) -> float:
     minima, relative to the largest |P|, and for w and the bias to the largest of them: 0 at a stationary
     point. For TI, CS, ℓ1 and ℓ2,1 stationary in every coordinate (row) means stationary for the whole
     objective, since ∂Ω is a product of the coordinates' (rows') subdifferentials.
+
+    Where Ω does not split along entries or rows (Ω_*), the step of an entry is that of the subgradient of
+    least norm that the regularizer finds, over the Lipschitz constant: an upper bound, 0 only at a
+    stationary point of the whole objective.
     """
     steps = _factor_step(problem, parameters), _linear_step(problem, parameters)
     return float(max(steps)) if np.isfinite(steps).all() else float("inf")
@@ -61,6 +65,8 @@ def _factor_step(problem: Problem, parameters: Parameters) -> float:
     regularizer = problem.regularizer
     gradient = loss_gradient(problem, parameters)[0]
     h = curvature(problem, parameters)
+    if not regularizer.separable:
+        return _least_subgradient_step(problem, P, gradient, h)
     t = problem.lambda_sparse * regularizer.thresholds(P, **problem.regularizer_params)
     if regularizer.row_wise:
         h = h.sum(axis=1, keepdims=True)
@@ -77,6 +83,16 @@ def _factor_step(problem: Problem, parameters: Parameters) -> float:
     Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
     Q = np.divide(shrunk, whole, out=Q, where=whole > 0)
     return _relative(float(np.abs(P - Q).max()), float(np.abs(P).max()))
+
+
+def _least_subgradient_step(problem: Problem, P: np.ndarray, gradient: np.ndarray, h: np.ndarray) -> float:
+    slope = -gradient - 2.0 * problem.lambda_p * P
+    rest = problem.regularizer.residual(slope, P, problem.lambda_sparse, **problem.regularizer_params)
+    whole = h + 2.0 * problem.lambda_p
+    largest = float(whole.max()) or problem.lambda_sparse or 1.0
+    # Entries without a curvature of their own would turn rounding errors into steps.
+    step = np.abs(rest) / np.maximum(whole, 1e-6 * largest)
+    return _relative(float(step.max()), float(np.abs(P).max()))
 
 
 def _linear_step(problem: Problem, parameters: Parameters) -> float:

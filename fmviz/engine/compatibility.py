@@ -7,6 +7,7 @@ from typing import Any
 
 from .losses import get_loss
 from .models import get_model
+from .problem import Problem
 from .regularizers import get_regularizer
 from .solvers import SOLVERS, Solver, get_solver
 
@@ -75,3 +76,26 @@ def best_solver(
         if reason is None:
             return name
     raise ValueError(f"No solver takes regularizer {regularizer!r} with model {model!r} and loss {loss!r}.")
+
+
+def cost_note(problem: Problem, solver: str = "auto") -> str | None:
+    """Tell what is expensive about a run, before it starts.
+
+    Returns
+    -------
+    str or None
+        A sentence where an epoch costs more than the size of the data and of P explains, else None.
+
+    Raises
+    ------
+    ValueError
+        If the solver is unknown.
+    """
+    if solver == "auto":
+        solver = best_solver(
+            problem.regularizer.name,
+            loss=problem.loss.name,
+            model=problem.model.name,
+            regularizer_params=problem.regularizer_params,
+        )
+    return get_solver(solver).cost_note(problem)

@@ -1,8 +1,8 @@
 """The design matrix in the canonical forms that kernels read.
 
-Kernels see X by columns through one triple ``(data, indices, indptr)`` and two tiny functions, `row` and
-`value`, which a storage supplies at compile time. Dense, sparse and binary designs so share every kernel
-without a branch in the inner loop.
+Kernels see X by columns, or by rows, through one triple ``(data, indices, indptr)`` and two tiny functions,
+`row` and `value`, which a storage supplies at compile time. Dense, sparse and binary designs so share every
+kernel without a branch in the inner loop.
 """
 
 from __future__ import annotations
@@ -58,6 +58,17 @@ class Columns(NamedTuple):
     """X by columns: entries ``indptr[j]`` to ``indptr[j + 1]`` belong to column j.
 
     `indices` is empty for a dense design and `data` for a binary one.
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+class Rows(NamedTuple):
+    """X by rows: entries ``indptr[n]`` to ``indptr[n + 1]`` belong to row n; else as `Columns`.
+
+    A storage's `row` then returns the column of entry i, since it reads `indices` whatever they count.
     """
 
     data: np.ndarray
@@ -150,6 +161,29 @@ class Design:
     def longest_column(self) -> int:
         """The largest number of stored entries in a column."""
         return int(np.diff(self.columns.indptr).max())
+
+    @cached_property
+    def rows(self) -> Rows:
+        """X by rows, made when first asked for: what stochastic solvers read."""
+        n_samples, n_features = self.shape
+        if self.storage is DENSE:
+            return Rows(
+                np.ascontiguousarray(self.matrix).reshape(-1),
+                np.empty(0, dtype=np.uint32),
+                np.arange(n_samples + 1, dtype=np.int64) * n_features,
+            )
+        matrix = self.matrix.tocsr()
+        matrix.sort_indices()
+        return Rows(
+            np.empty(0) if self.storage is BINARY else matrix.data,
+            matrix.indices.astype(np.uint32 if n_features < 2**32 else np.uint64),
+            matrix.indptr.astype(np.int64),
+        )
+
+    @cached_property
+    def longest_row(self) -> int:
+        """The largest number of stored entries in a row."""
+        return int(np.diff(self.rows.indptr).max())
 
     def power(self, exponent: int) -> Any:
         """Return X with every entry raised to `exponent`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import get_solver
+from .solvers import Solver, get_solver
 from .warmup import make_ready
 
 
@@ -27,7 +26,8 @@ class Budget:
     epochs : int
         The most epochs.
     seconds : float, optional
-        The most solver seconds, evaluation left out; looked at between epochs.
+        The most solver seconds: processor time of the solver's thread, evaluation left out; looked at
+        between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
         epoch; 0 never converges.
@@ -121,25 +121,32 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    return _loop(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+    return _closing(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+
+
+def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:
+    try:
+        yield from _loop(problem, method, *rest)
+    finally:
+        method.close()
 
 
 def _loop(
     problem: Problem,
-    method: Any,
+    method: Solver,
     budget: Budget,
     should_stop: Callable[[], bool],
     start: Parameters,
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
-    clock = time.perf_counter
-    make_ready(problem, method.name)
+    clock = method.clock
+    make_ready(problem, method)
     begin = clock()
     method.start(start, rng)
     seconds = clock() - begin
     last = _report(problem, start, 0, seconds, float("nan"), certify=True)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, method.name))
+        yield replace(last, status=_diverged(0, Solver.diverged_hint))
         return
     epoch, reports = 0, 0
     finite = last
@@ -155,7 +162,7 @@ def _loop(
         status = (
             _finished(budget, epoch, seconds, change, should_stop)
             if finite_now
-            else _diverged(epoch, method.name)
+            else _diverged(epoch, method.diverged_hint)
         )
         if status is None and epoch % budget.report_every:
             continue
@@ -166,7 +173,7 @@ def _loop(
             if np.isfinite(last.objective):
                 finite = last
             else:
-                status = _diverged(epoch, method.name)
+                status = _diverged(epoch, method.diverged_hint)
         if status is None:
             yield last
     yield replace(finite, status=status)
@@ -226,11 +233,11 @@ def _epochs(n: int) -> str:
     return f"{n:,} epoch" + ("" if n == 1 else "s")
 
 
-def _diverged(epoch: int, solver: str) -> Status:
+def _diverged(epoch: int, hint: str) -> Status:
     return Status(
         Reason.DIVERGED,
         f"Diverged in epoch {epoch}: a parameter or the objective is no longer finite. The last finite state "
-        "is kept. Scale the features and the target, raise lambda_p, or lower init_scale.",
+        f"is kept. {hint}",
     )
 
 

@@ -44,7 +44,9 @@ def prox(name: str, P: Any, strength: float, *, algorithm: str | None = None, **
     Returns
     -------
     Q : ndarray of the shape of P
-        argmin_Q ½‖Q − P‖²_F + strength·Ω(Q), a global minimiser also where Ω is not convex.
+        argmin_Q ½‖Q − P‖²_F + strength·Ω(Q), a global minimiser also where Ω is not convex. Not so for
+        "omega_star": its operator has no closed form, and a few subgradient steps stand in for it
+        (atarashi2021, Eq. 14), no worse than P but inexact; ``prox_steps`` and ``prox_step`` set them.
 
     Raises
     ------
@@ -86,8 +88,9 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
     float
         The largest entry of (P − Q) minus its Euclidean projection on strength·∂Ω(Q), divided by the
         largest |P|. It is 0 exactly at the minimiser of a convex objective; a Q that is off by a tenth of
-        that scale gives about 0.1. For the two regularizers that are not convex, ∂Ω is taken entry by
-        entry (row by row), and 0 is necessary for every strength and sufficient for strength < 1.
+        that scale gives about 0.1. For "omega_ti" and "omega_cs", which are not convex, ∂Ω is taken entry
+        by entry (row by row), and 0 is necessary for every strength and sufficient for strength < 1. For
+        "omega_star" it is an upper bound, see `fmviz.engine.regularizers.omega_star.OmegaStar`.
     """
     regularizer = get_regularizer(name)
     checked = regularizer.check(params)

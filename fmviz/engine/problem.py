@@ -162,7 +162,8 @@ class Problem:
 
 def _target(y: Any, n_samples: int, loss: Loss) -> np.ndarray:
     try:
-        target = np.ascontiguousarray(y, dtype=np.float64)
+        # A copy: kernels compile anew for memory that is read-only, as that of other processes may be.
+        target = np.array(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y holds something that is not a number: {error}.") from None
     if target.ndim != 1 or target.size != n_samples:
@@ -181,7 +182,7 @@ def _target(y: Any, n_samples: int, loss: Loss) -> np.ndarray:
 def _weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    weights = np.array(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):

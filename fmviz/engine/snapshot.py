@@ -123,7 +123,7 @@ class Snapshot:
     epoch : int
         Epochs done; 0 is the start.
     seconds : float
-        Time spent in the solver, evaluation left out.
+        Processor time spent in the solver by its thread, evaluation left out.
     objective : float
         The objective of `fmviz.engine.problem.Problem`, the sum of the four parts below.
     loss, penalty_w, penalty_p, penalty_sparse : float

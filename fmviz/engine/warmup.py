@@ -15,7 +15,7 @@ from .losses import LOSSES
 from .operators import prox
 from .problem import Problem
 from .regularizers import REGULARIZERS
-from .solvers import SOLVERS, get_solver
+from .solvers import SOLVERS, Solver, get_solver
 
 # The storages and losses of the data sets that every installation has.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
@@ -55,23 +55,27 @@ def tiny_problem(
 _ready: set[tuple[Any, ...]] = set()
 
 
-def make_ready(problem: Problem, solver: str) -> None:
-    """Ready the kernels that a run of `problem` will call, on a problem of a few rows.
+def make_ready(problem: Problem, method: Solver) -> None:
+    """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
 
-    Compiling, or loading what was compiled, so never counts as the solver's time.
+    Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
+    its choices alone decide which kernels it calls.
     """
+    solver = method.name
+    choices = {spec.name: method.settings[spec.name] for spec in method.params if spec.kind == "choice"}
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
     model = problem.model.name
-    names = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
-    key = (*names, params, weighted, model, solver)
+    what = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
+    key = (*what, params, weighted, model, solver, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*names, weighted, model, **dict(params))
-        method = get_solver(solver)(tiny)
+        tiny = tiny_problem(*what, weighted, model, **dict(params))
+        trial = get_solver(solver)(tiny, **choices)
         start = tiny.start(0.1, rng)
-        method.start(start, rng)
-        method.epoch()
+        trial.start(start, rng)
+        trial.epoch()
+        trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)
         _ready.add(key)
@@ -89,7 +93,12 @@ def warm_training() -> Iterator[str]:
                 f"{storage} data",
             )
             yield " · ".join(words)
-            make_ready(tiny_problem(storage, loss, regularizer), solver)
+            _make_ready(storage, loss, regularizer, solver)
+
+
+def _make_ready(storage: str, loss: str, regularizer: str, solver: str) -> None:
+    problem = tiny_problem(storage, loss, regularizer)
+    make_ready(problem, get_solver(solver)(problem))
 
 
 def warm_everything() -> Iterator[str]:
@@ -101,4 +110,4 @@ def warm_everything() -> Iterator[str]:
                 for solver in SOLVERS:
                     if why_not(regularizer, solver, loss=loss) is None:
                         yield f"{solver} · {regularizer} · {loss} · {storage}"
-                        make_ready(tiny_problem(storage, loss, regularizer), solver)
+                        _make_ready(storage, loss, regularizer, solver)

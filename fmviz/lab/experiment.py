@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -31,13 +31,6 @@ SPECS: tuple[ParamSpec, ...] = (
     ParamSpec("model", "choice", "fm", choices=tuple(MODELS), help="What is fitted."),
     ParamSpec("regularizer", "choice", "ti", choices=tuple(REGULARIZERS), help="The sparsity penalty Ω."),
     ParamSpec(
-        "axis",
-        "choice",
-        "columns",
-        choices=("columns", "rows"),
-        help="TI only: square the norms of the columns (the definition) or of the rows.",
-    ),
-    ParamSpec(
         "solver",
         "choice",
         "auto",
@@ -45,16 +38,6 @@ SPECS: tuple[ParamSpec, ...] = (
         help="Auto takes the one made for the penalty.",
     ),
     ParamSpec("loss", "choice", "squared", choices=tuple(LOSSES), help="What a wrong prediction costs."),
-    ParamSpec(
-        "huber_delta",
-        "float",
-        1.0,
-        1e-6,
-        1e6,
-        log=True,
-        symbol=r"\delta",
-        help="Huber only: residuals beyond δ count linearly.",
-    ),
     ParamSpec("rank", "int", 30, 1, 200, symbol="k", help="Columns of P."),
     ParamSpec(
         "lambda_w", "float", 1e-4, 0, 1e6, log=True, symbol=r"\lambda_w", help=f"Of ‖w‖². {_STRENGTH_HELP}"
@@ -96,8 +79,14 @@ SPECS: tuple[ParamSpec, ...] = (
 )
 """Every setting of a run: what a page draws, a URL holds and JSON stores."""
 
-# Before the name of a parameter of the data set, in JSON and in URLs.
-_DATA = "data_"
+OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
+    "dataset": lambda name: DATASETS[name].params,
+    "regularizer": lambda name: REGULARIZERS[name].params,
+    "loss": lambda name: () if (spec := LOSSES[name].param) is None else (spec,),
+    "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
+}
+"""The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
+
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
 
@@ -105,18 +94,17 @@ _BY_NAME = {spec.name: spec for spec in SPECS}
 class Experiment:
     """A training run.
 
-    The fields are those of `SPECS`, in which each is described, and `dataset_params`: the data set's own
-    parameters as (name, value) pairs, of which only those that differ from their defaults are kept.
+    The fields are those of `SPECS`, in which each is described, and the own parameters of the chosen data
+    set, regularizer, loss and solver: (name, value) pairs, of which only those that differ from their
+    defaults are kept.
     """
 
     dataset: str = "planted_interactions"
     seed: int = 0
     model: str = "fm"
     regularizer: str = "ti"
-    axis: str = "columns"
     solver: str = "auto"
     loss: str = "squared"
-    huber_delta: float = 1.0
     rank: int = 30
     lambda_w: float = 1e-4
     lambda_p: float = 1.0
@@ -128,27 +116,26 @@ class Experiment:
     tol: float = 1e-4
     validation: float = 0.0
     dataset_params: tuple[tuple[str, Any], ...] = ()
+    regularizer_params: tuple[tuple[str, Any], ...] = ()
+    loss_params: tuple[tuple[str, Any], ...] = ()
+    solver_params: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         for item in fields(self):
             if item.name in _BY_NAME:
                 object.__setattr__(self, item.name, _BY_NAME[item.name].check(getattr(self, item.name)))
-        spec = DATASETS[self.dataset]
-        given = check_params(f"Data set {self.dataset!r}", spec.params, dict(self.dataset_params))
-        default = {p.name: p.default for p in spec.params}
-        changed = {k: v for k, v in given.items() if v != default[k]}
-        object.__setattr__(self, "dataset_params", tuple(sorted(changed.items())))
-
-    @property
-    def regularizer_params(self) -> dict[str, Any]:
-        """The regularizer's own parameters among the settings."""
-        names = {spec.name for spec in REGULARIZERS[self.regularizer].params}
-        return {name: value for name, value in asdict(self).items() if name in names}
+        for owner, specs_of in OWNERS.items():
+            choice, field = getattr(self, owner), f"{owner}_params"
+            specs = specs_of(choice)
+            given = check_params(f"{owner.capitalize()} {choice!r}", specs, dict(getattr(self, field)))
+            default = {spec.name: spec.default for spec in specs}
+            changed = {name: value for name, value in given.items() if value != default[name]}
+            object.__setattr__(self, field, tuple(sorted(changed.items())))
 
     @property
     def loss_param(self) -> float | None:
-        """The loss's own parameter, or None where it has none."""
-        return self.huber_delta if LOSSES[self.loss].param is not None else None
+        """The loss's own parameter, or None where it is the default or there is none."""
+        return next((value for _, value in self.loss_params), None)
 
     def why_not(self) -> str | None:
         """Return None, or the sentence that says why this run cannot be done."""
@@ -163,14 +150,16 @@ class Experiment:
             self.solver,
             loss=self.loss,
             model=self.model,
-            regularizer_params=self.regularizer_params,
+            regularizer_params=dict(self.regularizer_params),
         )
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings, those of the data set as ``data_<name>``; unchanged ones with `defaults`."""
+        """Return the settings, own parameters as ``<setting>_<name>``; unchanged ones with `defaults`."""
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
         chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
-        return chosen | {_DATA + name: value for name, value in self.dataset_params}
+        for owner in OWNERS:
+            chosen |= {f"{owner}_{name}": value for name, value in getattr(self, f"{owner}_params")}
+        return chosen
 
     def to_json(self) -> str:
         """Return the settings as JSON, keys sorted."""
@@ -185,11 +174,15 @@ class Experiment:
             raise ValueError(f"This is not JSON: {error}.") from None
         if not isinstance(given, dict):
             raise ValueError("An experiment is a JSON object of settings.")
-        unknown = sorted(k for k in given if k not in _BY_NAME and not k.startswith(_DATA))
+        known = {name: value for name, value in given.items() if name in _BY_NAME}
+        own: dict[str, Any] = {}
+        for owner in OWNERS:
+            names = [name for name in given if name.startswith(f"{owner}_")]
+            own[f"{owner}_params"] = tuple((name.removeprefix(f"{owner}_"), given[name]) for name in names)
+        unknown = set(given) - set(known) - {f"{o}_{n}" for o in OWNERS for n, _ in own[f"{o}_params"]}
         if unknown:
-            raise ValueError(f"Unknown setting {unknown[0]!r}; known are {', '.join(_BY_NAME)}.")
-        data = tuple((k.removeprefix(_DATA), v) for k, v in given.items() if k.startswith(_DATA))
-        return cls(**{k: v for k, v in given.items() if k in _BY_NAME}, dataset_params=data)
+            raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
+        return cls(**known, **own)
 
     def to_query(self) -> dict[str, str]:
         """Return the settings that differ from the defaults as URL parameters."""
@@ -200,9 +193,11 @@ class Experiment:
         """Read URL parameters; return the experiment and a sentence for every value replaced."""
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
-        dataset = settings.get("dataset", _BY_NAME["dataset"].default)
-        data = _read(DATASETS[dataset].params, _DATA, query, notices)
-        return cls(**settings, dataset_params=tuple(data.items())), notices
+        for owner, specs_of in OWNERS.items():
+            choice = settings.get(owner, _BY_NAME[owner].default)
+            own = _read(specs_of(choice), f"{owner}_", query, notices)
+            settings[f"{owner}_params"] = tuple(own.items())
+        return cls(**settings), notices
 
     @property
     def digest(self) -> str:

@@ -70,7 +70,7 @@ class Run:
             lambda_sparse=experiment.lambda_sparse,
             fit_linear=experiment.fit_linear,
             fit_intercept=experiment.fit_intercept,
-            regularizer_params=experiment.regularizer_params,
+            regularizer_params=dict(experiment.regularizer_params),
             loss_param=experiment.loss_param,
         )
         kept = (Design(dataset.X[held_out]), dataset.y[held_out]) if held_out.size else None
@@ -83,7 +83,13 @@ class Run:
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         stream = iterate(
-            self.problem, experiment.solver, budget, should_stop, init_scale=experiment.init_scale, rng=rng
+            self.problem,
+            experiment.solver,
+            budget,
+            should_stop,
+            init_scale=experiment.init_scale,
+            rng=rng,
+            **dict(experiment.solver_params),
         )
         for snapshot in stream:
             yield replace(snapshot, metrics=self.measure(snapshot.parameters))

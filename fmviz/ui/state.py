@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.engine.errors import one_of
 from fmviz.engine.params import ParamSpec
@@ -148,6 +149,12 @@ SHARED: tuple[Setting, ...] = (
 """The settings that all pages share; the sidebar shows them."""
 
 
+def _in_fragment() -> bool:
+    """Return whether a fragment reruns alone; what is assigned there would undo a click in flight."""
+    context = get_script_run_ctx()
+    return bool(getattr(context, "fragment_ids_this_run", None))
+
+
 class Settings:
     """The settings of one page together with the shared ones.
 
@@ -220,10 +227,11 @@ class Settings:
         now = time.monotonic()
         if key not in drawn or key not in st.session_state or st.session_state[key] != shown:
             drawn[key] = now
-        if now - drawn[key] < _SETTLE:
+        if now == drawn[key] or (now - drawn[key] < _SETTLE and not _in_fragment()):
             st.session_state[key] = shown
 
         def store() -> None:
+            drawn[key] = now - _SETTLE  # The browser has seen it.
             if (new := st.session_state.get(key)) is not None:
                 self.set(**{name: new})
             if then is not None:

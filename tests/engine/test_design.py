@@ -35,6 +35,35 @@ def read_columns(design: Design) -> np.ndarray:
     return out
 
 
+def read_rows(design: Design) -> np.ndarray:
+    """Rebuild X through the accessors that stochastic kernels use."""
+    out = np.zeros(design.shape)
+    data, indices, indptr = design.rows
+    for n in range(design.n_samples):
+        values, columns = data[indptr[n] : indptr[n + 1]], indices[indptr[n] : indptr[n + 1]]
+        for i in range(indptr[n + 1] - indptr[n]):
+            out[n, design.storage.row(columns, i)] = design.storage.value(values, i)
+    return out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_tell_the_same_as_columns(form):
+    design = Design(FORMS[form])
+    assert np.array_equal(read_rows(design), X)
+    assert design.rows is design.rows
+    assert design.longest_row == (2 if design.storage.name == "sparse" else 3)
+
+
+def test_rows_of_ones_and_of_nothing():
+    ones = np.array([[0, 1, 1], [0, 0, 0], [1, 1, 0]])
+    design = Design(sp.csr_array(ones))
+    assert design.storage.name == "binary"
+    assert np.array_equal(read_rows(design), ones)
+    empty = Design(sp.csr_array((2, 3)))
+    assert np.array_equal(read_rows(empty), np.zeros((2, 3)))
+    assert empty.longest_row == 0
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_becomes_the_same_matrix(form):
     design = Design(FORMS[form])

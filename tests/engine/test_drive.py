@@ -45,12 +45,19 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
 
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
-    [(r, s) for r in REGULARIZERS for s in SOLVERS if fmviz.why_not(r, s) is None],
+    [
+        (r, name)
+        for r in REGULARIZERS
+        for name, s in SOLVERS.items()
+        if s.monotone and fmviz.why_not(r, name) is None
+    ],
 )
 def test_the_objective_never_rises(regularizer, solver):
     snapshots = run(build(regularizer=regularizer), solver, budget=Budget(60, tol=0.0), init_scale=1.0)
     objectives = np.array([s.objective for s in snapshots])
-    assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
+    assert (objectives <= (1 + 1e-12) * objectives[0]).all()
+    if SOLVERS[solver].monotone:
+        assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
 
 
 def test_equal_seeds_give_equal_runs_and_others_do_not():

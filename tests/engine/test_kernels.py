@@ -11,14 +11,22 @@ import scipy.sparse as sp
 from fmviz.engine import counting, losses
 from fmviz.engine._jit import KERNELS, cache_directory, python_version
 from fmviz.engine.compatibility import why_not
+from fmviz.engine.design import STORAGES
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
 from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import SOLVERS, _linear, get_solver, pbcd, pcd
+from fmviz.engine.solvers import SOLVERS, _linear, get_solver, katyusha, pbcd, pcd, psgd
 
 pytestmark = pytest.mark.needs_jit
 
 PAIRS = [(r, s) for r in REGULARIZERS for s in SOLVERS if why_not(r, s) is None]
+CASES = [(r, s, storage) for r, s in PAIRS if SOLVERS[s].monotone for storage in STORAGES]
+# Stochastic kernels are made of the same parts in many ways: each pair meets one storage, in turn.
+CASES += [
+    (r, s, list(STORAGES)[i % 3])
+    for i, (r, s) in enumerate((r, s) for r, s in PAIRS if not SOLVERS[s].monotone)
+]
+CASES += [("ti", "psgd", storage) for storage in STORAGES] + [("cs", "psgd", "sparse")]
 
 
 def problem_for(storage: str, loss: str, regularizer: str, weighted: bool, **params) -> Problem:
@@ -60,13 +68,18 @@ def in_python(monkeypatch) -> None:
         (pbcd, "row_sweep_line_search"),
         (_linear, "linear_sweep"),
         (losses, "_evaluate"),
+        (psgd, "lazy_entries"),
+        (psgd, "lazy_rows"),
+        (psgd, "coupled_entries"),
+        (psgd, "coupled_rows"),
+        (psgd, "dense_steps"),
+        (katyusha, "katyusha_steps"),
     ):
         factory = getattr(module, name).__wrapped__
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
-@pytest.mark.parametrize(("regularizer", "solver"), PAIRS)
+@pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
     loss, weighted = {"dense": ("squared", False), "sparse": ("logistic", True), "binary": ("huber", False)}[
@@ -121,7 +134,13 @@ def test_no_kernel_is_left_out():
         "counting.count_meeting",
         "losses._evaluate",
         "regularizers._squared_norm.prox_each_row",
+        "solvers._coupled_entries.coupled_entries",
+        "solvers._coupled_rows.coupled_rows",
+        "solvers._dense_steps.dense_steps",
+        "solvers._lazy.lazy_entries",
+        "solvers._lazy.lazy_rows",
         "solvers._linear.linear_sweep",
+        "solvers.katyusha.katyusha_steps",
         "solvers.pbcd.row_sweep",
         "solvers.pbcd.row_sweep_line_search",
         "solvers.pcd.factor_sweep",
@@ -135,15 +154,23 @@ def test_settings_never_recompile():
     for strength in (0, 1, 0.5, np.float32(0.25), 2**-7):
         prox("ti", P, strength)
         prox("cs", P[:7].tolist(), strength)
+    y = P[:, 0].copy()
+    y.setflags(write=False)
     for lam in (0, 1, 0.5):
         for rank in (1, 4):
             problem = Problem.build(
-                P, P[:, 0], regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
+                P, y, regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
             )
-            method = get_solver("pcd")(problem)
             rng = np.random.default_rng(0)
-            method.start(problem.start(0.1, rng), rng)
-            method.epoch()
+            for method in (
+                get_solver("pcd")(problem),
+                get_solver("psgd")(problem, eta0=lam + 0.01, operator="sparse"),
+                get_solver("psgd")(problem, eta0=lam + 0.01, operator="dense"),
+                get_solver("mb_psgd")(problem, schedule="constant", batch_size=rank),
+                get_solver("mb_katyusha")(problem, eta0=0.01, batch_size=rank),
+            ):
+                method.start(problem.start(0.1, rng), rng)
+                method.epoch()
     for name, kernel in KERNELS.items():
         assert len(kernel.signatures) <= 1, name
 

@@ -9,8 +9,19 @@ import fmviz
 
 
 def test_names_are_stable():
-    assert fmviz.list_regularizers() == ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"]
-    assert {"cd", "pcd", "pbcd", "pbcd_ls"} <= set(fmviz.list_solvers())
+    assert fmviz.list_regularizers() == [
+        "l2",
+        "l1",
+        "l21",
+        "ti",
+        "cs",
+        "omega_ti",
+        "omega_cs",
+        "omega_star",
+    ]
+    assert {"cd", "pcd", "pbcd", "pbcd_ls", "pgd", "apgd", "nmapgd", "subgd", "lbfgs"} <= set(
+        fmviz.list_solvers()
+    )
     assert "fm" in fmviz.list_models()
     assert fmviz.list_losses() == ["squared", "logistic", "squared_hinge", "huber"]
     for name in fmviz.__all__:

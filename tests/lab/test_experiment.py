@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import Run, pairs_matrix, roc_auc, split
 
 
 def test_settings_and_specs_agree():
     fields = {f.name: f.default for f in dataclasses.fields(Experiment)}
-    fields.pop("dataset_params")
+    for owner in OWNERS:
+        assert fields.pop(f"{owner}_params") == ()
     assert fields == {spec.name: spec.default for spec in SPECS}
 
 
@@ -30,9 +31,35 @@ def test_data_set_parameters_travel_too():
         dataset="synthetic", dataset_params=(("n_samples", 120), ("d_noise", 5), ("b", 8))
     )
     assert dict(experiment.dataset_params) == {"n_samples": 120, "d_noise": 5}  # b = 8 is the default
-    assert experiment.to_query()["data_n_samples"] == "120"
+    assert experiment.to_query()["dataset_n_samples"] == "120"
     assert Experiment.from_query(experiment.to_query())[0] == experiment
     assert Run.prepare(experiment).problem.design.shape == (120, 85)
+
+
+def test_own_parameters_of_every_choice_travel():
+    experiment = Experiment(
+        regularizer="ti",
+        regularizer_params=(("axis", "rows"),),
+        loss="huber",
+        loss_params=(("delta", 2.0),),
+        solver="pcd",
+    )
+    assert experiment.to_query() == {
+        "regularizer_axis": "rows",
+        "loss": "huber",
+        "loss_delta": "2.0",
+        "solver": "pcd",
+    }
+    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    problem = Run.prepare(experiment).problem
+    assert (problem.loss_param, dict(problem.regularizer_params)) == (2.0, {"axis": "rows"})
+    line_search = Experiment(
+        solver="pbcd_ls", regularizer="cs", solver_params=(("rho", 0.25), ("sigma", 0.01))
+    )
+    assert line_search.solver_params == (("rho", 0.25),)
+    with pytest.raises(ValueError, match="has no parameter 'axis'"):
+        Experiment(regularizer="l1", regularizer_params=(("axis", "rows"),))
 
 
 def test_bad_links_are_mended_and_said():

@@ -54,6 +54,8 @@ def omega(name: str, P: np.ndarray) -> float:
         return sum(abs(P[i, s] * P[j, s]) for s in range(k) for i in range(d) for j in range(i))
     if name == "omega_cs":
         return sum(rows[i] * rows[j] for i in range(d) for j in range(i))
+    if name == "omega_star":
+        return sum(abs(sum(P[i, s] * P[j, s] for s in range(k))) for i in range(d) for j in range(i))
     raise KeyError(name)
 
 

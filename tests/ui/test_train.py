@@ -18,8 +18,8 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.runner import Run
-from fmviz.ui.live import pairs_table
-from fmviz.ui.views import train
+from fmviz.ui import exports
+from fmviz.ui.interactions import pairs_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -236,10 +236,12 @@ def test_missing_data_is_explained_with_a_way_out(open_page, monkeypatch):
 
 
 def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, manager):
-    app = open_page(dataset="synthetic", data_n_samples="50", data_d_true="12", data_b="3", max_epochs="5")
-    assert app.number_input(key="train_data_n_samples").value == 50
-    checked(app.number_input(key="train_data_d_noise").set_value(6).run())
-    assert query(app)["data_d_noise"] == "6"
+    app = open_page(
+        dataset="synthetic", dataset_n_samples="50", dataset_d_true="12", dataset_b="3", max_epochs="5"
+    )
+    assert app.number_input(key="train_dataset_n_samples").value == 50
+    checked(app.number_input(key="train_dataset_d_noise").set_value(6).run())
+    assert query(app)["dataset_d_noise"] == "6"
     press(app, "train_play")
     (job,) = manager.jobs()
     assert job.view().dataset.X.shape == (50, 18)
@@ -247,7 +249,9 @@ def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, mana
 
 
 def test_data_that_cannot_be_made_is_a_sentence(open_page):
-    app = press(open_page(dataset="synthetic", data_d_true="10", data_b="4", max_epochs="5"), "train_play")
+    app = press(
+        open_page(dataset="synthetic", dataset_d_true="10", dataset_b="4", max_epochs="5"), "train_play"
+    )
     assert "not divisible" in words(app)
     assert "play" in enabled(app)
     assert "Traceback" not in words(app)
@@ -301,7 +305,7 @@ def test_the_script_repeats_the_run(manager):
     )
     view = manager.start(experiment, steps=4).view()
     ran = subprocess.run(
-        [sys.executable, "-c", train.script(view)], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", exports.script(view)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     last = view.last
     assert ran.stdout.splitlines() == [
@@ -314,7 +318,7 @@ def test_the_script_repeats_the_run(manager):
 
 def test_factors_keep_every_digit_and_exact_zeros():
     P = np.array([[1 / 3, 0.0], [-0.0, 2e-300]])
-    text = train.factors_csv(("a", "b, c"), P)
+    text = exports.factors_csv(("a", "b, c"), P)
     assert text == f'feature,p1,p2\na,{1 / 3!r},0\n"b, c",0,2e-300\n'
 
 

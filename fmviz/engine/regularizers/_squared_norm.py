@@ -202,9 +202,13 @@ def prox_vector(find, p, strength, size, work, out):
         exponent = frexp(largest)[1]
         if abs(exponent) < 400:
             exponent = 0
+        # Near 1 there is nothing to scale, and a multiplication by 1 is not free.
         for i in range(p.size):
-            size[i] = ldexp(abs(p[i]), -exponent)
-        largest = ldexp(largest, -exponent)
+            size[i] = abs(p[i])
+        if exponent != 0:
+            for i in range(p.size):
+                size[i] = ldexp(size[i], -exponent)
+            largest = ldexp(largest, -exponent)
         threshold = find(size, strength, work)
         apply_threshold(p, size, largest, threshold, strength, work, out)
         if exponent != 0:

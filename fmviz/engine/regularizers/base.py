@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -70,6 +70,36 @@ class RowPenalty:
     update: Callable[..., None]
 
 
+@dataclass(frozen=True)
+class MatrixOperator:
+    """The proximal operator of Ω on the whole of P, as kernels that take many steps call it.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    shrink : callable
+        ``shrink(M, strength, work)``: replace M, the transposed factors of shape (k, d), by
+        argmin_Q ½‖Q − M‖²_F + strength·(Ω(Q) − quad·‖Q‖²_F), given finite entries below 1e150. `work` has
+        shape (3, max(d, k)).
+    quad : float
+        The coefficient of a ‖P‖²_F that is left to the caller: he adds it to λ_p.
+    lazy : {"decay", "entries", "rows", "coupled_entries", "coupled_rows"} or None
+        What the operator does to an entry, or to a row's norm, on which the loss has no slope: nothing
+        (decay: only ‖P‖²_F is left), shrink it by the strength, or by an offset common to its column (to
+        all rows) as in [A] Theorem 7. None where there is no such common offset, and every step must visit
+        all of P.
+    pairs : bool
+        Whether Ω is the pairwise part ½(Ω' − ‖P‖²_F) of the square Ω' that `lazy` describes.
+    """
+
+    name: str
+    shrink: Callable[..., None]
+    quad: float = 0.0
+    lazy: Literal["decay", "entries", "rows", "coupled_entries", "coupled_rows"] | None = None
+    pairs: bool = False
+
+
 class Regularizer:
     """A sparsity-inducing penalty Ω on the factors P, shape (d, k).
 
@@ -90,6 +120,13 @@ class Regularizer:
         Whether it shrinks whole rows (by their norms) rather than entries.
     quad : float
         The coefficient of ‖P‖²_F that Ω contains as seen from one entry or row.
+    exact_prox : bool
+        Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
+        `subgradient` exists.
+    separable : bool
+        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
+    why_no_coordinate, why_no_row : str
+        The mathematical reason where `coordinate` or `row` is never there.
     """
 
     name: ClassVar[str]
@@ -103,10 +140,18 @@ class Regularizer:
     row_wise: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     quad: ClassVar[float] = 0.0
+    exact_prox: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
+    why_no_coordinate: ClassVar[str] = ""
+    why_no_row: ClassVar[str] = ""
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Validate this regularizer's own parameters and fill in defaults."""
         return check_params(f"Regularizer {self.name!r}", self.params, given)
+
+    def words(self, **params: Any) -> tuple[str, str, str]:
+        """Return the LaTeX of Ω(P) and of its operator, and what it selects, under these parameters."""
+        return self.formula, self.prox_formula, self.selects
 
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return Ω(P)."""
@@ -124,12 +169,24 @@ class Regularizer:
         """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""
         raise NotImplementedError
 
+    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
+        """Return an element of ∂Ω(P), shape (d, k); needed only where there is no exact operator."""
+        raise NotImplementedError
+
+    def cost_note(self, d: int, k: int, **params: Any) -> str | None:
+        """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""
+        return None
+
     def coordinate(self, **params: Any) -> CoordinatePenalty | None:
         """Return Ω as seen from one entry, or None where that has no closed step."""
         return None
 
     def row(self, **params: Any) -> RowPenalty | None:
         """Return Ω as seen from one row, or None where that has no closed step."""
+        return None
+
+    def operator(self, **params: Any) -> MatrixOperator | None:
+        """Return the operator on the whole of P for kernels, or None where it has no exact form."""
         return None
 
 

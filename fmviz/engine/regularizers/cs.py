@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
+from ._matrix import shrink_squared_norms
 from ._squared_norm import FINDERS, prox_squared_l1
-from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .l21 import norm, shrink_norm
 from .ti import one_number, rest_of_sum
 
@@ -82,3 +83,7 @@ class CS(Regularizer):
             weighted_by_twice_other_norms,
             update_sum_of_norms,
         )
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, shrink_squared_norms, lazy="coupled_rows")

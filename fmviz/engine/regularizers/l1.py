@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
-from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from ._matrix import soften
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l2 import begin_column, begin_rows, no_cache, update_nothing
 
 
@@ -76,3 +77,7 @@ class L1(Regularizer):
         return RowPenalty(
             self.name, 0.0, no_cache, begin_rows, shrink_entries, sum_of_entries, update_nothing
         )
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, soften, lazy="entries")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
-from .base import CoordinatePenalty, Regularizer, RowPenalty
+from ._matrix import leave
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty
 
 
 def no_cache(d: int, k: int) -> int:
@@ -78,3 +79,7 @@ class L2(Regularizer):
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
         return RowPenalty(self.name, 1.0, no_cache, begin_rows, keep, no_penalty, update_nothing)
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, leave, quad=1.0, lazy="decay")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
-from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from ._matrix import shrink_norms
+from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .l2 import begin_rows, no_cache, update_nothing
 
 
@@ -74,3 +75,7 @@ class L21(Regularizer):
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
         return RowPenalty(self.name, 0.0, no_cache, begin_rows, shrink_row, norm_of_row, update_nothing)
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, shrink_norms, lazy="rows")

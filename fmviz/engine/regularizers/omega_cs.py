@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
+from ._matrix import shrink_norm_pairs
 from ._squared_norm import FINDERS
-from .base import Regularizer, RowPenalty, row_residual, unit_rows
+from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .cs import begin_with_sum_of_norms, update_sum_of_norms
 from .l21 import norm, shrink_norm
 from .omega_ti import prox_pairs
@@ -73,3 +74,7 @@ class OmegaCS(Regularizer):
             weighted_by_other_norms,
             update_sum_of_norms,
         )
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
+from ._matrix import shrink_pairs
 from ._squared_norm import FINDERS, prox_squared_l1
-from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
 from .ti import (
     begin_with_all_column_sums,
@@ -107,3 +108,7 @@ class OmegaTI(Regularizer):
             weighted_by_rest,
             update_all_column_sums,
         )
+
+    def operator(self, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)

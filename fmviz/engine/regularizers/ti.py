@@ -8,8 +8,9 @@ import numpy as np
 
 from .._jit import jitable
 from ..params import ParamSpec
+from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import FINDERS, prox_squared_l1
-from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
 
 
@@ -115,6 +116,17 @@ class TI(Regularizer):
     algorithms = tuple(FINDERS)
     quad = 1.0
 
+    def words(self, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
+        """See `Regularizer.words`."""
+        if axis == "rows":
+            return (
+                r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
+                r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-2\lambda S_{\theta,j},\,0)"
+                r",\quad S_{\theta,j} = \|q_j\|_1",
+                "interactions only weakly: in each row, entries that are large relative to the others",
+            )
+        return self.formula, self.prox_formula, self.selects
+
     def value(self, P: np.ndarray, axis: str = "columns", **params: Any) -> float:
         """Return the sum of squared ℓ1 norms along `axis`."""
         return float(np.square(np.abs(P).sum(axis=0 if axis == "columns" else 1)).sum())
@@ -166,6 +178,12 @@ class TI(Regularizer):
             weighted_by_rest_of_columns,
             update_all_column_sums,
         )
+
+    def operator(self, axis: str = "columns", **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`; rows shrink each at their own pace, so there is no common offset."""
+        if axis == "rows":
+            return MatrixOperator("ti_rows", shrink_squared_rows)
+        return MatrixOperator(self.name, shrink_squared_columns, lazy="coupled_entries")
 
 
 def rest_of_sum(size: np.ndarray, axis: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,10 @@ class Solver:
         One sentence for a reader.
     params : tuple of ParamSpec
         Its own parameters.
+    monotone : bool
+        Whether the objective never rises from one epoch to the next, but for rounding.
+    diverged_hint : str
+        What to change after a run that diverged, as a sentence.
     factorised : bool
         Whether it moves factors P; else it moves pair weights W themselves.
     """
@@ -54,11 +59,20 @@ class Solver:
     source: ClassVar[str]
     about: ClassVar[str]
     params: ClassVar[tuple[ParamSpec, ...]] = ()
+    monotone: ClassVar[bool] = True
+    diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
         self.settings = check_params(f"Solver {self.name!r}", self.params, params)
+
+    def clock(self) -> float:
+        """Return the processor time of the calling thread, in seconds; a solver's time is measured by it.
+
+        Waiting for other threads, as in a server, so does not count.
+        """
+        return time.thread_time()
 
     @classmethod
     def why_not_model(cls, model: Any) -> str | None:
@@ -74,7 +88,7 @@ class Solver:
             return (
                 f"{cls.label} minimises convex functions of the pair weights W, but this model's W is a "
                 "product of factors P: its objective is not convex in P, and the operators of the trace norm "
-                'and of ‖W‖₁ do not keep that product. Use PCD or PBCD, or the model "qr".'
+                'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".'
             )
         return None
 
@@ -84,6 +98,13 @@ class Solver:
     ) -> str | None:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
         raise NotImplementedError
+
+    @classmethod
+    def cost_note(cls, problem: Problem) -> str | None:
+        """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
+        return problem.model.cost_note(problem.design) or problem.regularizer.cost_note(
+            problem.design.n_features, problem.rank, **problem.regularizer_params
+        )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point (copied) and prepare the caches."""
@@ -96,3 +117,6 @@ class Solver:
     def parameters(self) -> Parameters:
         """Return copies of the present parameters."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Give back what the solver holds besides memory; `parameters` still works."""

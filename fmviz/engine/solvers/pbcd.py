@@ -266,7 +266,7 @@ class PBCD(Solver):
     ) -> str | None:
         """See `Solver.why_not`."""
         if regularizer.row(**regularizer_params) is None:
-            return (
+            return regularizer.why_no_row or (
                 f"{regularizer.label} by rows squares the norm of the very row that a step moves, so the "
                 "row step does not split into entries. Use PCD."
             )

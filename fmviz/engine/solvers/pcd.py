@@ -119,7 +119,7 @@ class PCD(Solver):
     ) -> str | None:
         """See `Solver.why_not`."""
         if regularizer.coordinate(**regularizer_params) is None:
-            return (
+            return regularizer.why_no_coordinate or (
                 f"{regularizer.label} binds the entries of a row by their norm, which has no slope at 0: "
                 "steps on single entries can get stuck where no entry alone improves. "
                 "Use PBCD, which moves whole rows."
@@ -197,6 +197,8 @@ class CD(PCD):
         if regularizer.name != "l2":
             return (
                 f"CD takes plain gradient steps, and {regularizer.label} has no gradient at 0, "
-                "just where it makes P sparse. Use PCD or PBCD, which take proximal steps."
+                "just where it makes P sparse. Use "
+                + ("PCD or PBCD, which take" if regularizer.separable else "nmAPGD, which takes")
+                + " proximal steps."
             )
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import streamlit as st
 
@@ -89,6 +91,10 @@ div:has(> .st-key-prox_strength) {
 </style>"""
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
+
+
+_SEEN = "fmviz:prox:seen"
+_HEAD_START = 0.35
 
 
 def render() -> None:
@@ -246,6 +252,10 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         pictures(token, chosen, settings.key("log2lambda"), P, columns=columns, max_height=height),
         key="prox_view",
     )
+    if st.session_state.get(_SEEN) != token:
+        # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
+        st.session_state[_SEEN] = token
+        time.sleep(_HEAD_START)
     _verdicts(P, studies, exponent)
     _curves(settings, P, studies, exponent)
     _formulas(settings, P, studies, exponent)

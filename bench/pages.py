@@ -1,0 +1,90 @@
+"""How long a person waits: from a running dashboard to painted heatmaps, and from a key to a new picture.
+
+    make run                                   # in one terminal
+    python -m bench.pages http://127.0.0.1:8501
+
+The first visit is reported apart from the later ones, medians of five in new tabs of the same browser window.
+Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import time
+
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+# The pictures live in a shadow tree.
+CANVASES = """[...document.querySelectorAll('.st-key-prox_view *')].flatMap(
+  (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))"""
+PAINTED = f"""() => {{
+  const all = {CANVASES};
+  return all.length === 8 && all.every((c) =>
+    c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x !== 0));
+}}"""
+KEY = f"""() => new Promise((done) => {{
+  const canvas = {CANVASES}[5];
+  const before = canvas.toDataURL();
+  const box = document.querySelector('.st-key-prox_log2lambda');
+  const thumb = box.querySelector('input[type=range], [role=slider]');
+  thumb.focus();
+  thumb.addEventListener('keydown', () => {{
+    const start = performance.now();
+    const tick = () => canvas.toDataURL() !== before ? window.took(performance.now() - start)
+                                                     : requestAnimationFrame(tick);
+    tick();
+  }}, {{ once: true, capture: true }});
+  done();
+}})"""
+
+
+def visit(window: BrowserContext, url: str) -> tuple[Page, float]:
+    """Open the operators page; return the page and the seconds until all heatmaps are painted."""
+    page = window.new_page()
+    begin = time.perf_counter()
+    page.goto(f"{url}/prox")
+    page.wait_for_function(PAINTED, timeout=180_000)
+    return page, time.perf_counter() - begin
+
+
+def main() -> None:
+    """Measure and print."""
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8501"
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = os.environ.get("FMVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        window = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = window.new_page()
+        begin = time.perf_counter()
+        page.goto(url)
+        page.get_by_role("heading", level=1).wait_for(timeout=180_000)
+        print(f"start page, first visit:            {time.perf_counter() - begin:.2f} s")
+        page, first = visit(window, url)
+        print(f"operators, first visit, painted:    {first:.2f} s")
+        later = []
+        for _ in range(5):
+            page.close()
+            page, seconds = visit(window, url)
+            later.append(seconds)
+        print(
+            f"operators, later visits, painted:   {statistics.median(later):.2f} s (worst {max(later):.2f})"
+        )
+        page.wait_for_timeout(2_000)
+        keys: list[float] = []
+        page.expose_function("took", lambda seconds: keys.append(seconds))
+        for key in ["ArrowRight"] * 4 + ["ArrowLeft"] * 4:
+            page.evaluate(KEY)
+            page.keyboard.press(key)
+            page.wait_for_timeout(700)
+        print(f"arrow key to updated picture:       {statistics.median(keys):.0f} ms (worst {max(keys):.0f})")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Operators on the whole of P, written for kernels that apply one after every small step.
+
+They work in place on the transposed factors M, shape (k, d), so that a column of P is contiguous. The work
+array has shape (3, max(d, k)).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from .._jit import jitable
+from ._squared_norm import find_by_filter, prox_vector
+
+
+@jitable
+def leave(M, strength, work):
+    pass
+
+
+@jitable
+def soften(M, strength, work):
+    """Apply [A] Eq. 8."""
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            p = M[s, j]
+            M[s, j] = p - strength if p > strength else (p + strength if p < -strength else 0.0)
+
+
+@jitable
+def row_norms(M, norms):
+    """Write ‖p_j‖₂ for every feature j."""
+    norms[:] = 0.0
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            norms[j] += M[s, j] * M[s, j]
+    for j in range(M.shape[1]):
+        norms[j] = sqrt(norms[j])
+
+
+@jitable
+def set_norms(M, norms, new):
+    """Scale every row of P from its norm to a new one; overwrites `norms`."""
+    for j in range(M.shape[1]):
+        norms[j] = new[j] / norms[j] if norms[j] > 0.0 else 0.0
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[s, j] *= norms[j]
+
+
+@jitable
+def shrink_norms(M, strength, work):
+    """Apply [A] Eq. 6."""
+    d = M.shape[1]
+    norms, new = work[0, :d], work[1, :d]
+    row_norms(M, norms)
+    for j in range(d):
+        new[j] = max(norms[j] - strength, 0.0)
+    set_norms(M, norms, new)
+
+
+@jitable
+def shrink_squared_columns(M, strength, work):
+    """Apply [A] Eq. 30 to every column of P."""
+    d = M.shape[1]
+    for s in range(M.shape[0]):
+        prox_vector(find_by_filter, M[s], strength, work[0, :d], work[1, :d], M[s])
+
+
+@jitable
+def shrink_squared_rows(M, strength, work):
+    """Apply [A] Eq. 30 to every row of P."""
+    k = M.shape[0]
+    p = work[2, :k]
+    for j in range(M.shape[1]):
+        for s in range(k):
+            p[s] = M[s, j]
+        prox_vector(find_by_filter, p, strength, work[0, :k], work[1, :k], p)
+        for s in range(k):
+            M[s, j] = p[s]
+
+
+@jitable
+def shrink_squared_norms(M, strength, work):
+    """Apply [A] Theorem 8."""
+    d = M.shape[1]
+    norms = work[2, :d]
+    row_norms(M, norms)
+    if strength > 0.0:
+        new = np.empty(d)
+        prox_vector(find_by_filter, norms, strength, work[0, :d], work[1, :d], new)
+        set_norms(M, norms, new)
+
+
+@jitable
+def pairs_of_vector(p, strength, size, work, out):
+    """Minimise ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
+    if strength < 1.0:
+        prox_vector(find_by_filter, p, 0.5 * strength / (1.0 - strength), size, work, out)
+        for i in range(p.size):
+            out[i] /= 1.0 - strength
+    else:
+        best = 0
+        for i in range(p.size):
+            if abs(p[i]) > abs(p[best]):
+                best = i
+        for i in range(p.size):
+            out[i] = p[i] if i == best else 0.0
+
+
+@jitable
+def shrink_pairs(M, strength, work):
+    d = M.shape[1]
+    for s in range(M.shape[0]):
+        pairs_of_vector(M[s], strength, work[0, :d], work[1, :d], M[s])
+
+
+@jitable
+def shrink_norm_pairs(M, strength, work):
+    d = M.shape[1]
+    norms = work[2, :d]
+    row_norms(M, norms)
+    if strength > 0.0:
+        new = np.empty(d)
+        pairs_of_vector(norms, strength, work[0, :d], work[1, :d], new)
+        set_norms(M, norms, new)

@@ -1,0 +1,104 @@
+"""A problem as a function of one vector θ = (P, w, bias), for solvers that move everything at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses import evaluate
+from ..problem import Problem
+from ..snapshot import Parameters
+from .pcd import relative_change
+
+# Differences of objectives below this share of them are rounding errors.
+ROUNDING = 1e-15
+
+
+class Joint:
+    """The objective risk(θ) + penalty(θ) with θ = (P row by row, w, bias), a vector of length dk + d + 1.
+
+    The risk (1/N) Σ c_n ℓ is smooth; the penalty λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P) has an operator. Without a
+    linear term (bias) the gradient in w (bias) is 0 and the operator leaves it alone, so it stays.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._d, self._k = problem.design.n_features, problem.rank
+
+    def pack(self, parameters: Parameters) -> np.ndarray:
+        """Return θ as a new vector."""
+        return np.concatenate([parameters.P.ravel(), parameters.w, [float(parameters.intercept)]])
+
+    def unpack(self, theta: np.ndarray) -> Parameters:
+        """Return the parameters as views into θ."""
+        d, k = self._d, self._k
+        return Parameters(theta[: d * k].reshape(d, k), theta[d * k : -1], float(theta[-1]))
+
+    def copy(self, theta: np.ndarray) -> Parameters:
+        """Return the parameters as copies."""
+        return self.unpack(theta.copy())
+
+    def risk(self, theta: np.ndarray) -> float:
+        """Return the empirical risk."""
+        return self.problem.empirical_risk(self.problem.predict(self.unpack(theta)))
+
+    def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the empirical risk and its gradient in θ."""
+        problem, here = self.problem, self.unpack(theta)
+        f = problem.predict(here)
+        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
+        if problem.sample_weight is not None:
+            slope *= problem.sample_weight
+        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope)
+        gradient = self.pack(Parameters(in_P, in_w, in_bias))
+        if not problem.fit_linear:
+            gradient[self._d * self._k : -1] = 0.0
+        if not problem.fit_intercept:
+            gradient[-1] = 0.0
+        return problem.empirical_risk(f), gradient
+
+    def penalty(self, theta: np.ndarray) -> float:
+        """Return λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P)."""
+        problem, here = self.problem, self.unpack(theta)
+        total = problem.lambda_w * float(here.w @ here.w) + problem.lambda_p * float(np.square(here.P).sum())
+        if problem.lambda_sparse:
+            total += problem.lambda_sparse * problem.regularizer.value(here.P, **problem.regularizer_params)
+        return total
+
+    def objective(self, theta: np.ndarray) -> float:
+        """Return risk + penalty."""
+        return self.risk(theta) + self.penalty(theta)
+
+    def quadratic_gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Return the gradient of λ_w‖w‖² + λ_p‖P‖²_F."""
+        dk = self._d * self._k
+        gradient = np.zeros_like(theta)
+        gradient[:dk] = 2.0 * self.problem.lambda_p * theta[:dk]
+        if self.problem.fit_linear:
+            gradient[dk:-1] = 2.0 * self.problem.lambda_w * theta[dk:-1]
+        return gradient
+
+    def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
+        """Return the operator of η·penalty.
+
+        By [A] Eq. 28 that of η(λ_p‖·‖² + λ̃Ω) is the one of ηλ̃/(1 + 2ηλ_p)·Ω at P/(1 + 2ηλ_p).
+        """
+        problem, dk = self.problem, self._d * self._k
+        out = theta.copy()
+        shrink = 1.0 + 2.0 * eta * problem.lambda_p
+        out[:dk] /= shrink
+        strength = eta * problem.lambda_sparse / shrink
+        if strength > 0.0:
+            P = out[:dk].reshape(self._d, self._k)
+            out[:dk] = problem.regularizer.prox(P, strength, **problem.regularizer_params).ravel()
+        if problem.fit_linear:
+            out[dk:-1] /= 1.0 + 2.0 * eta * problem.lambda_w
+        return out
+
+    def change(self, theta: np.ndarray, *steps: np.ndarray) -> float:
+        """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""
+        dk = self._d * self._k
+        in_P = max(float(np.abs(step[:dk]).max()) for step in steps)
+        rest = max(float(np.abs(step[dk:]).max()) for step in steps)
+        if not np.isfinite(in_P + rest):
+            return float("inf")
+        return relative_change((in_P, theta[:dk]), (rest, theta[dk:]))

@@ -1,0 +1,160 @@
+"""L-BFGS for the canonical factorization machine, by scipy."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+import weakref
+from queue import SimpleQueue
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from ..params import ParamSpec
+from ..problem import Problem
+from ..snapshot import Parameters
+from ._joint import Joint
+from .base import Solver
+
+# scipy wants some limit.
+_ENDLESS = 2**31 - 1
+
+
+def _optimise(
+    problem: Problem, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
+) -> None:
+    """Run scipy's L-BFGS, handing over after each iteration; body of the helper thread.
+
+    It waits for an order before every iteration: True to make one, False to end. It answers with the new
+    point, with None once there is nothing more to do, or with the exception that ended it. It knows nothing
+    of the solver, so that a forgotten solver is collected, which orders the end.
+    """
+    if not orders.get():
+        return
+    joint = Joint(problem)
+    lam_p = problem.lambda_p + problem.lambda_sparse
+    dk = problem.design.n_features * problem.rank
+
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        risk, gradient = joint.risk_and_gradient(theta)
+        gradient[:dk] += 2.0 * lam_p * theta[:dk]
+        if problem.fit_linear:
+            gradient[dk:-1] += 2.0 * problem.lambda_w * theta[dk:-1]
+        return risk + joint.penalty(theta), gradient
+
+    def hand_over(intermediate_result: OptimizeResult) -> None:
+        results.put(intermediate_result.x.copy())
+        if not orders.get():
+            raise StopIteration
+
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            minimize(
+                value_and_gradient,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                callback=hand_over,
+                options={
+                    "maxcor": memory,
+                    "maxiter": _ENDLESS,
+                    "maxfun": _ENDLESS,
+                    "maxls": 50,
+                    "ftol": 0.0,
+                    "gtol": 0.0,
+                },
+            )
+        results.put(None)
+    except Exception as error:
+        results.put(error)
+
+
+class LBFGS(Solver):
+    """Limited-memory BFGS on (P, w, bias) jointly.
+
+    An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds, with the
+    memory kept from epoch to epoch. scipy cannot be stepped, so it runs in a helper thread that waits
+    between epochs; the thread ends with `close`, with the run, or when the solver is forgotten. The line
+    search asks for a fall, so the objective never rises. Where scipy finds no lower value, to rounding, the
+    point stays and the change is 0.
+    """
+
+    name: ClassVar[str] = "lbfgs"
+    label: ClassVar[str] = "L-BFGS"
+    source: ClassVar[str] = "Liu and Nocedal (1989), through scipy"
+    about: ClassVar[str] = (
+        "A quasi-Newton method that learns the curvature from past gradients. For the smooth penalty ℓ₂² "
+        "only. The objective never rises."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec("memory", "int", 10, 1, 1000, help="Past steps that shape the next one."),
+    )
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        self._joint = Joint(problem)
+        self._end: weakref.finalize | None = None
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        if regularizer.name != "l2":
+            return (
+                "L-BFGS builds one quadratic model from gradients and so needs a gradient everywhere; "
+                f"{regularizer.label} has none where it makes P sparse, and no smooth step lands there. "
+                f"Use {'APGD' if regularizer.exact_prox else 'nmAPGD'}, which takes proximal steps."
+            )
+        return None
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self.close()
+        self._x = self._joint.pack(parameters)
+        self._done = False
+        orders: SimpleQueue[bool] = SimpleQueue()
+        self._orders = orders
+        self._results: SimpleQueue[Any] = SimpleQueue()
+        arguments = (self.problem, self._x.copy(), self.settings["memory"], orders, self._results)
+        # The caller's context holds its floating-point error handling.
+        self._thread = threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(_optimise, *arguments),
+            name="fmviz-lbfgs",
+            daemon=True,
+        )
+        self._thread.start()
+        self._end = weakref.finalize(self, orders.put, False)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        if self._done:
+            return 0.0
+        self._orders.put(True)
+        answer = self._results.get()
+        if not isinstance(answer, np.ndarray):
+            self._done = True
+            if answer is not None:
+                raise answer
+            return 0.0
+        before, self._x = self._x, answer
+        return self._joint.change(answer, answer - before)
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._joint.copy(self._x)
+
+    def clock(self) -> float:
+        """Return wall time: the work is done by the helper thread."""
+        return time.perf_counter()
+
+    def close(self) -> None:
+        """End the helper thread; what was reached stays readable."""
+        if self._end is not None:
+            self._end()
+            self._end = None
+            self._done = True
+            self._thread.join()

@@ -1,0 +1,179 @@
+"""Batch proximal gradient descent, plain and accelerated, with line search on the smooth part."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..params import ParamSpec
+from ..problem import Problem
+from ..snapshot import Parameters
+from ._joint import ROUNDING, Joint
+from .base import Solver
+
+SHRINK = ParamSpec(
+    "rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening of the step."
+)
+GROW = ParamSpec(
+    "growth", "float", 1.25, 1.0, 4.0, help="Each epoch tries a step that is longer by this factor first."
+)
+STEP = ParamSpec(
+    "step", "float", 1.0, 1e-12, 1e12, log=True, symbol=r"\eta_0", help="The step that is tried first of all."
+)
+# Below this share of the risk, its differences say less about curvature than the gradients do.
+_FLAT = 1e-10
+# A step of 2^-200 of the first one moves nothing.
+MOST_TRIALS = 200
+
+
+class PGD(Solver):
+    r"""Proximal gradient descent with backtracking.
+
+    An epoch is one step θ⁺ = prox_{η·penalty}(θ − η∇risk(θ)) on (P, w, bias), with the penalty as in
+    [A] Eq. 28. The step size η of the last epoch, times `growth`, is multiplied by `rho` until
+
+    risk(θ⁺) ≤ risk(θ) + ⟨∇risk(θ), θ⁺ − θ⟩ + ‖θ⁺ − θ‖²/(2η)    (Beck and Teboulle, 2009, Eq. 2.7).
+
+    θ⁺ is a global minimiser of the right-hand side plus the penalty, so the objective never rises (but for
+    rounding), whether or not it is convex.
+    """
+
+    name: ClassVar[str] = "pgd"
+    label: ClassVar[str] = "PGD"
+    source: ClassVar[str] = "atarashi2021, Section 4.1 and Eq. 28; Beck and Teboulle (2009)"
+    about: ClassVar[str] = (
+        "Proximal gradient descent: one step on all of P, w and the bias at once, whose size a line search "
+        "finds. The objective never rises."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (STEP, SHRINK, GROW)
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        self._joint = Joint(problem)
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        if not regularizer.exact_prox:
+            return (
+                f"{cls.label} owes its descent to an exact proximal operator, and that of "
+                f"{regularizer.label} has no closed form. Use nmAPGD, which checks the objective after every "
+                "inexact step, or SubGD, which needs no operator."
+            )
+        return None
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._x = self._joint.pack(parameters)
+        self._eta = self.settings["step"]
+        self._first = True
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`; the change is the length of the proximal step, 0 just where θ is stationary."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            before, self._x = self._x, self._step(self._x, self._longer())[0]
+            return self._joint.change(self._x, self._x - before)
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._joint.copy(self._x)
+
+    def _longer(self) -> float:
+        longer = self._eta if self._first else self._eta * self.settings["growth"]
+        self._first = False
+        return float(min(longer, 1e100))
+
+    def _step(self, y: np.ndarray, eta: float) -> tuple[np.ndarray, float]:
+        """Return prox(y − η∇risk(y)) for the first η that passes, and its risk; y where none passes."""
+        joint = self._joint
+        before, gradient = joint.risk_and_gradient(y)
+        if not (np.isfinite(before) and np.isfinite(gradient).all()):
+            return np.full_like(y, np.nan), np.nan
+        for _ in range(MOST_TRIALS):
+            x = joint.prox(y - eta * gradient, eta)
+            step = x - y
+            room = float(step @ step) / (2.0 * eta)
+            risk = joint.risk(x)
+            if room <= _FLAT * abs(before) and np.isfinite(risk):
+                # The difference of the risks is lost in rounding; to second order it is half of this one.
+                bend = 0.5 * float((joint.risk_and_gradient(x)[1] - gradient) @ step)
+            else:
+                bend = risk - before - float(gradient @ step)
+            if bend <= room:
+                self._eta = eta
+                return x, risk
+            eta *= self.settings["rho"]
+        return y.copy(), before
+
+
+class APGD(PGD):
+    r"""FISTA with adaptive restart.
+
+    The step of PGD is taken from y = θ_t + (t_{i−1} − 1)/t_i·(θ_t − θ_{t−1}), with
+    t_{i+1} = (1 + √(1 + 4t_i²))/2. The momentum starts again from t = 1
+
+    - function scheme: where the objective would rise;
+    - gradient scheme: also where ⟨y − θ_{t+1}, θ_{t+1} − θ_t⟩ > 0.
+
+    A step that would raise the objective is not taken; a plain step from θ_t takes its place within the
+    same epoch. So the objective never rises (but for rounding), which momentum alone would not promise, and
+    the less so since the objective is not convex.
+    """
+
+    name: ClassVar[str] = "apgd"
+    label: ClassVar[str] = "APGD"
+    source: ClassVar[str] = (
+        "atarashi2021, Section C.2; Beck and Teboulle (2009); O'Donoghue and Candès (2015); "
+        "Giselsson and Boyd (2014)"
+    )
+    about: ClassVar[str] = (
+        "Accelerated proximal gradient descent, FISTA: steps from a point extrapolated beyond the last one. "
+        "The momentum restarts where it would raise the objective, so the objective never rises."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        STEP,
+        SHRINK,
+        GROW,
+        ParamSpec(
+            "restart",
+            "choice",
+            "function",
+            choices=("function", "gradient"),
+            help="Restart the momentum where the objective rises, or already where the step turns back.",
+        ),
+    )
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        super().start(parameters, rng)
+        self._previous = self._x
+        self._t = 1.0
+        self._momentum = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._value = self._joint.objective(self._x)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`; the change is the larger of the iterate's move and of the proximal step."""
+        joint = self._joint
+        with np.errstate(over="ignore", invalid="ignore"):
+            y = self._x + self._momentum * (self._x - self._previous)
+            x, risk = self._step(y, self._longer())
+            value = risk + joint.penalty(x)
+            # Not the opposite of <=: a value that is not a number restarts, too.
+            fell = value <= self._value + ROUNDING * abs(self._value)
+            if self._momentum and not fell:
+                self._t = 1.0
+                y = self._x
+                x, risk = self._step(y, self._eta)
+                value = risk + joint.penalty(x)
+            elif self.settings["restart"] == "gradient" and float((y - x) @ (x - self._x)) > 0.0:
+                self._t = 1.0
+            self._previous, self._x, self._value = self._x, x, value
+            following = 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
+            self._momentum = (self._t - 1.0) / following
+            self._t = following
+            return joint.change(x, x - self._previous, x - y)

@@ -1,0 +1,268 @@
+"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..params import ParamSpec
+from ..problem import Problem
+from ..snapshot import Parameters
+from ._coupled_entries import coupled_entries
+from ._coupled_rows import coupled_rows
+from ._dense_steps import dense_steps
+from ._lazy import lazy_entries, lazy_rows
+from ._steps import STEP_PARAMS, make_steps
+from .base import Solver
+from .pcd import relative_change
+
+# T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
+_SHORTEST_PERIOD = 256
+
+BATCH = ParamSpec(
+    "batch_size",
+    "int",
+    0,
+    0,
+    2**31 - 1,
+    symbol="N_b",
+    help="Samples in a step; 0 takes N·d/nnz(X), where a step's gradient costs as much as its operator.",
+)
+
+
+class StochasticSolver(Solver):
+    """What SGD, PSGD and mini-batch PSGD share: a random order each epoch, and steps counted over the run.
+
+    Each step takes one sample (or batch) and moves w, the bias and P at once, by the gradients at the same
+    point. An epoch visits every sample once. No epoch is sure to lower the objective.
+    """
+
+    params: ClassVar[tuple[ParamSpec, ...]] = STEP_PARAMS
+    monotone: ClassVar[bool] = False
+    diverged_hint: ClassVar[str] = (
+        "Lower eta0: a tenth of it is a good next try. If that is too slow, scale the features and the "
+        "target down."
+    )
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        operator = problem.regularizer.operator(**problem.regularizer_params)
+        assert operator is not None, "the driver asks why_not first"
+        self._operator = operator
+        n = problem.design.n_samples
+        self._c = np.ones(n) if problem.sample_weight is None else problem.weights
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._P = np.array(parameters.P, order="C")
+        self._w = parameters.w.copy()
+        self._bias = float(parameters.intercept)
+        self._rng = rng
+        self._t = 0
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        before = self.parameters()
+        order = self._rng.permutation(self.problem.design.n_samples).astype(np.int64)
+        # A diverging run overflows on its way out; the driver sees it by the change.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._bias, finite = self._run(order)
+            return epoch_change(before, self._P, self._w, self._bias) if finite else float("inf")
+
+    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+        raise NotImplementedError
+
+    def _common(self, order: np.ndarray) -> tuple[Any, ...]:
+        problem = self.problem
+        return (*problem.design.rows, problem.y, self._c, order)
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return Parameters(self._P.copy(), self._w.copy(), float(self._bias))
+
+
+def no_stochastic_steps(
+    label: str, model: Any, regularizer: Any, regularizer_params: dict[str, Any]
+) -> str | None:
+    """Return why the stochastic kernels cannot take a model or a regularizer, or None."""
+    if model.name != "fm":
+        return (
+            f"{label} steps along the gradient of one sample's prediction, which is implemented for the "
+            f"second-order factorization machine only, not for {model.label}."
+        )
+    if regularizer.operator(**regularizer_params) is None:
+        return (
+            f"{label} needs the proximal operator of the whole penalty at every step, and "
+            f"{regularizer.label} has none in closed form. Use PCD or PBCD, which need it for one entry or "
+            "row."
+        )
+    return None
+
+
+def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
+    """Return how far an epoch moved the parameters, relative to the largest; inf where not finite."""
+    moved_p = float(np.abs(P - before.P).max())
+    moved_w = max(float(np.abs(w - before.w).max()), abs(bias - before.intercept))
+    if not (np.isfinite(moved_p) and np.isfinite(moved_w)):
+        return float("inf")
+    return relative_change((moved_p, P), (moved_w, w, bias))
+
+
+class PSGD(StochasticSolver):
+    """Take a proximal step along the gradient of one sample at a time."""
+
+    name: ClassVar[str] = "psgd"
+    label: ClassVar[str] = "PSGD"
+    source: ClassVar[str] = "atarashi2021, 4.1 and 5.1 with Eq. 28; exact sparse steps are ours"
+    about: ClassVar[str] = (
+        "Proximal stochastic gradient descent: a step along the gradient of one random sample, then the "
+        "proximal operator of the penalty. On sparse data a step visits the sample's own features only."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        *STEP_PARAMS,
+        ParamSpec(
+            "operator",
+            "choice",
+            "auto",
+            choices=("auto", "dense", "sparse"),
+            help="Apply the operator to all of P at every step (dense), or visit only the features of the "
+            "sample (sparse): the same iterates up to rounding. Auto is sparse for sparse data.",
+        ),
+    )
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        # The settings tell what runs: auto becomes what it stands for.
+        self.settings["operator"] = self._path(self.settings["operator"])
+
+    def _path(self, wanted: str) -> str:
+        """Return "dense" or "sparse"."""
+        problem, operator = self.problem, self._operator
+        reason = None
+        if operator.lazy is None:
+            reason = (
+                f"{problem.regularizer.label} by rows shrinks every row at a pace of its own, which must be "
+                "computed for all rows at every step"
+            )
+        elif operator.pairs and make_steps(problem, self.settings, 0, 1).cut[0] >= 1.0:
+            # No schedule raises the step size, so the first step has the largest strength.
+            reason = (
+                f"with eta0 = {self.settings['eta0']:g} and lambda_sparse = {problem.lambda_sparse:g} the "
+                f"operator of {problem.regularizer.label} keeps one entry or row only, and is no longer a "
+                "common offset"
+            )
+        if reason is None:
+            if wanted == "auto":
+                return "dense" if problem.design.storage.name == "dense" else "sparse"
+            return wanted
+        if wanted == "sparse":
+            raise ValueError(f"operator = 'sparse' is not possible: {reason}. Choose 'auto' or 'dense'.")
+        return "dense"
+
+    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+        problem, design = self.problem, self.problem.design
+        steps = make_steps(problem, self.settings, self._t, order.size)
+        self._t += order.size
+        if self.settings["operator"] == "dense":
+            return dense_epoch(self, order, 1, steps)
+        return lazy_epoch(
+            (design.storage, problem.loss), self._operator, self._common(order), steps, self._state()
+        )
+
+    def _state(self) -> tuple[Any, ...]:
+        design = self.problem.design
+        period = max(_SHORTEST_PERIOD, design.n_features)
+        return self._P, self._w, self._bias, self.problem.loss_param, design.longest_row, period
+
+
+def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Any, state: Any) -> tuple[float, bool]:
+    """Run one epoch of the kernel for what the operator does to entries or rows that a sample leaves out."""
+    if operator.lazy in ("decay", "entries", "rows"):
+        kernel = lazy_rows(*kinds) if operator.lazy == "rows" else lazy_entries(*kinds)
+        return kernel(*data, *steps, *state)
+    kernel = coupled_entries(*kinds) if operator.lazy == "coupled_entries" else coupled_rows(*kinds)
+    grow = np.ones(steps.cut.size)
+    if operator.pairs:
+        # The operator of Ω_TI or Ω_CS is that of the square in disguise: `omega_ti.prox_pairs`.
+        grow = 1.0 / (1.0 - steps.cut)
+        steps = steps._replace(cut=0.5 * steps.cut * grow)
+    return kernel(*data, *steps, *state, grow)
+
+
+def dense_epoch(solver: StochasticSolver, order: np.ndarray, batch: int, steps: Any) -> tuple[float, bool]:
+    """Run one epoch of the kernel that applies the operator to all of P, and write P back."""
+    problem, design = solver.problem, solver.problem.design
+    M = np.ascontiguousarray(solver._P.T)
+    kernel = dense_steps(design.storage, problem.loss, solver._operator)
+    rest = solver._w, solver._bias, problem.loss_param, design.longest_row
+    bias, finite = kernel(*solver._common(order), batch, *steps, M, *rest)
+    # Adding 0 turns −0 into 0.
+    solver._P = np.ascontiguousarray(M.T) + 0.0
+    return bias, finite
+
+
+class MiniBatchPSGD(StochasticSolver):
+    """Take a proximal step along the mean gradient of a batch of samples at a time."""
+
+    name: ClassVar[str] = "mb_psgd"
+    label: ClassVar[str] = "MB-PSGD"
+    source: ClassVar[str] = "atarashi2021, 4.1 and C.2"
+    about: ClassVar[str] = (
+        "Mini-batch proximal stochastic gradient descent: as PSGD, with batches so large that the operator "
+        "on all of P costs no more than the gradient."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH)
+
+    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+        batch = batch_size(self.problem, self.settings["batch_size"])
+        count = -(-order.size // batch)
+        steps = make_steps(self.problem, self.settings, self._t, count)
+        self._t += count
+        return dense_epoch(self, order, batch, steps)
+
+
+def batch_size(problem: Problem, wanted: int) -> int:
+    """Return the samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
+    design = problem.design
+    n, d = design.shape
+    return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
+
+
+class SGD(StochasticSolver):
+    """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM."""
+
+    name: ClassVar[str] = "sgd"
+    label: ClassVar[str] = "SGD"
+    source: ClassVar[str] = "atarashi2021, Algorithm 5; lazy updates after Duchi et al. 2011"
+    about: ClassVar[str] = (
+        "Stochastic gradient descent: a step along the gradient of one random sample, at the cost of its own "
+        "features. For the smooth penalty ℓ₂² only."
+    )
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        if regularizer.name != "l2":
+            return (
+                f"SGD follows the gradient, and {regularizer.label} has none at 0, just where it makes P "
+                "sparse: steps would jump across 0 and never stay there. Use PSGD, which takes proximal "
+                "steps."
+            )
+        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
+
+    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+        problem, design = self.problem, self.problem.design
+        steps = make_steps(problem, self.settings, self._t, order.size, implicit=False)
+        self._t += order.size
+        state = self._P, self._w, self._bias, problem.loss_param, design.longest_row, order.size + 1
+        return lazy_entries(design.storage, problem.loss)(*self._common(order), *steps, *state)

@@ -1,0 +1,96 @@
+"""Subgradient descent for Ω_*, the baseline SubGD of atarashi2021."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..params import ParamSpec
+from ..problem import Problem
+from ..snapshot import Parameters
+from ._joint import Joint
+from .base import Solver
+from .proximal import SHRINK, STEP
+
+_MOST_TRIALS = 60
+
+
+class SubGD(Solver):
+    r"""Subgradient descent with line search on the convex form of Ω_* ([A] Eq. 11 to 13).
+
+    Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, so the objective is risk + λ_w‖w‖² + (λ_p − λ̃/2)‖P‖²_F + (λ̃/2)‖PPᵀ‖₁: the
+    paper's Eq. 11 with its λ_p called λ_p − λ̃/2. With Z = sign(PPᵀ), a subgradient of the last two terms
+    is 2(λ_p − λ̃/2)P + λ̃ZP = 2λ_pP + λ̃(Z − I)P. An epoch moves θ = (P, w, bias) by −ηg; the last η, doubled,
+    is multiplied by `rho` until the objective falls by σ·η‖g‖².
+
+    The objective never rises. But −g need not be a direction of descent where an inner product ⟨p_i, p_j⟩
+    changes its sign: if no η is accepted, θ stays and the change is 0, far from a minimum as that may be.
+    """
+
+    name: ClassVar[str] = "subgd"
+    label: ClassVar[str] = "SubGD"
+    source: ClassVar[str] = "atarashi2021, Section 3.2, Eq. 11 to 13"
+    about: ClassVar[str] = (
+        "Subgradient descent with line search: O(d²k) for every look at the objective, and hardly ever an "
+        "exact zero. A baseline."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        STEP,
+        SHRINK,
+        ParamSpec("sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The fall asked for."),
+    )
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        self._joint = Joint(problem)
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        if not regularizer.exact_prox:
+            return None
+        if regularizer.name == "l2":
+            return (
+                f"{regularizer.label} has a gradient everywhere: nothing is left for a subgradient to do. "
+                "Use L-BFGS, CD or APGD."
+            )
+        return (
+            f"A subgradient step almost never ends at an exact zero, so it would select nothing, while "
+            f"{regularizer.label} has an exact proximal operator, which does. Use nmAPGD, APGD, PCD or PBCD."
+        )
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._x = self._joint.pack(parameters)
+        self._eta = 0.5 * self.settings["step"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._value = self._joint.objective(self._x)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        problem, joint, x = self.problem, self._joint, self._x
+        with np.errstate(over="ignore", invalid="ignore"):
+            g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
+            if problem.lambda_sparse:
+                P = joint.unpack(x).P
+                sub = problem.regularizer.subgradient(P, **problem.regularizer_params)
+                g[: P.size] += problem.lambda_sparse * sub.ravel()
+            square = float(g @ g)
+            if not np.isfinite(square):
+                return float("inf")
+            eta = min(2.0 * self._eta, 1e100)
+            for _ in range(_MOST_TRIALS):
+                trial = x - eta * g
+                value = joint.objective(trial)
+                if value <= self._value - self.settings["sigma"] * eta * square:
+                    self._eta, self._x, self._value = eta, trial, value
+                    return joint.change(trial, trial - x)
+                eta *= self.settings["rho"]
+        return 0.0
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._joint.copy(self._x)

@@ -1,0 +1,35 @@
+"""The study of the proximal operators on one matrix: the matrix, the results, and what to say of them."""
+
+from __future__ import annotations
+
+from .code import python_source
+from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
+from .study import EXPONENTS, VARIANTS, Study, Variant, counts_table, extinction, pairs, study
+from .words import formulas, paper_claim, selects, strength_in_words, what_is_special
+from .worked import Worked, worked_example
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "EXPONENTS",
+    "MAX_ENTRY",
+    "MAX_FEATURES",
+    "MAX_RANK",
+    "VARIANTS",
+    "Study",
+    "Variant",
+    "Worked",
+    "counts_table",
+    "digest",
+    "extinction",
+    "formulas",
+    "pairs",
+    "paper_claim",
+    "parse_matrix",
+    "python_source",
+    "sample",
+    "selects",
+    "strength_in_words",
+    "study",
+    "what_is_special",
+    "worked_example",
+]

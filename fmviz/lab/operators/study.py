@@ -1,0 +1,193 @@
+"""What the proximal operators do to one matrix P, over a grid of strengths: [A] Figs. 1 and 2.
+
+[A] is atarashi2021, sections 3.1 and 8.1: P of size 200 × 30 from N(0, 1), λ = 2⁻⁷ … 2⁷.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.counting import used_features, used_interactions
+from fmviz.engine.operators import certificate
+from fmviz.engine.regularizers import REGULARIZERS, Regularizer
+
+EXPONENTS = tuple(range(-7, 8))
+"""λ = 2^e for these e, as in [A] 3.1."""
+
+_NEVER = 2.0**40  # what survives this strength, relative to P, survives any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A regularizer with its own parameters fixed.
+
+    Attributes
+    ----------
+    id : str
+        The name, with the value of a choice that is not the default: ``"ti_rows"``.
+    name : str
+        The regularizer.
+    params : mapping
+        Its parameters.
+    label : str
+        In words.
+    """
+
+    id: str
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def regularizer(self) -> Regularizer:
+        """Return the registered regularizer."""
+        return REGULARIZERS[self.name]
+
+    def prox(self, P: np.ndarray, strength: float) -> np.ndarray:
+        """Return the operator's result for a checked P."""
+        return self.regularizer.prox(P, strength, **self.params)
+
+
+def _variants() -> dict[str, Variant]:
+    found: dict[str, Variant] = {}
+    for name, regularizer in REGULARIZERS.items():
+        if not regularizer.exact_prox:
+            continue
+        found[name] = Variant(name, name, regularizer.check({}), regularizer.label)
+        for spec in regularizer.params:
+            for choice in spec.choices if spec.kind == "choice" else ():
+                if choice != spec.default:
+                    label = f"{regularizer.label}, by {choice}"
+                    given = regularizer.check({spec.name: choice})
+                    found[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, given, label)
+    return found
+
+
+VARIANTS: dict[str, Variant] = _variants()
+"""Every regularizer with an exact operator, and one more for every further choice its parameters offer."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One operator on one P, over the grid.
+
+    Attributes
+    ----------
+    variant : Variant
+        Which operator.
+    exponents : tuple of int
+        The grid, λ = 2^e.
+    Q : (m, d, k) ndarray
+        The results, read-only.
+    interactions, features, entries : (m,) ndarray of int
+        The used interactions, used features and non-zero entries of each.
+    certificates : (m,) ndarray
+        See `fmviz.certificate`.
+    zero_from : float or None
+        The smallest λ at which everything is zero; None if that never happens.
+    survivors : (d, k) bool ndarray
+        The entries that are left at a strength beyond all measure.
+    """
+
+    variant: Variant
+    exponents: tuple[int, ...]
+    Q: np.ndarray
+    interactions: np.ndarray
+    features: np.ndarray
+    entries: np.ndarray
+    certificates: np.ndarray
+    zero_from: float | None
+    survivors: np.ndarray
+
+    def at(self, exponent: int) -> int:
+        """Return the position of a λ on the grid."""
+        return self.exponents.index(exponent)
+
+
+def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS) -> Study:
+    """Evaluate an operator at λ = 2^e for every e."""
+    P = np.ascontiguousarray(P, dtype=np.float64)
+    Q = np.stack([variant.prox(P, 2.0**e) for e in exponents])
+    Q.flags.writeable = False
+    zero_from, survivors = extinction(P, variant)
+    return Study(
+        variant,
+        tuple(exponents),
+        Q,
+        np.array([used_interactions(q) for q in Q]),
+        np.array([used_features(q) for q in Q]),
+        np.array([np.count_nonzero(q) for q in Q]),
+        np.array(
+            [
+                certificate(variant.name, P, q, 2.0**e, **variant.params)
+                for e, q in zip(exponents, Q, strict=True)
+            ]
+        ),
+        zero_from,
+        survivors,
+    )
+
+
+def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
+    """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
+
+    The first is None if there is no such λ. Found by bisection, to the last bit, with the operator itself.
+    """
+    if not P.any():
+        return 0.0, P != 0
+    size = float(np.abs(P).max())
+    survivors = variant.prox(P / size, _NEVER) != 0
+    if survivors.any():
+        return None, survivors
+    low, high = 0.0, size
+    while variant.prox(P, high).any():
+        low, high = high, 2.0 * high
+    middle = 0.5 * (low + high)
+    while low < middle < high:
+        if variant.prox(P, middle).any():
+            low = middle
+        else:
+            high = middle
+        middle = 0.5 * (low + high)
+    return high, survivors
+
+
+def pairs(d: int) -> int:
+    """Return the number of pairs of d features."""
+    return d * (d - 1) // 2
+
+
+def counts_table(studies: Sequence[Study]) -> dict[str, list[Any]]:
+    """Return what was counted as columns of equal length, a row for each operator and λ."""
+    columns: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "regularizer",
+            "params",
+            "log2_lambda",
+            "lambda",
+            "used_interactions",
+            "used_features",
+            "nonzero_entries",
+            "certificate",
+        )
+    }
+    for one in studies:
+        for at, e in enumerate(one.exponents):
+            row = (
+                one.variant.name,
+                " ".join(f"{name}={value}" for name, value in one.variant.params.items()),
+                e,
+                2.0**e,
+                int(one.interactions[at]),
+                int(one.features[at]),
+                int(one.entries[at]),
+                float(one.certificates[at]),
+            )
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    return columns

@@ -1,0 +1,126 @@
+"""An operator's formula with the present numbers in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fmviz.engine.regularizers.base import unit_rows
+
+from .study import Variant
+
+
+@dataclass(frozen=True)
+class Worked:
+    """An operator with its numbers filled in, for one column (or over the rows).
+
+    Attributes
+    ----------
+    latex : str
+        The formula with numbers.
+    live, total : int
+        How many of how many are left.
+    unit : str
+        What is counted.
+    heads : tuple of str
+        The heads of the table, in LaTeX.
+    rows : tuple of tuple of float
+        The index j, then numbers; from the strongest to the weakest, around the last that stays.
+    """
+
+    latex: str
+    live: int
+    total: int
+    unit: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+def worked_example(
+    P: np.ndarray, Q: np.ndarray, variant: Variant, strength: float, column: int = 0, first: int = 6
+) -> Worked:
+    """Fill in an operator's numbers.
+
+    Parameters
+    ----------
+    P, Q : (d, k) ndarray
+        The point and the result.
+    variant : Variant
+        The operator.
+    strength : float
+        λ.
+    column : int
+        Which column, from 0, where the operator acts on entries.
+    first : int
+        At most so many rows of the table.
+    """
+    lam = _latex(strength)
+    regularizer = variant.regularizer
+    if regularizer.row_wise:
+        before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
+        threshold = strength * np.broadcast_to(
+            regularizer.thresholds(Q, **variant.params).ravel(), after.shape
+        )
+        # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
+        tau = threshold + 2.0 * strength * regularizer.quad * after
+        live = int(np.count_nonzero(after))
+        if variant.name == "l21":
+            latex = rf"\tau = \lambda = {lam}"
+        elif variant.name == "cs":
+            total = float(after.sum())
+            latex = (
+                rf"\tau = 2\lambda S_\theta = 2\cdot{lam}\cdot{_latex(total)}"
+                rf" = {_latex(2 * strength * total)},"
+                rf"\quad S_\theta = \textstyle\sum_j\|q_j\|_2,\quad \theta = {live}"
+            )
+        else:
+            latex = rf"\tau_j = \lambda\,t_j(Q),\quad \lambda = {lam}"
+        heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
+        rows = _around_threshold(before, tau, after, first)
+        return Worked(latex, live, P.shape[0], "rows", heads, rows)
+    p, q = P[:, column], Q[:, column]
+    threshold = strength * np.broadcast_to(regularizer.thresholds(Q, **variant.params), Q.shape)
+    squares = 2.0 * strength * regularizer.quad
+    live, s = int(np.count_nonzero(q)), column
+    heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
+    by_rows = variant.params.get("axis") == "rows"
+    tau = threshold[:, column] + squares * np.abs(q)
+    if variant.name == "l1":
+        latex = rf"\tau = \lambda = {lam}"
+    elif variant.name == "ti" and not by_rows:
+        total = float(np.abs(q).sum())
+        latex = (
+            rf"\tau_{{{s}}} = 2\lambda S_{{\theta,{s}}} = 2\cdot{lam}\cdot{_latex(total)}"
+            rf" = {_latex(2 * strength * total)},\quad S_{{\theta,{s}}} = \|q_{{:,{s}}}\|_1,"
+            rf"\quad \theta_{{{s}}} = {live}"
+        )
+    elif variant.name == "ti":
+        latex = rf"\tau_j = 2\lambda\|q_j\|_1,\quad 2\lambda = {_latex(2 * strength)}"
+    elif not threshold.any():
+        latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(1 / (1 + squares))}\,p_{{js}}"
+        tau = np.zeros_like(q)
+    else:
+        latex = (
+            rf"\tau_{{j,{s}}} = \lambda\big(\|q_{{:,{s}}}\|_1 - |q_{{j,{s}}}|\big),\quad \lambda = {lam},"
+            rf"\quad \|q_{{:,{s}}}\|_1 = {_latex(float(np.abs(q).sum()))}"
+        )
+    rows = _around_threshold(p, tau, q, first)
+    return Worked(latex, live, P.shape[0], f"entries of column {s}", heads, rows)
+
+
+def _around_threshold(
+    before: np.ndarray, tau: np.ndarray, after: np.ndarray, first: int
+) -> tuple[tuple[float, ...], ...]:
+    order = np.argsort(tau - np.abs(before), kind="stable")
+    start = int(np.clip(np.count_nonzero(after) - first // 2, 0, max(before.size - first, 0)))
+    shown = order[start : start + first]
+    return tuple((int(j), float(before[j]), float(tau[j]), float(after[j])) for j in shown)
+
+
+def _latex(value: float) -> str:
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
+    return text

@@ -1,0 +1,359 @@
+"""Fits along the sparsity strength λ̃: regularization paths, and the search for a number of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.losses import evaluate
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Parameters, Snapshot
+
+__all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_path"]
+
+Order = Literal["cold", "down", "up"]
+ORDERS = ("cold", "down", "up")
+# Where the paper's search begins (atarashi2021, 8.3): powers of ten.
+GRID = tuple(10.0**e for e in range(-7, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """One fit of a path.
+
+    Attributes
+    ----------
+    order : {"cold", "down", "up"}
+        Started anew, from the fit at the next larger λ̃, or from the one at the next smaller.
+    lambda_sparse : float
+        λ̃.
+    snapshot : Snapshot
+        The end of the fit, with its status.
+    validation : float
+        The mean loss on the validation rows; NaN without any.
+    """
+
+    order: Order
+    lambda_sparse: float
+    snapshot: Snapshot
+    validation: float
+
+    def record(self) -> dict[str, Any]:
+        """Return the scalars, flat: one row of a path."""
+        end = self.snapshot
+        assert end.status is not None, "a path point holds the end of a fit"
+        return {
+            "order": self.order,
+            "lambda_sparse": self.lambda_sparse,
+            "objective": end.objective,
+            "loss": end.loss,
+            "used_features": end.used_features,
+            "used_interactions": end.used_interactions,
+            "validation_loss": self.validation,
+            "epochs": end.epoch,
+            "seconds": end.seconds,
+            "certificate": end.certificate,
+            "status": str(end.status.reason),
+        }
+
+
+def iterate_path(
+    problem: Problem,
+    lambdas: Sequence[float],
+    *,
+    orders: Sequence[Order] = ("down",),
+    solver: str = "auto",
+    budget: Budget | None = None,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    validation: tuple[Any, Any] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **solver_params: Any,
+) -> Iterator[PathPoint]:
+    """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`."""
+    strengths = sorted({finite_number("lambdas", value, low=0) for value in lambdas})
+    if not strengths:
+        raise ValueError("lambdas is empty; give at least one strength.")
+    for order in orders:
+        one_of("orders", order, ORDERS)
+    held_out = None
+    if validation is not None:
+        held_out = (Design(validation[0]), np.array(validation[1], dtype=np.float64))
+        if held_out[0].n_features != problem.design.n_features:
+            raise ValueError(
+                f"The validation rows have {held_out[0].n_features} features, the training rows "
+                f"{problem.design.n_features}; they must agree."
+            )
+        if held_out[1].shape != (held_out[0].n_samples,):
+            raise ValueError(
+                f"The validation target has shape {held_out[1].shape}; it needs one value a row."
+            )
+    rng = np.random.default_rng(random_state)
+    # Every cold fit, and the first of every warm path, begins at the same point.
+    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, solver_params)
+
+
+def _path(
+    problem: Problem,
+    strengths: list[float],
+    orders: Sequence[Order],
+    solver: str,
+    budget: Budget | None,
+    first: Parameters,
+    rng: np.random.Generator,
+    held_out: tuple[Design, np.ndarray] | None,
+    should_stop: Callable[[], bool],
+    solver_params: dict[str, Any],
+) -> Iterator[PathPoint]:
+    # One report at the end of each fit is all that is read.
+    budget = replace(budget or Budget(epochs=1_000), report_every=2**31)
+    for order in orders:
+        start = first
+        for strength in reversed(strengths) if order == "down" else strengths:
+            if should_stop():
+                return
+            one = replace(problem, lambda_sparse=strength)
+            *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng, **solver_params)
+            if order != "cold":
+                start = end.parameters
+            yield PathPoint(order, strength, end, _validation_loss(one, held_out, end.parameters))
+
+
+def regularization_path(
+    X: Any,
+    y: Any,
+    lambdas: Sequence[float] | None = None,
+    *,
+    orders: Sequence[Order] = ("down",),
+    validation: tuple[Any, Any] | None = None,
+    solver: str = "auto",
+    max_iter: int = 1_000,
+    tol: float = 1e-4,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    **problem: Any,
+) -> pd.DataFrame:
+    """Fit a factorization machine at every strength λ̃ of a grid.
+
+    Parameters
+    ----------
+    X : (N, d) array_like or sparse matrix
+        The features.
+    y : (N,) array_like
+        The target; -1 and +1 for a binary loss.
+    lambdas : sequence of float, optional
+        The strengths λ̃ ≥ 0; by default 16 of them, 10 for each factor of 1,000, from 1 down to 3e-5.
+    orders : sequence of {"cold", "down", "up"}
+        How fits begin: anew, from the fit at the next larger strength, or at the next smaller. All matter:
+        P = 0 is stationary, so a path that comes down from a strength that empties P stays empty, a cold
+        start may collapse where a far better point exists, and one that goes up does not.
+    validation : (X, y), optional
+        Rows kept out, for the column ``validation_loss``.
+    solver, max_iter, tol, init_scale, random_state
+        As for `fmviz.FactorizationMachineRegressor`.
+    **problem
+        What else describes the objective: ``loss``, ``regularizer``, ``rank``, ``lambda_w``, ``lambda_p``,
+        ``fit_linear``, ``fit_intercept``, ``regularizer_params``, ``loss_param``, ``sample_weight``.
+
+    Returns
+    -------
+    DataFrame
+        One row a fit: ``order``, ``lambda_sparse``, ``objective``, ``loss``, ``used_features``,
+        ``used_interactions``, ``validation_loss``, ``epochs``, ``seconds``, ``certificate``, ``status``.
+
+    Raises
+    ------
+    ValueError
+        If anything is out of range or does not fit together.
+    """
+    if lambdas is None:
+        lambdas = [10.0 ** (-0.3 * i) for i in range(16)]
+    budget = Budget(epochs=whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0))
+    points = iterate_path(
+        Problem.build(X, y, **problem),
+        lambdas,
+        orders=orders,
+        solver=solver,
+        budget=budget,
+        init_scale=init_scale,
+        random_state=random_state,
+        validation=validation,
+    )
+    return pd.DataFrame.from_records([point.record() for point in points])
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """One step of `find_lambda`.
+
+    Attributes
+    ----------
+    lambda_sparse : float
+        The strength that was tried.
+    used_interactions : int
+        What its fit uses.
+    low, high : float
+        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while the
+        search has no such end yet.
+    snapshot : Snapshot
+        The end of the fit.
+    status : {"searching", "found", "not reachable"}
+        The last probe says how the search ended.
+    message : str
+        The same in a sentence.
+    """
+
+    lambda_sparse: float
+    used_interactions: int
+    low: float
+    high: float
+    snapshot: Snapshot
+    status: Literal["searching", "found", "not reachable"]
+    message: str
+
+
+def find_lambda(
+    X: Any,
+    y: Any,
+    target_interactions: int = 1_000,
+    accept: tuple[int, int] = (990, 1_035),
+    *,
+    grid: Sequence[float] = GRID,
+    narrowest: float = 1e-12,
+    solver: str = "auto",
+    max_iter: int = 1_000,
+    tol: float = 1e-4,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **problem: Any,
+) -> Iterator[Probe]:
+    """Search the strength λ̃ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
+
+    First the grid from its largest strength down, until a fit uses more than is wanted: this strength and
+    the one before are the bracket. Then halve the bracket. The search ends when a fit uses an accepted
+    number, or as *not reachable* when the grid holds no bracket or the bracket is narrower than
+    `narrowest`. Every fit begins at the same random start.
+
+    Parameters
+    ----------
+    X, y
+        As for `regularization_path`.
+    target_interactions : int
+        What is wanted.
+    accept : (int, int)
+        The accepted range, which holds the target. The default is the paper's: 990 and 1,035 are the
+        binomial coefficients next to 1,000, the nearest counts that selecting features can reach.
+    grid : sequence of float
+        Where to look for the bracket.
+    narrowest : float
+        The width at which the search gives up.
+    solver, max_iter, tol, init_scale, random_state, **problem
+        As for `regularization_path`.
+    should_stop : callable
+        Asked between epochs and between fits; a stopped search yields no last word.
+
+    Yields
+    ------
+    Probe
+        After every fit, so that the search can be watched; the last one is not "searching".
+
+    Raises
+    ------
+    ValueError
+        If anything is out of range or does not fit together.
+    """
+    target = whole_number("target_interactions", target_interactions, 0)
+    least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
+    if not least <= target <= most:
+        raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
+    strengths = sorted({finite_number("grid", value, low=0) for value in grid}, reverse=True)
+    if not strengths:
+        raise ValueError("grid is empty; give at least one strength.")
+    built = Problem.build(X, y, **problem)
+    rng = np.random.default_rng(random_state)
+    start = built.start(finite_number("init_scale", init_scale, low=0), rng)
+    budget = Budget(
+        epochs=whole_number("max_iter", max_iter, 1),
+        tol=finite_number("tol", tol, low=0),
+        report_every=2**31,
+    )
+    finite_number("narrowest", narrowest, low=0)
+
+    def fit(strength: float) -> Snapshot:
+        one = replace(built, lambda_sparse=strength)
+        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
+        return end
+
+    return _search(fit, target, least, most, strengths, narrowest, should_stop)
+
+
+def _search(
+    fit: Callable[[float], Snapshot],
+    target: int,
+    least: int,
+    most: int,
+    strengths: list[float],
+    narrowest: float,
+    should_stop: Callable[[], bool],
+) -> Iterator[Probe]:
+    low = high = float("nan")
+    waiting = list(strengths)
+    while not should_stop():
+        strength = waiting.pop(0) if waiting else 0.5 * (low + high)
+        end = fit(strength)
+        if should_stop():
+            return
+        used = end.used_interactions
+        if least <= used <= most:
+            words = f"Found: λ̃ = {strength:.6g} uses {used:,} interactions."
+            yield Probe(strength, used, low, high, end, "found", words)
+            return
+        if used > most:
+            low, waiting = strength, []
+        else:
+            high = strength
+        lost = _lost(low, high, used, target, bool(waiting), narrowest)
+        words = (
+            lost or f"λ̃ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
+        )
+        yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
+        if lost:
+            return
+
+
+def _lost(low: float, high: float, used: int, target: int, more: bool, narrowest: float) -> str | None:
+    """Return why the search must end, or None."""
+    if np.isnan(high):
+        return (
+            f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
+            "Add larger strengths to the grid."
+        )
+    if np.isnan(low) and not more:
+        return (
+            f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
+            "interactions. Add smaller strengths, or start with a larger init_scale."
+        )
+    if high - low < narrowest:
+        return (
+            f"Not reachable: the number of interactions jumps over {target:,} between λ̃ = {low:.15g} and "
+            f"{high:.15g}."
+        )
+    return None
+
+
+def _validation_loss(
+    problem: Problem, held_out: tuple[Design, np.ndarray] | None, parameters: Parameters
+) -> float:
+    if held_out is None:
+        return float("nan")
+    f = problem.model.predict(held_out[0], parameters)
+    return float(np.mean(evaluate(problem.loss.value, f, held_out[1], problem.loss_param)))

@@ -1,0 +1,131 @@
+"""Slow, obvious versions of the stochastic methods: every step visits all of P, and nothing is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .slow_fm import SLOPE, predict
+
+
+def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
+    """argmin ½‖Q − P‖² + strength·Ω(Q), by the papers' formulae."""
+    size = np.abs(P)
+    norms = np.sqrt((P**2).sum(axis=1))
+    unit = np.divide(P, norms[:, None], out=np.zeros_like(P), where=norms[:, None] > 0)
+    if name == "l2":
+        return P / (1 + 2 * strength)
+    if name == "l1":
+        return np.sign(P) * np.maximum(size - strength, 0)
+    if name == "l21":
+        return np.maximum(norms - strength, 0)[:, None] * unit
+    if name == "ti":
+        return np.sign(P) * np.column_stack([squared(column, strength) for column in size.T])
+    if name == "ti_rows":
+        return np.sign(P) * np.array([squared(row, strength) for row in size])
+    if name == "cs":
+        return squared(norms, strength)[:, None] * unit
+    if name == "omega_ti":
+        return np.sign(P) * np.column_stack([pairs(column, strength) for column in size.T])
+    if name == "omega_cs":
+        return pairs(norms, strength)[:, None] * unit
+    raise KeyError(name)
+
+
+def squared(p: np.ndarray, strength: float) -> np.ndarray:
+    """[A] Theorem 7 for p ≥ 0: sort, and take the largest θ with p_θ ≥ 2λS_θ."""
+    ordered = np.sort(p)[::-1]
+    best = 0.0
+    for theta in range(1, p.size + 1):
+        S = ordered[:theta].sum() / (1 + 2 * strength * theta)
+        if ordered[theta - 1] >= 2 * strength * S:
+            best = S
+    return np.maximum(p - 2 * strength * best, 0)
+
+
+def pairs(p: np.ndarray, strength: float) -> np.ndarray:
+    """½(‖·‖₁² − ‖·‖²) for p ≥ 0: the square in disguise, or the largest entry alone."""
+    if strength < 1:
+        return squared(p, strength / (2 * (1 - strength))) / (1 - strength)
+    return np.where(np.arange(p.size) == np.argmax(p), p, 0.0)
+
+
+def gradient(X, y, w, P, b, c, loss):
+    """The gradient of the mean of c·ℓ over the rows given, entry by entry."""
+    slope = c * SLOPE[loss](predict(X, w, P, b), y) / y.size
+    G = np.zeros_like(P)
+    for n in range(y.size):
+        A = X[n] @ P
+        for j in range(P.shape[0]):
+            for s in range(P.shape[1]):
+                G[j, s] += slope[n] * X[n, j] * (A[s] - X[n, j] * P[j, s])
+    return G, X.T @ slope, slope.sum()
+
+
+def eta(schedule: str, eta0: float, power: float, lam: float, t: int) -> float:
+    """The step size of step t = 0, 1, ..."""
+    if schedule == "constant":
+        return eta0
+    if schedule == "bottou":
+        return eta0 / (1 + eta0 * lam * t)
+    if schedule == "optimal":
+        return eta0 / (1 + 2 * eta0 * lam * t)
+    return eta0 / (t + 1) ** power
+
+
+def psgd_epoch(
+    X, y, w, P, b, order, *, name, loss, lam_w, lam_p, lam, schedule="bottou", eta0=0.1, power=0.5,
+    linear=True, bias=True, weights=None, batch=1, explicit=False, first=0,
+):  # fmt: skip
+    """[A] Eq. 28 with the gradient of a batch; with `explicit`, Algorithm 5."""
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    for t, at in enumerate(range(0, y.size, batch)):
+        rows = order[at : at + batch]
+        G, gw, gb = gradient(X[rows], y[rows], w, P, b, c[rows], loss)
+        ep = eta(schedule, eta0, power, lam_p, first + t)
+        ew = eta(schedule, eta0, power, lam_w, first + t)
+        if explicit:
+            P = P - ep * (G + 2 * (lam_p + lam) * P)
+            w = w - ew * (gw + 2 * lam_w * w) if linear else w
+        else:
+            r = 1 / (1 + 2 * ep * lam_p)
+            P = prox(name, r * (P - ep * G), ep * lam * r)
+            w = (w - ew * gw) / (1 + 2 * ew * lam_w) if linear else w
+        b = b - ew * gb if bias else b
+    return P, w, b
+
+
+def katyusha(
+    X, y, w, P, b, orders, *, name, loss, lam_w, lam_p, lam, eta0=0.1, tau=0.5, linear=True, bias=True,
+    weights=None, batch=1,
+):  # fmt: skip
+    """Allen-Zhu 2017, Algorithm 1 with Option II and plain means, one order of samples an outer step."""
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    mask = np.array([1.0, float(linear), float(bias)])
+
+    def grad(point, rows):
+        parts = gradient(X[rows], y[rows], point[1], point[0], point[2], c[rows], loss)
+        return [m * g for m, g in zip(mask, parts, strict=True)]
+
+    def step(point, g, size):
+        r = 1 / (1 + 2 * size * lam_p)
+        new_w = (point[1] - size * g[1]) / (1 + 2 * size * lam_w) if linear else point[1]
+        return [prox(name, r * (point[0] - size * g[0]), size * lam * r), new_w, point[2] - size * g[2]]
+
+    def mix(*terms):
+        return [sum(a * point[part] for a, point in terms) for part in range(3)]
+
+    S = Z = Y = [P, w, b]
+    everything = np.arange(y.size)
+    for order in orders:
+        full = grad(S, everything)
+        points = []
+        for at in range(0, y.size, batch):
+            rows = order[at : at + batch]
+            here = mix((tau, Z), (0.5, S), (0.5 - tau, Y))
+            g = mix((1, full), (1, grad(here, rows)), (-1, grad(S, rows)))
+            new = step(Z, g, eta0 / tau)
+            Y = mix((1, here), (tau, new), (-tau, Z))
+            Z = new
+            points.append((1 / -(-y.size // batch), Y))
+        S = mix(*points)
+    return step(S, grad(S, everything), eta0)
