@@ -37,9 +37,14 @@ def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
     return total * (problem.loss.mu / design.n_samples)
 
 
-def certify(problem: Problem, parameters: Parameters) -> float:
-    """Return the certificate that the model declares: `stationarity`, or if convex `relative_gap`."""
-    return {"stationarity": stationarity, "gap": relative_gap}[problem.model.certificate](problem, parameters)
+def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
+    """Return the certificate that the model declares: `stationarity`, or if convex `relative_gap`.
+
+    The gap is a looser bound, for less work, where it need not be `thorough`.
+    """
+    if problem.model.certificate == "gap":
+        return relative_gap(problem, parameters, thorough)
+    return stationarity(problem, parameters)
 
 
 def stationarity(problem: Problem, parameters: Parameters) -> float:

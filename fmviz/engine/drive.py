@@ -169,7 +169,7 @@ def _loop(
         reports += 1
         if finite_now:
             certify = status is not None or reports % budget.certify_every == 0
-            last = _report(problem, method.parameters(), epoch, seconds, change, certify)
+            last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
             else:
@@ -180,14 +180,20 @@ def _loop(
 
 
 def _report(
-    problem: Problem, parameters: Parameters, epoch: int, seconds: float, change: float, certify: bool
+    problem: Problem,
+    parameters: Parameters,
+    epoch: int,
+    seconds: float,
+    change: float,
+    certify: bool,
+    thorough: bool = False,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         parts = problem.parts(parameters)
         objective = sum(parts.values())
         residual = float("nan")
         if certify and np.isfinite(objective):
-            residual = certificate_of(problem, parameters)
+            residual = certificate_of(problem, parameters, thorough)
     return Snapshot(
         epoch=epoch,
         seconds=seconds,

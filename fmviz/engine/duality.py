@@ -27,7 +27,7 @@ from .spectral import prox_trace_l1, spectral_norm
 _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7, 0.5, 0.2, 0.05)
 
 
-def relative_gap(problem: Problem, parameters: Parameters) -> float:
+def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
 
     Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ̃ = 0 no slope but
@@ -38,17 +38,18 @@ def relative_gap(problem: Problem, parameters: Parameters) -> float:
         return float("inf")
     if objective <= 0.0:
         return 0.0
-    return float(max(0.0, objective - dual_value(problem, parameters)) / objective)
+    return float(max(0.0, objective - dual_value(problem, parameters, thorough)) / objective)
 
 
-def dual_value(problem: Problem, parameters: Parameters) -> float:
+def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0."""
     n = problem.design.n_samples
     c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
     f = problem.predict(parameters)
     alpha = c * evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / n
     alpha = _balance(problem, alpha)
-    scale = 1.0 / max(1.0, _gauge(problem, parameters.weights, pair_sums_transposed(problem.design, alpha)))
+    gauge = _gauge(problem, parameters.weights, pair_sums_transposed(problem.design, alpha), thorough)
+    scale = 1.0 / max(1.0, gauge)
     linear = 0.0
     if problem.fit_linear and problem.lambda_w > 0.0:
         linear = float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
@@ -91,7 +92,7 @@ def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
     return alpha
 
 
-def _gauge(problem: Problem, W: np.ndarray, G: np.ndarray) -> float:
+def _gauge(problem: Problem, W: np.ndarray, G: np.ndarray, thorough: bool) -> float:
     """Return a t ≥ the least one for which G/t = S + T with ‖S‖_op ≤ λ_tr and max|t_ij| ≤ λ̃."""
     trace, entries = problem.lambda_p, problem.lambda_sparse
     if trace == 0.0 and entries == 0.0:
@@ -107,7 +108,7 @@ def _gauge(problem: Problem, W: np.ndarray, G: np.ndarray) -> float:
         return best
     eta = (float(np.abs(W).max()) or 1.0) / float(np.abs(G).max())
     S = None
-    for most in (50, 50, 100, 200, 600):
+    for most in (50, 50, 100, 200, 600) if thorough else (30,):
         found = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
         S = found.S
         part = S / eta

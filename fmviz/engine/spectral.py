@@ -123,7 +123,7 @@ def prox_trace_l1(
         if rounds % 25 == 0:
             # Residuals of the two copies and of S that are far apart ask for another ρ (Boyd et al. 2011).
             apart, moved = np.linalg.norm(inner - Z), rho * np.linalg.norm(Z - before)
-            change = 4.0 if apart > 10.0 * moved else 0.25 if moved > 10.0 * apart else 1.0
+            change = 4.0 if apart > 30.0 * moved else 0.25 if moved > 30.0 * apart else 1.0
             if change != 1.0:
                 rho = min(max(change * rho, 1.0), 1e3)
                 x, mixer = Z + S / rho, _Anderson()
