@@ -7,38 +7,91 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import used_mask
+from fmviz.engine.snapshot import Parameters
 
-__all__ = ["estimation_error", "support_f1", "support_recovered"]
+__all__ = ["estimation_error", "interaction_weights", "support_f1", "support_recovered", "used_pairs"]
 
 
-def _pair(W: Any, P: Any) -> tuple[np.ndarray, np.ndarray]:
-    truth, factors = np.asarray(W, dtype=np.float64), np.asarray(P, dtype=np.float64)
+def interaction_weights(parameters: Any) -> np.ndarray:
+    """Return the learned weight of every pair, shape (d, d), symmetric with a zero diagonal.
+
+    Parameters
+    ----------
+    parameters : fmviz.engine.snapshot.Parameters or (d, k) array_like
+        The parameters of any model of pairs, or the factors P of a factorization machine.
+
+    Returns
+    -------
+    (d, d) ndarray
+        PPᵀ of a factorization machine, W of a quadratic regression, off the diagonal.
+    """
+    if isinstance(parameters, Parameters) and parameters.W is not None:
+        weights = parameters.W.copy()
+    else:
+        P = _factors(parameters)
+        weights = P @ P.T
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+def used_pairs(parameters: Any) -> np.ndarray:
+    """Return the (d, d) boolean matrix of used pairs, exactly and by structure, with a False diagonal.
+
+    Parameters
+    ----------
+    parameters : fmviz.engine.snapshot.Parameters or (d, k) array_like
+        As for `interaction_weights`.
+
+    Returns
+    -------
+    (d, d) bool ndarray
+        True where rows of P share a column in which both are non-zero, or where W is not 0.
+    """
+    if isinstance(parameters, Parameters) and parameters.W is not None:
+        used = parameters.W != 0
+        np.fill_diagonal(used, False)
+        return used
+    return used_mask(_factors(parameters))
+
+
+def _factors(parameters: Any) -> np.ndarray:
+    P = parameters.P if isinstance(parameters, Parameters) else parameters
+    return np.asarray(P, dtype=np.float64)
+
+
+def _truth(W: Any, P: Any) -> np.ndarray:
+    truth = np.asarray(W, dtype=np.float64)
     if truth.ndim != 2 or truth.shape[0] != truth.shape[1]:
         raise ValueError(f"W has shape {truth.shape}; give the square matrix of true interaction weights.")
-    if factors.ndim != 2 or factors.shape[0] != truth.shape[0]:
-        raise ValueError(f"P has shape {factors.shape}; with this W it must have {truth.shape[0]} rows.")
-    return truth, factors
+    direct = isinstance(P, Parameters) and P.W is not None
+    learned = np.asarray(P.W) if direct else _factors(P)
+    if learned.ndim != 2 or learned.shape[0] != truth.shape[0]:
+        raise ValueError(
+            f"{'The learned W' if direct else 'P'} has shape {learned.shape}; with this W it must have "
+            f"{truth.shape[0]} rows."
+        )
+    return truth
 
 
 def estimation_error(W: Any, P: Any) -> float:
-    """Return ‖W − PPᵀ‖ / ‖W‖, both norms over the strict upper triangle only.
+    """Return ‖W − PPᵀ‖ / ‖W‖, both norms over the strict upper triangle only; PPᵀ is what was learned.
 
     Parameters
     ----------
     W : (d, d) array_like
         The true interaction weights.
-    P : (d, k) array_like
-        The learned factors.
+    P : (d, k) array_like or fmviz.engine.snapshot.Parameters
+        The learned factors, or the parameters of any model of pairs.
 
     Returns
     -------
     float
         0 is best; P = 0 gives 1. Infinite where W has no interaction but P has.
     """
-    truth, factors = _pair(W, P)
+    truth = _truth(W, P)
     upper = np.triu_indices(truth.shape[0], 1)
     true = truth[upper]
-    difference = float(np.linalg.norm(true - (factors @ factors.T)[upper]))
+    difference = float(np.linalg.norm(true - interaction_weights(P)[upper]))
     scale = float(np.linalg.norm(true))
     if scale == 0.0:
         return 0.0 if difference == 0.0 else float("inf")
@@ -46,24 +99,25 @@ def estimation_error(W: Any, P: Any) -> float:
 
 
 def _support_counts(W: Any, P: Any) -> tuple[int, int, int]:
-    truth, factors = _pair(W, P)
+    truth = _truth(W, P)
     upper = np.triu_indices(truth.shape[0], 1)
     true = truth[upper] != 0
-    used = used_mask(factors)[upper]
+    used = used_pairs(P)[upper]
     return int((true & used).sum()), int((~true & used).sum()), int((true & ~used).sum())
 
 
 def support_f1(W: Any, P: Any) -> float:
     """Return the F1 score of the used pairs of P as a prediction of the non-zero pairs of W.
 
-    A pair is used where its two rows of P share a column in which both are non-zero, whatever the size.
+    A pair is used where its two rows of P share a column in which both are non-zero, whatever the size; in a
+    quadratic regression where its learned weight is not 0.
 
     Parameters
     ----------
     W : (d, d) array_like
         The true interaction weights.
-    P : (d, k) array_like
-        The learned factors.
+    P : (d, k) array_like or fmviz.engine.snapshot.Parameters
+        The learned factors, or the parameters of any model of pairs.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .duality import relative_gap
 from .losses import evaluate
 from .problem import Problem
 from .regularizers.base import unit_rows
@@ -34,6 +35,16 @@ def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
     # The terms cancel where an entry is alone in its column: what is left is rounding.
     total[total <= 1e-12 * square] = 0.0
     return total * (problem.loss.mu / design.n_samples)
+
+
+def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
+    """Return the certificate that the model declares: `stationarity`, or if convex `relative_gap`.
+
+    The gap is a looser bound, for less work, where it need not be `thorough`.
+    """
+    if problem.model.certificate == "gap":
+        return relative_gap(problem, parameters, thorough)
+    return stationarity(problem, parameters)
 
 
 def stationarity(problem: Problem, parameters: Parameters) -> float:

@@ -9,7 +9,7 @@ from .losses import get_loss
 from .models import get_model
 from .problem import Problem
 from .regularizers import get_regularizer
-from .solvers import SOLVERS, get_solver
+from .solvers import SOLVERS, Solver, get_solver
 
 
 def why_not(
@@ -42,10 +42,18 @@ def why_not(
     chosen, given = get_regularizer(regularizer), dict(regularizer_params or {})
     checked = chosen.check(given)
     chosen_model, chosen_loss = get_model(model), get_loss(loss)
+
+    def reason(method: type[Solver]) -> str | None:
+        return (
+            chosen_model.why_not(chosen)
+            or method.why_not_model(chosen_model)
+            or method.why_not(chosen_model, chosen, chosen_loss, checked)
+        )
+
     if solver == "auto":
-        reasons = [s.why_not(chosen_model, chosen, chosen_loss, checked) for s in SOLVERS.values()]
+        reasons = [reason(method) for method in SOLVERS.values()]
         return None if None in reasons else reasons[0]
-    return get_solver(solver).why_not(chosen_model, chosen, chosen_loss, checked)
+    return reason(get_solver(solver))
 
 
 # From the most to the least recommended.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import stationarity
+from .certificate import certify as certificate_of
 from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
@@ -169,7 +169,7 @@ def _loop(
         reports += 1
         if finite_now:
             certify = status is not None or reports % budget.certify_every == 0
-            last = _report(problem, method.parameters(), epoch, seconds, change, certify)
+            last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
             else:
@@ -180,14 +180,20 @@ def _loop(
 
 
 def _report(
-    problem: Problem, parameters: Parameters, epoch: int, seconds: float, change: float, certify: bool
+    problem: Problem,
+    parameters: Parameters,
+    epoch: int,
+    seconds: float,
+    change: float,
+    certify: bool,
+    thorough: bool = False,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         parts = problem.parts(parameters)
         objective = sum(parts.values())
         residual = float("nan")
         if certify and np.isfinite(objective):
-            residual = stationarity(problem, parameters)
+            residual = certificate_of(problem, parameters, thorough)
     return Snapshot(
         epoch=epoch,
         seconds=seconds,
@@ -242,10 +248,11 @@ def _diverged(epoch: int, hint: str) -> Status:
 
 
 def _check_start(problem: Problem, start: Parameters) -> None:
-    d, k = problem.design.n_features, problem.rank
-    if start.P.shape != (d, k):
-        raise ValueError(f"The start has P of shape {start.P.shape}; this problem needs ({d}, {k}).")
-    if start.w.shape != (d,):
-        raise ValueError(f"The start has w of shape {start.w.shape}; this problem needs ({d},).")
-    if not (np.isfinite(start.P).all() and np.isfinite(start.w).all() and np.isfinite(start.intercept)):
+    shapes = problem.model.shapes(problem.design.n_features, problem.rank)
+    for name, shape in shapes.items():
+        found = getattr(start, name)
+        if found is None or found.shape != shape:
+            has = "no " + name if found is None else f"{name} of shape {found.shape}"
+            raise ValueError(f"The start has {has}; this problem needs {shape}.")
+    if not (all(np.isfinite(getattr(start, n)).all() for n in shapes) and np.isfinite(start.intercept)):
         raise ValueError("The start contains NaN or infinity.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, log1p
+from math import exp, inf, log, log1p
 from typing import Literal
 
 import numpy as np
@@ -39,6 +39,9 @@ class Loss:
     of_residual : Loss, optional
         The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
         residuals need not read y.
+    conjugate : callable, optional
+        The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
+        outside its domain: what a duality gap needs.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Loss:
     second: Scalar
     param: ParamSpec | None = None
     of_residual: Loss | None = None
+    conjugate: Scalar | None = None
 
 
 @jitable
@@ -66,6 +70,11 @@ def squared_derivative(f, y, theta):
 @jitable
 def squared_second(f, y, theta):
     return 1.0
+
+
+@jitable
+def squared_conjugate(a, y, theta):
+    return a * (0.5 * a + y)
 
 
 @jitable
@@ -99,6 +108,14 @@ def logistic_second(f, y, theta):
 
 
 @jitable
+def logistic_conjugate(a, y, theta):
+    u = -a * y
+    if u < 0.0 or u > 1.0:
+        return inf
+    return (u * log(u) if u > 0.0 else 0.0) + ((1.0 - u) * log1p(-u) if u < 1.0 else 0.0)
+
+
+@jitable
 def squared_hinge_value(f, y, theta):
     slack = max(1.0 - f * y, 0.0)
     return slack * slack
@@ -115,6 +132,12 @@ def squared_hinge_second(f, y, theta):
 
 
 @jitable
+def squared_hinge_conjugate(a, y, theta):
+    u = -a * y
+    return u * (0.25 * u - 1.0) if u >= 0.0 else inf
+
+
+@jitable
 def huber_value(f, y, theta):
     r = abs(f - y)
     return 0.5 * r * r if r <= theta else theta * (r - 0.5 * theta)
@@ -128,6 +151,11 @@ def huber_derivative(f, y, theta):
 @jitable
 def huber_second(f, y, theta):
     return 1.0 if abs(f - y) <= theta else 0.0
+
+
+@jitable
+def huber_conjugate(a, y, theta):
+    return a * (0.5 * a + y) if abs(a) <= theta else inf
 
 
 @jitable
@@ -158,6 +186,7 @@ SQUARED = Loss(
 )
 SQUARED = replace(
     SQUARED,
+    conjugate=squared_conjugate,
     of_residual=replace(
         SQUARED, name="squared_of_residual", value=squared_of_residual, derivative=same_residual
     ),
@@ -171,6 +200,7 @@ LOGISTIC = Loss(
     logistic_value,
     logistic_derivative,
     logistic_second,
+    conjugate=logistic_conjugate,
 )
 SQUARED_HINGE = Loss(
     "squared_hinge",
@@ -181,6 +211,7 @@ SQUARED_HINGE = Loss(
     squared_hinge_value,
     squared_hinge_derivative,
     squared_hinge_second,
+    conjugate=squared_hinge_conjugate,
 )
 HUBER = Loss(
     "huber",
@@ -205,6 +236,7 @@ HUBER = Loss(
 
 HUBER = replace(
     HUBER,
+    conjugate=huber_conjugate,
     of_residual=replace(
         HUBER,
         name="huber_of_residual",

@@ -44,6 +44,12 @@ def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.
     return _largest(parts, top)
 
 
+def ranked_weights(W: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the non-zero pairs i < j of a symmetric W, shape (d, d), as `ranked_pairs` does for P."""
+    i, j = np.nonzero(np.triu(W, 1))
+    return _largest([(i, j, W[i, j])], top)
+
+
 def _largest(
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], top: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

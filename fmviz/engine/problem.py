@@ -12,7 +12,7 @@ import numpy as np
 from .design import Design
 from .errors import finite_number, whole_number
 from .losses import Loss, evaluate, get_loss
-from .models import FactorizationMachine, get_model
+from .models import Model, get_model
 from .regularizers import Regularizer, get_regularizer
 from .snapshot import Parameters
 
@@ -23,7 +23,10 @@ class Problem:
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃_p Ω(P)
 
-    with c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
+    For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ̃‖W‖₁ ([A] Eq. 58): λ_p is
+    λ_tr, and the one regularizer is "l1"; see `fmviz.engine.models.qr`.
+
+    Here c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
     and the bias is not penalised.
 
     Parameters
@@ -35,7 +38,7 @@ class Problem:
     loss, regularizer, model : str
         Names from the registries.
     rank : int
-        Columns of P.
+        Columns of P; not used where the model has no factors.
     lambda_w, lambda_p, lambda_sparse : float
         λ_w, λ_p and λ̃_p, all ≥ 0.
     fit_linear, fit_intercept : bool
@@ -57,7 +60,7 @@ class Problem:
     y: np.ndarray
     loss: Loss
     regularizer: Regularizer
-    model: FactorizationMachine
+    model: Model
     rank: int
     lambda_w: float
     lambda_p: float
@@ -97,12 +100,16 @@ class Problem:
             theta = spec.check(spec.default if loss_param is None else loss_param)
         elif loss_param is not None:
             raise ValueError(f"Loss {loss!r} has no parameter of its own; leave loss_param out.")
+        chosen_model = get_model(model)
+        if (reason := chosen_model.why_not(chosen)) is not None:
+            raise ValueError(reason)
+        chosen_model.check_size(design)
         return cls(
             design,
             _target(y, design.n_samples, chosen_loss),
             chosen_loss,
             chosen,
-            get_model(model),
+            chosen_model,
             whole_number("rank", rank, 1, 10_000),
             finite_number("lambda_w", lambda_w, low=0),
             finite_number("lambda_p", lambda_p, low=0),
@@ -124,9 +131,8 @@ class Problem:
         return float(np.mean(values) if self.sample_weight is None else np.mean(self.weights * values))
 
     def start(self, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
-        shape = (self.design.n_features, self.rank)
-        return Parameters(rng.normal(0.0, init_scale, shape), np.zeros(shape[0]), 0.0)
+        """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0."""
+        return self.model.start(self.design.n_features, self.rank, init_scale, rng)
 
     def predict(self, parameters: Parameters) -> np.ndarray:
         """Return f(x_n) for the training rows, recomputed from the parameters."""
@@ -139,12 +145,12 @@ class Problem:
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""
         f = self.predict(parameters) if f is None else f
-        P = parameters.P
         return {
             "loss": self.empirical_risk(f),
             "penalty_w": self.lambda_w * float(np.square(parameters.w).sum()),
-            "penalty_p": self.lambda_p * float(np.square(P).sum()),
-            "penalty_sparse": self.lambda_sparse * self.regularizer.value(P, **self.regularizer_params)
+            "penalty_p": self.lambda_p * self.model.shrinkage(parameters) if self.lambda_p else 0.0,
+            "penalty_sparse": self.lambda_sparse
+            * self.regularizer.value(self.model.penalised(parameters), **self.regularizer_params)
             if self.lambda_sparse
             else 0.0,
         }

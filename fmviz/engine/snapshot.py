@@ -80,21 +80,38 @@ class ThinnedFactors:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """The parameters of a second-order factorization machine.
+    """The parameters of a second-order model.
 
     Attributes
     ----------
     P : (d, rank) float64 ndarray
-        The factors; the weight of the pair (i, j) is ⟨p_i, p_j⟩.
+        The factors; the weight of the pair (i, j) is ⟨p_i, p_j⟩. Shape (d, 0) where the model has W instead.
     w : (d,) float64 ndarray
         The linear weights; zeros where there is no linear term.
     intercept : float
         The bias; 0 where there is none.
+    W : (d, d) float64 ndarray or None
+        The symmetric pair weights of a model that is not factorised (quadratic regression); None in all
+        others.
     """
 
     P: np.ndarray
     w: np.ndarray
     intercept: float
+    W: np.ndarray | None = None
+
+    @classmethod
+    def of_weights(cls, W: np.ndarray, w: np.ndarray | None = None, intercept: float = 0.0) -> Parameters:
+        """Return the parameters of a quadratic regression with symmetric pair weights W, shape (d, d)."""
+        d = W.shape[0]
+        return cls(np.zeros((d, 0)), np.zeros(d) if w is None else w, intercept, W)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W, for a model that holds the pair weights themselves."""
+        if self.W is None:
+            raise ValueError("These are parameters of a factorised model: they hold P, not W.")
+        return self.W
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +127,15 @@ class Snapshot:
     objective : float
         The objective of `fmviz.engine.problem.Problem`, the sum of the four parts below.
     loss, penalty_w, penalty_p, penalty_sparse : float
-        (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ̃_p Ω(P).
+        (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ̃_p Ω(P); for a quadratic regression the last two are λ_p‖W‖_tr
+        and λ̃‖W‖₁.
     used_features : int
-        Non-zero rows of P.
+        Non-zero rows of P, or features with a non-zero pair weight in W.
     used_interactions : int
-        Pairs i < j whose rows of P share a column in which both are non-zero.
+        Pairs i < j whose rows of P share a column in which both are non-zero, or whose weight in W is not 0.
     certificate : float
-        Stationarity residual, see `fmviz.engine.certificate.stationarity`; 0 at a stationary point.
+        See `fmviz.engine.certificate.certify`: the stationarity residual, 0 at a stationary point, or for a
+        convex model the relative duality gap, 0 at the optimum.
     change : float
         The largest change of a parameter during the epoch, relative to the largest parameter.
     parameters : Parameters

@@ -29,7 +29,9 @@ def warm_operators() -> None:
     used_interactions(P)
 
 
-def tiny_problem(storage: str, loss: str, regularizer: str, weighted: bool = False, **params: Any) -> Problem:
+def tiny_problem(
+    storage: str, loss: str, regularizer: str, weighted: bool = False, model: str = "fm", **params: Any
+) -> Problem:
     """Return a problem of a few rows in the given storage: dense, sparse or binary."""
     rng = np.random.default_rng(0)
     mask = rng.random((6, 3)) < 0.7
@@ -40,6 +42,7 @@ def tiny_problem(storage: str, loss: str, regularizer: str, weighted: bool = Fal
         y,
         loss=loss,
         regularizer=regularizer,
+        model=model,
         rank=2,
         lambda_w=0.1,
         lambda_p=0.1,
@@ -62,18 +65,19 @@ def make_ready(problem: Problem, method: Solver) -> None:
     choices = {spec.name: method.settings[spec.name] for spec in method.params if spec.kind == "choice"}
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
+    model = problem.model.name
     what = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
-    key = (*what, params, weighted, solver, *choices.values())
+    key = (*what, params, weighted, model, solver, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*what, weighted, **dict(params))
+        tiny = tiny_problem(*what, weighted, model, **dict(params))
         trial = get_solver(solver)(tiny, **choices)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
         trial.epoch()
         trial.close()
         tiny.objective(start)
-        used_interactions(start.P)
+        tiny.model.used_interactions(start)
         _ready.add(key)
 
 

@@ -308,7 +308,8 @@ class Job:
         with self._lock:
             arrays = [frame.factors.values for frame in self._frames.items()]
             if self._last is not None:
-                arrays += [self._last.parameters.P, self._last.parameters.w]
+                last = self._last.parameters
+                arrays += [a for a in (last.P, last.w, last.W) if a is not None]
             return sum(a.nbytes for a in arrays) + 1_500 * len(self._history.items())
 
     # -------------------------------------------------------------------------------------- under the lock

@@ -101,11 +101,11 @@ class Run:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")
         truth = self.dataset.truth
         if truth is not None:
-            found["estimation_error"] = metrics.estimation_error(truth, parameters.P)
+            found["estimation_error"] = metrics.estimation_error(truth, parameters)
         structure = truth if truth is not None else pairs_matrix(self.dataset)
         if structure is not None:
-            found["support_f1"] = metrics.support_f1(structure, parameters.P)
-            found["support_recovered"] = float(metrics.support_recovered(structure, parameters.P))
+            found["support_f1"] = metrics.support_f1(structure, parameters)
+            found["support_recovered"] = float(metrics.support_recovered(structure, parameters))
         return found
 
 

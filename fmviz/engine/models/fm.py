@@ -7,23 +7,32 @@ import numpy as np
 from ..counting import used_features, used_interactions
 from ..design import Design
 from ..snapshot import Parameters
+from .base import Model
 
 
-class FactorizationMachine:
-    """f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j.
-
-    Attributes
-    ----------
-    name, label, formula : str
-        Identifier, words, and LaTeX.
-    multilinear : bool
-        Whether f is linear in every single entry and row of P, as coordinate and row steps need.
-    """
+class FactorizationMachine(Model):
+    """f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j."""
 
     name = "fm"
     label = "Factorization machine, order 2"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{i<j}\langle p_i, p_j\rangle\,x_i x_j"
     multilinear = True
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`."""
+        return {"P": (d, rank), "w": (d,)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
+        return Parameters(rng.normal(0.0, init_scale, (d, rank)), np.zeros(d), 0.0)
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return P."""
+        return parameters.P
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return ‖P‖²_F."""
+        return float(np.square(parameters.P).sum())
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""

@@ -11,6 +11,7 @@ from .pbcd import PBCD, PBCDLineSearch
 from .pcd import CD, PCD
 from .proximal import APGD, PGD
 from .psgd import PSGD, SGD, MiniBatchPSGD
+from .slqr import ExactPGD, IncrementalPGD
 from .subgradient import SubGD
 
 __all__ = ["SOLVERS", "Solver", "get_solver"]
@@ -32,6 +33,8 @@ SOLVERS: dict[str, type[Solver]] = {
         MiniBatchPSGD,
         Katyusha,
         MiniBatchKatyusha,
+        ExactPGD,
+        IncrementalPGD,
     )
 }
 

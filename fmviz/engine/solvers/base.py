@@ -50,6 +50,8 @@ class Solver:
         Whether the objective never rises from one epoch to the next, but for rounding.
     diverged_hint : str
         What to change after a run that diverged, as a sentence.
+    factorised : bool
+        Whether it moves factors P; else it moves pair weights W themselves.
     """
 
     name: ClassVar[str]
@@ -59,6 +61,7 @@ class Solver:
     params: ClassVar[tuple[ParamSpec, ...]] = ()
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
+    factorised: ClassVar[bool] = True
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -72,6 +75,24 @@ class Solver:
         return time.thread_time()
 
     @classmethod
+    def why_not_model(cls, model: Any) -> str | None:
+        """Return None, or why this solver's steps make no sense for the parameters of the model."""
+        if cls.factorised and not model.factorised:
+            return (
+                f"{cls.label} moves the factors P, but the {model.label[0].lower() + model.label[1:]} has no "
+                "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
+                "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
+                "which move the whole of W."
+            )
+        if model.factorised and not cls.factorised:
+            return (
+                f"{cls.label} minimises convex functions of the pair weights W, but this model's W is a "
+                "product of factors P: its objective is not convex in P, and the operators of the trace norm "
+                'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".'
+            )
+        return None
+
+    @classmethod
     def why_not(
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
@@ -81,7 +102,7 @@ class Solver:
     @classmethod
     def cost_note(cls, problem: Problem) -> str | None:
         """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
-        return problem.regularizer.cost_note(
+        return problem.model.cost_note(problem.design) or problem.regularizer.cost_note(
             problem.design.n_features, problem.rank, **problem.regularizer_params
         )
 

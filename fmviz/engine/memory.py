@@ -1,0 +1,29 @@
+"""What fits into memory, asked before a large array is made."""
+
+from __future__ import annotations
+
+import os
+
+
+def available_bytes() -> float:
+    """Return the memory that is free for new arrays, in bytes; infinity where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return 1024.0 * int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes in words, for instance "3.2 GB"."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 1000.0 or unit == "TB":
+            break
+        size /= 1000.0
+    return f"{size:,.3g} {unit}"

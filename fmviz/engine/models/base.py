@@ -1,0 +1,81 @@
+"""What a model declares; the objective, the driver and the solvers ask nothing else of it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..design import Design
+from ..snapshot import Parameters
+
+
+class Model:
+    """A function f(x) of some parameters.
+
+    Attributes
+    ----------
+    name, label, formula : str
+        Identifier, words, and LaTeX.
+    multilinear : bool
+        Whether f is linear in every single entry and row of P, as coordinate and row steps need.
+    factorised : bool
+        Whether the pair weights are products of factors P, rather than parameters W of their own.
+    convex : bool
+        Whether f is linear in its parameters, so that the objective is convex.
+    certificate : {"stationarity", "gap"}
+        What `fmviz.engine.certificate.certify` measures for it.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    formula: ClassVar[str]
+    multilinear: ClassVar[bool] = False
+    factorised: ClassVar[bool] = True
+    convex: ClassVar[bool] = False
+    certificate: ClassVar[str] = "stationarity"
+
+    def why_not(self, regularizer: Any) -> str | None:
+        """Return None, or the mathematical reason why the regularizer does not apply to this model."""
+        return None
+
+    def cost_note(self, design: Design) -> str | None:
+        """Return what an iteration costs where that is out of the ordinary, in a sentence; else None."""
+        return None
+
+    def check_size(self, design: Design) -> None:
+        """Raise ValueError, naming the size, where the parameters cannot fit into memory."""
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every array of the parameters, by its name in `Parameters`."""
+        raise NotImplementedError
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return a starting point."""
+        raise NotImplementedError
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return f for every row of the design, shape (N,)."""
+        raise NotImplementedError
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias."""
+        raise NotImplementedError
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return the matrix on which Ω acts."""
+        raise NotImplementedError
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return what λ_p multiplies."""
+        raise NotImplementedError
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features that some interaction may use."""
+        raise NotImplementedError
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of pairs that are used, exactly, without a tolerance."""
+        raise NotImplementedError

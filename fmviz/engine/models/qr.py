@@ -1,0 +1,172 @@
+r"""Quadratic regression with a weight of its own for every pair ([A] Eq. 3, 22, 58).
+
+f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W, shape (d, d). The objective is convex:
+
+    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ̃‖W‖₁,
+
+with ‖W‖_tr the sum of |eigenvalues| and ‖W‖₁ the sum of |w_ij| over *all* d² entries. `Problem` calls λ_tr
+``lambda_p`` and λ̃ ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
+both together are the sparse and low-rank QR (SLQR) of Eq. 58.
+
+Two readings have to be chosen, since the paper's f sees the strict upper triangle only:
+
+- *Both triangles count.* ‖W‖₁ of the symmetric W is what [A] 8.2.4 compares all methods by, since for
+  W = PPᵀ it is 2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. So SLQR with (λ_tr, λ̃) is the convex relaxation of
+  the FM with λ_p = λ_tr and λ̃(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same two strengths.
+  A pair's weight is shrunk by 2λ̃: in Theorem 5, which counts a triangle once, QR with λ̃ is the Ω_TI-sparse
+  FM with λ̃_p = 2λ̃.
+- *The diagonal is a free variable that both norms penalise.* f does not see it, but the trace norm does: a W
+  of low rank needs its diagonal, as PPᵀ has one, and holding it at zero would make even one factor p pᵀ a
+  matrix of full rank. Without a trace norm its optimum is 0. It is never counted as an interaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..design import Design
+from ..memory import available_bytes, in_words
+from ..snapshot import Parameters
+from ..spectral import trace_norm
+from .base import Model
+
+# Matrices of the size of W that a run holds at once, at its peak.
+_COPIES = 16
+# Entries of a block of XW.
+_BLOCK = 4_000_000
+
+
+class QuadraticRegression(Model):
+    """f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W; see the module."""
+
+    name: ClassVar[str] = "qr"
+    label: ClassVar[str] = "Quadratic regression (QR, SLQR)"
+    formula: ClassVar[str] = r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j"
+    multilinear: ClassVar[bool] = True
+    factorised: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
+    certificate: ClassVar[str] = "gap"
+
+    def why_not(self, regularizer: Any) -> str | None:
+        """See `Model.why_not`."""
+        if regularizer.name != "l1":
+            return (
+                f"{regularizer.label} is a function of the factors P, and quadratic regression has none: "
+                'its penalties are ℓ₁ on the entries of W (regularizer "l1", strength lambda_sparse) and the '
+                "trace norm of W (strength lambda_p)."
+            )
+        return None
+
+    def cost_note(self, design: Design) -> str:
+        """See `Model.cost_note`."""
+        d = design.n_features
+        return (
+            f"Quadratic regression holds a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
+            f"features: W takes {in_words(8.0 * d * d)}, a run {in_words(self._bytes(d))}; every iteration "
+            f"costs O(nnz·d) for the data and, with a trace norm, O(d³) for an eigendecomposition "
+            f"(d³ = {float(d) ** 3:.1e})."
+        )
+
+    def check_size(self, design: Design) -> None:
+        """See `Model.check_size`."""
+        d, free = design.n_features, available_bytes()
+        if self._bytes(d) > free:
+            raise ValueError(
+                f"Quadratic regression of {d:,} features needs {_COPIES} matrices of {d:,} × {d:,}, "
+                f"{in_words(self._bytes(d))}, and {in_words(free)} are free. Choose fewer features, or a "
+                "factorization machine, whose parameters grow with d and not with d²."
+            )
+
+    @staticmethod
+    def _bytes(d: int) -> float:
+        return 8.0 * _COPIES * d * d
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`; the rank is not used."""
+        return {"W": (d, d), "P": (d, 0), "w": (d,)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
+        return Parameters.of_weights(np.zeros((d, d)))
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return f for every row of the design, shape (N,)."""
+        f = np.full(design.n_samples, float(parameters.intercept))
+        if parameters.w.any():
+            f += design.dot(parameters.w)
+        if parameters.weights.any():
+            f += pair_sums(design, parameters.weights)
+        return f
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the gradient of Σ_n slope_n f(x_n) in the symmetric W, shape (d, d), in w, and in the bias.
+
+        In the inner product Σ_ij of symmetric matrices: each triangle has half of a pair's derivative, and
+        the diagonal is 0.
+        """
+        return pair_sums_transposed(design, slope), design.transpose_dot(slope), float(slope.sum())
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return W."""
+        return parameters.weights
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return ‖W‖_tr."""
+        return trace_norm(parameters.weights)
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features in a pair whose weight is not 0."""
+        used = parameters.weights != 0
+        np.fill_diagonal(used, False)
+        return int(np.count_nonzero(used.any(axis=1)))
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of non-zero entries of the strict upper triangle of W, without a tolerance."""
+        return int(np.count_nonzero(np.triu(parameters.weights, 1)))
+
+
+def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
+    """Return Σ_{i<j} w_ij x_ni x_nj for every row n, W symmetric: ½(xᵀWx − Σ_j w_jj x_j²)."""
+    X = design.matrix
+    total = -np.asarray(design.power(2) @ np.diagonal(W))
+    width = max(1, _BLOCK // design.n_samples)
+    for begin in range(0, design.n_features, width):
+        block = X[:, begin : begin + width]
+        right = np.asarray(X @ W[:, begin : begin + width])
+        if sp.issparse(block):
+            total += np.asarray(block.multiply(right).sum(axis=1)).ravel()
+        else:
+            total += np.einsum("nj,nj->n", block, right)
+    return 0.5 * total
+
+
+def pair_sums_transposed(design: Design, slope: np.ndarray) -> np.ndarray:
+    """Return the adjoint of `pair_sums`: ½(Xᵀ diag(slope) X) with a zero diagonal, shape (d, d)."""
+    X = design.matrix
+    if sp.issparse(X):
+        G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
+    else:
+        G = X.T @ (X * slope[:, None])
+    G = 0.25 * (G + G.T)
+    np.fill_diagonal(G, 0.0)
+    return G
+
+
+def factors_of(W: np.ndarray) -> np.ndarray:
+    """Return a P, shape (d, number of used pairs), whose PPᵀ equals W off the diagonal ([A] Theorem 5).
+
+    Every pair i < j with w_ij ≠ 0 has a column of its own with the entries √|w_ij| in row i and
+    sign(w_ij)√|w_ij| in row j. So Ω_TI(P) = Σ_{i<j}|w_ij|, and used pairs and features are those of W.
+    """
+    i, j = np.nonzero(np.triu(W, 1))
+    P = np.zeros((W.shape[0], i.size))
+    column = np.arange(i.size)
+    root = np.sqrt(np.abs(W[i, j]))
+    P[i, column] = root
+    P[j, column] = np.sign(W[i, j]) * root
+    return P

@@ -1,0 +1,257 @@
+"""Accelerated proximal gradient descent for quadratic regression ([A] Eq. 58, 59)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..losses import evaluate
+from ..models.qr import pair_sums, pair_sums_transposed
+from ..problem import Problem
+from ..snapshot import Parameters
+from ..spectral import prox_trace, prox_trace_l1, soft_threshold
+from .base import Solver
+from .pcd import relative_change
+
+# A step is refused after so many halvings: what is left is rounding.
+_HALVINGS = 40
+
+
+@dataclass
+class Point:
+    """W, w and bias with their predictions f, shape (N,)."""
+
+    W: np.ndarray
+    w: np.ndarray
+    bias: float
+    f: np.ndarray
+
+    def beyond(self, before: Point, beta: float) -> Point:
+        """Return self + beta·(self − before); f is linear in the parameters."""
+        return Point(
+            self.W + beta * (self.W - before.W),
+            self.w + beta * (self.w - before.w),
+            self.bias + beta * (self.bias - before.bias),
+            self.f + beta * (self.f - before.f),
+        )
+
+    def parameters(self) -> Parameters:
+        """Return copies."""
+        return Parameters.of_weights(self.W.copy(), self.w.copy(), self.bias)
+
+
+class QuadraticPGD(Solver):
+    """What both solvers share: FISTA on (W, w, b) with line search, restart and descent.
+
+    An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step η for
+    W and fixed multiples of it for w and the bias (the ratios of the blocks' Lipschitz constants), then the
+    operator of the penalties on W and that of λ_w‖w‖². η is halved until the loss lies below its quadratic
+    model at the new point. The momentum is dropped where it points against the step (O'Donoghue and Candès
+    2015; Giselsson and Boyd 2014) or where the objective would rise; an iteration without momentum that
+    would still raise it is repeated by `_harder`, and never taken: the objective does not increase.
+    """
+
+    factorised: ClassVar[bool] = False
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`; what model and regularizer must be is asked before."""
+        return None
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        problem = self.problem
+        W = 0.5 * (parameters.weights + parameters.weights.T)
+        self._now = self._point(W, parameters.w.copy(), float(parameters.intercept))
+        self._before = self._now
+        self._momentum = 1.0
+        self._dual: np.ndarray | None = None
+        n = problem.design.n_samples
+        self._c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+        largest_W, largest_w = self._norms()
+        curvature = problem.loss.mu / n
+        self._eta = 1.0 / (curvature * largest_W)
+        self._kappa_w = largest_W / largest_w
+        self._kappa_b = largest_W / float(self._c.sum())
+        self._objective = problem.objective(self._now.parameters())
+
+    def _point(self, W: np.ndarray, w: np.ndarray, bias: float) -> Point:
+        return Point(W, w, bias, self.problem.predict(Parameters.of_weights(W, w, bias)))
+
+    def _norms(self, rounds: int = 8) -> tuple[float, float]:
+        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f."""
+        design, c = self.problem.design, self._c
+        squares = np.asarray(design.power(2).sum(axis=1)).ravel()
+        found = []
+        for start, there_and_back in (
+            (squares, lambda u: pair_sums(design, pair_sums_transposed(design, c * u))),
+            (np.sqrt(squares), lambda u: design.dot(design.transpose_dot(c * u))),
+        ):
+            u, size = start, 0.0
+            for _ in range(rounds):
+                norm = float(np.linalg.norm(u))
+                if not 0.0 < norm < np.inf:
+                    break
+                u = there_and_back(u / norm)
+                size = float(np.linalg.norm(u))
+            found.append(size if 0.0 < size < np.inf else 1.0)
+        return found[0], found[1]
+
+    def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
+        """Return the result of the penalties' operator on W; `origin` is the point the step began at."""
+        raise NotImplementedError
+
+    def _harder(self, attempt: int) -> bool:
+        """Prepare for another attempt after a step that did not descend; return whether there is any."""
+        raise NotImplementedError
+
+    def _step(self, origin: Point) -> Point:
+        """Make one proximal gradient step from `origin`, halving η as needed."""
+        problem = self.problem
+        n, mu, theta = problem.design.n_samples, problem.loss.mu, problem.loss_param
+        slope = self._c * evaluate(problem.loss.derivative, origin.f, problem.y, theta) / n
+        in_W, in_w, in_b = problem.model.gradient(problem.design, origin.parameters(), slope)
+        risk = problem.empirical_risk(origin.f)
+        for _ in range(_HALVINGS):
+            eta = self._eta
+            W = self._operator(origin.W - eta * in_W, eta, origin.W)
+            w, bias = origin.w, origin.bias
+            if problem.fit_linear:
+                eta_w = eta * self._kappa_w
+                w = (origin.w - eta_w * in_w) / (1.0 + 2.0 * eta_w * problem.lambda_w)
+            if problem.fit_intercept:
+                bias = origin.bias - eta * self._kappa_b * in_b
+            new = self._point(W, w, bias)
+            if not np.isfinite(new.f).all():
+                return new
+            model = 0.5 / eta * self._square(new, origin)
+            df = new.f - origin.f
+            # μ/2N ‖√c Δf‖² bounds the rise over the tangent and has no cancellation; the rise itself allows
+            # longer steps where the loss is flatter than its μ.
+            if 0.5 * mu / n * float((self._c * df * df).sum()) <= model:
+                return new
+            if problem.empirical_risk(new.f) - risk - float(slope @ df) <= model - 1e-12 * abs(risk):
+                return new
+            self._eta *= 0.5
+        return new
+
+    def _square(self, one: Point, two: Point) -> float:
+        return self._inner(one, two, one, two)
+
+    def _inner(self, a: Point, b: Point, c: Point, d: Point) -> float:
+        """Return ⟨a − b, c − d⟩ in the metric of the steps."""
+        total = float(np.vdot(a.W - b.W, c.W - d.W))
+        total += float((a.w - b.w) @ (c.w - d.w)) / self._kappa_w
+        return total + (a.bias - b.bias) * (c.bias - d.bias) / self._kappa_b
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        now, t = self._now, self._momentum
+        t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        attempt = 0
+        beta = (t - 1.0) / t_next
+        while True:
+            origin = now.beyond(self._before, beta) if beta > 0.0 else now
+            new = self._step(origin)
+            if not np.isfinite(new.f).all():
+                return float("inf")
+            objective = self.problem.objective(Parameters.of_weights(new.W, new.w, new.bias))
+            if objective <= self._objective:
+                break
+            t_next = 1.0
+            if beta > 0.0:
+                beta = 0.0
+                continue
+            attempt += 1
+            # A rise in the last digits is rounding, of the objective or of the operator: one more attempt.
+            rounding = objective - self._objective <= 1e-12 * abs(self._objective)
+            if (rounding and attempt > 1) or not self._harder(attempt):
+                return 0.0
+        if self._inner(origin, new, new, now) > 0.0:
+            t_next = 1.0
+        self._before, self._now = now, new
+        self._momentum, self._objective = t_next, objective
+        change_W = float(np.abs(new.W - now.W).max())
+        change_w = max(float(np.abs(new.w - now.w).max()), abs(new.bias - now.bias))
+        return relative_change((change_W, new.W), (change_w, new.w, np.asarray(new.bias)))
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._now.parameters()
+
+
+def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
+    """Return the operators of trace norm and ℓ1 in turn: exact where one of the strengths is 0."""
+    if problem.lambda_p > 0.0:
+        V = prox_trace(V, eta * problem.lambda_p)
+    return soft_threshold(V, eta * problem.lambda_sparse) if problem.lambda_sparse > 0.0 else V
+
+
+class IncrementalPGD(QuadraticPGD):
+    """W ← prox_ηλ̃‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59).
+
+    The operators in turn are not the operator of the sum, unless one strength is 0: with both, its fixed
+    points depend on η, and are no optima. Where a step no longer descends η is halved, since the error
+    vanishes with η; the certificate tells how far from the optimum that ends. `ExactPGD` gets there.
+    """
+
+    name: ClassVar[str] = "incremental_pgd"
+    label: ClassVar[str] = "Incremental PGD"
+    source: ClassVar[str] = "atarashi2021, Eq. 59; Richard et al. 2012; Beck and Teboulle 2009"
+    about: ClassVar[str] = (
+        "Proximal gradient descent on W with acceleration and restart that applies the operators of the "
+        "trace norm and of ℓ₁ one after the other. With both penalties it stops near the optimum, not at it."
+    )
+
+    def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
+        return _one_norm(self.problem, V, eta)
+
+    def _harder(self, attempt: int) -> bool:
+        self._eta *= 0.5
+        both = self.problem.lambda_p > 0.0 and self.problem.lambda_sparse > 0.0
+        return attempt < (16 if both else 2)
+
+
+class ExactPGD(QuadraticPGD):
+    """The same with the exact operator of λ_tr‖·‖_tr + λ̃‖·‖₁, from an inner loop that starts warm.
+
+    The inner loop (`fmviz.engine.spectral.prox_trace_l1`) ends when its error is a small part of the step
+    that is being made, so that the accuracy grows as the steps shrink; where a step does not descend, a ten
+    times smaller part is asked for. Converges to the optimum of the convex problem.
+    """
+
+    name: ClassVar[str] = "exact_pgd"
+    label: ClassVar[str] = "Exact PGD"
+    source: ClassVar[str] = "Beck and Teboulle 2009 with Bauschke and Combettes 2008 inside"
+    about: ClassVar[str] = (
+        "Proximal gradient descent on W with acceleration and restart, with the exact operator of trace norm "
+        "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
+    )
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        super().start(parameters, rng)
+        self._accuracy, self._most = 0.1, 100
+
+    def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
+        trace, entries = eta * self.problem.lambda_p, eta * self.problem.lambda_sparse
+        if trace == 0.0 or entries == 0.0:
+            return _one_norm(self.problem, V, eta)
+        warm = None if self._dual is None else eta * self._dual
+        found = prox_trace_l1(V, trace, entries, warm, rtol=self._accuracy, origin=origin, most=self._most)
+        self._dual = found.S / eta
+        return found.W
+
+    def _harder(self, attempt: int) -> bool:
+        self._accuracy = max(0.1 * self._accuracy, 1e-6)
+        self._most = min(3 * self._most, 3000)
+        return attempt < 5
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        self._most = 100
+        return super().epoch()
