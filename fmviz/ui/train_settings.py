@@ -9,6 +9,7 @@ import streamlit as st
 
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import MODELS
 from fmviz.engine.params import ParamSpec
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
@@ -66,6 +67,9 @@ def experiment_of(settings: Settings) -> Experiment:
 def unavailable(settings: Settings) -> str | None:
     """Return None, or the sentence that says why these settings cannot be run."""
     reason = DATASETS[settings["dataset"]].unavailable()
+    if reason is None and settings["model"] != "fm":
+        model = MODELS[settings["model"]].label
+        reason = f"This page draws factors P, which the model “{model}” has not: fit it from Python."
     return reason if reason is not None else experiment_of(settings).why_not()
 
 

@@ -332,3 +332,11 @@ def test_strong_pairs_are_named_and_compared_with_the_truth():
     assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
     assert table["In truth"].tolist() == [True, False, False]
     assert re.search("head_shape", table["Feature"][0])
+
+
+def test_a_model_without_factors_is_a_sentence_with_a_way_out(open_page):
+    app = open_page(model="qr", regularizer="l1", max_epochs="3")
+    assert "fit it from Python" in words(app)
+    assert "play" not in enabled(app)
+    app = checked(app.button(key="train_fix").click().run())
+    assert "play" in enabled(app)

@@ -249,12 +249,15 @@ def _impossible(settings: Settings, reason: str) -> None:
     else:
         experiment = experiment_of(settings)
         fixes: dict[str, Any] = {}
-        if dataclasses.replace(experiment, solver="auto").why_not() is None:
+        if experiment.model != "fm":
+            fixes = {"model": "fm", "solver": "auto"}
+        elif dataclasses.replace(experiment, solver="auto").why_not() is None:
             fixes = {"solver": "auto"}
         elif dataclasses.replace(experiment, loss="squared", solver="auto").why_not() is None:
             fixes = {"loss": "squared", "solver": "auto"}
         if fixes:
             words = "the squared loss" if "loss" in fixes else "the solver that fits"
+            words = "a factorization machine" if "model" in fixes else words
             st.button(
                 f"Take {words}",
                 key="train_fix",
