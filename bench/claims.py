@@ -202,9 +202,7 @@ def fig9() -> list[list[Any]]:
     rows = []
     for name, (X, y) in {"ML100K": (movies.X, movies.y), "a9a": adults}.items():
 
-        def build(
-            regularizer: str, X: Any = X, y: Any = y, lams: Any = (lambda_w, lambda_p, lambda_sparse)
-        ) -> Problem:
+        def build(regularizer: str, X: Any = X, y: Any = y, lams: Any = strengths[name]) -> Problem:
             return Problem.build(
                 X,
                 y,
