@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,15 @@ class _FactorizationMachine(BaseEstimator):
     def _run(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
+        for name in ("regularizer_params", "solver_params"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Mapping):
+                raise ValueError(f"{name} = {given!r} must be a dict of parameter names and values, or None.")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
+        for name in ("fit_linear", "fit_intercept", "warm_start"):
+            if getattr(self, name) not in (True, False):
+                raise ValueError(f"{name} = {getattr(self, name)!r} is neither True nor False.")
         problem = Problem.build(
             X,
             y,
@@ -403,4 +412,9 @@ class FactorizationMachineClassifier(ClassifierMixin, _FactorizationMachine):
 def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state = {random_state!r} must be None, a whole number from 0 up, or a numpy generator."
+        ) from None

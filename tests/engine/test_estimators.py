@@ -130,6 +130,10 @@ def test_grid_search_works():
         ({"init_scale": -1.0}, "init_scale"),
         ({"solver_params": {"speed": 1}}, "no parameter 'speed'"),
         ({"regularizer_params": {"axis": "x"}}, "axis = 'x'"),
+        ({"regularizer_params": "axis"}, "must be a dict"),
+        ({"callback": 3}, "must be a function"),
+        ({"fit_linear": "no"}, "neither True nor False"),
+        ({"random_state": "abc"}, "random_state = 'abc'"),
     ],
 )
 def test_bad_settings_get_a_sentence(settings, words):
