@@ -7,7 +7,7 @@ import numpy as np
 from ..losses import evaluate
 from ..problem import Problem
 from ..snapshot import Parameters
-from .pcd import relative_change
+from ._sweeping import relative_change
 
 # Differences of objectives below this share of them are rounding errors.
 ROUNDING = 1e-15

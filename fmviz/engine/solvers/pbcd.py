@@ -12,11 +12,8 @@ from ..losses import Loss
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import RowPenalty
-from ..snapshot import Parameters
-from ._linear import LinearPart
-from ._weights import sample_weight, unit_weight
-from .base import Solver, second_moments, working_loss
-from .pcd import NOISE, relative_change
+from ._sweeping import SweepingSolver
+from .pcd import NOISE
 
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 _BEYOND = 1e300
@@ -235,7 +232,7 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
     return sweep
 
 
-class PBCD(Solver):
+class PBCD(SweepingSolver):
     """Take a proximal step on one row of P at a time."""
 
     name: ClassVar[str] = "pbcd"
@@ -245,20 +242,10 @@ class PBCD(Solver):
         "Proximal block coordinate descent: each row of P in turn takes a proximal step, whose size is "
         "known to be safe. The objective never rises."
     )
-    refresh_every = 10
 
     def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
         penalty = problem.regularizer.row(**problem.regularizer_params)
-        assert penalty is not None, "the driver asks why_not first"
-        design = problem.design
-        self._weight = unit_weight if problem.sample_weight is None else sample_weight
-        self._penalty = penalty
-        self._loss, self._shift = working_loss(problem)
-        self._linear = LinearPart(problem)
-        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
-        self._moments = second_moments(problem)
-        self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
+        super().__init__(problem, penalty, **params)
 
     @classmethod
     def why_not(
@@ -272,20 +259,13 @@ class PBCD(Solver):
             )
         return None
 
-    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
-        self._P = np.array(parameters.P, order="C")
-        self._w = parameters.w.copy()
-        self._bias = float(parameters.intercept)
-        self._epochs = 0
-        self._refresh()
+    def _lay(self, P: np.ndarray) -> np.ndarray:
+        return np.array(P, order="C")
 
-    def _refresh(self) -> None:
-        self._f = self.problem.predict(self.parameters()) - self._shift
-        self._A = np.ascontiguousarray(self.problem.design.dot(self._P))
-        self._largest = np.zeros(1)
+    def _n_largest(self) -> int:
+        return 1
 
-    def _rows(self) -> float:
+    def _sweep_factors(self) -> float:
         problem = self.problem
         sweep = row_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
         return sweep(
@@ -304,19 +284,6 @@ class PBCD(Solver):
             problem.lambda_sparse,
         )
 
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
-        if self._epochs and self._epochs % self.refresh_every == 0:
-            self._refresh()
-        self._epochs += 1
-        self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
-        change = self._rows()
-        return relative_change((change, self._P), (linear_change, self._w, self._bias))
-
-    def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
-        return Parameters(self._P.copy(), self._w.copy(), self._bias)
-
 
 class PBCDLineSearch(PBCD):
     """PBCD that tries a longer step and backtracks."""
@@ -334,7 +301,7 @@ class PBCDLineSearch(PBCD):
     )
     most_trials = 40
 
-    def _rows(self) -> float:
+    def _sweep_factors(self) -> float:
         problem = self.problem
         sweep = row_sweep_line_search(problem.design.storage, self._loss, self._penalty, self._weight)
         return sweep(

@@ -12,10 +12,7 @@ from ..losses import Loss
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
-from ..snapshot import Parameters
-from ._linear import LinearPart
-from ._weights import sample_weight, unit_weight
-from .base import Solver, second_moments, working_loss
+from ._sweeping import SweepingSolver
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28
@@ -87,7 +84,7 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
     return sweep
 
 
-class PCD(Solver):
+class PCD(SweepingSolver):
     """Minimise over one entry of P at a time, in closed form."""
 
     name: ClassVar[str] = "pcd"
@@ -97,21 +94,10 @@ class PCD(Solver):
         "Proximal coordinate descent: each entry of P in turn jumps to the minimum of its own "
         "one-dimensional problem. No step size to tune, and the objective never rises."
     )
-    # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
-    refresh_every = 10
 
     def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
-        assert penalty is not None, "the driver asks why_not first"
-        design = problem.design
-        weight = unit_weight if problem.sample_weight is None else sample_weight
-        loss, self._shift = working_loss(problem)
-        self._sweep = factor_sweep(design.storage, loss, penalty, weight)
-        self._linear = LinearPart(problem)
-        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
-        self._moments = second_moments(problem)
-        self._cache = np.zeros(max(1, penalty.cache_size(design.n_features, problem.rank)))
+        super().__init__(problem, penalty, **params)
 
     @classmethod
     def why_not(
@@ -126,27 +112,16 @@ class PCD(Solver):
             )
         return None
 
-    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
-        self._P = np.array(parameters.P.T, order="C")
-        self._w = parameters.w.copy()
-        self._bias = float(parameters.intercept)
-        self._epochs = 0
-        self._refresh()
+    def _lay(self, P: np.ndarray) -> np.ndarray:
+        return np.array(P.T, order="C")
 
-    def _refresh(self) -> None:
-        self._f = self.problem.predict(self.parameters()) - self._shift
-        self._A = np.ascontiguousarray(self.problem.design.dot(self._P.T).T)
-        self._largest = np.zeros(self._A.shape[0])
+    def _n_largest(self) -> int:
+        return self.problem.rank
 
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
+    def _sweep_factors(self) -> float:
         problem = self.problem
-        if self._epochs and self._epochs % self.refresh_every == 0:
-            self._refresh()
-        self._epochs += 1
-        self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
-        change = self._sweep(
+        sweep = factor_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
+        return sweep(
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -161,21 +136,6 @@ class PCD(Solver):
             self._lambda_p,
             problem.lambda_sparse,
         )
-        return relative_change((change, self._P), (linear_change, self._w, self._bias))
-
-    def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
-        return Parameters(np.array(self._P.T, order="C"), self._w.copy(), self._bias)
-
-
-def relative_change(*blocks: Any) -> float:
-    """Return the largest change over its block's largest parameter; each block is (change, *arrays)."""
-    worst = 0.0
-    for change, *arrays in blocks:
-        if change != 0.0:
-            size = max(float(np.abs(a).max(initial=0.0)) for a in arrays)
-            worst = max(worst, change / max(size, change)) if np.isfinite(change) else float("inf")
-    return worst
 
 
 class CD(PCD):

@@ -14,8 +14,8 @@ from ._coupled_rows import coupled_rows
 from ._dense_steps import dense_steps
 from ._lazy import lazy_entries, lazy_rows
 from ._steps import STEP_PARAMS, make_steps
+from ._sweeping import relative_change
 from .base import Solver
-from .pcd import relative_change
 
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
 _SHORTEST_PERIOD = 256

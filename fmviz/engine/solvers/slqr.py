@@ -12,8 +12,8 @@ from ..models.qr import pair_sums, pair_sums_transposed
 from ..problem import Problem
 from ..snapshot import Parameters
 from ..spectral import prox_trace, prox_trace_l1, soft_threshold
+from ._sweeping import relative_change
 from .base import Solver
-from .pcd import relative_change
 
 # A step is refused after so many halvings: what is left is rounding.
 _HALVINGS = 40

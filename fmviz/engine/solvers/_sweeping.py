@@ -1,0 +1,86 @@
+"""What the sweeping solvers share: incremental predictions, the linear part, the frame of an epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem
+from ..regularizers import CoordinatePenalty, RowPenalty
+from ..snapshot import Parameters
+from ._linear import LinearPart
+from ._weights import sample_weight, unit_weight
+from .base import Solver, second_moments, working_loss
+
+
+class SweepingSolver(Solver):
+    """Sweep over the linear part, then over P, with predictions and component sums kept up to date.
+
+    Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
+    their kernel tells apart (`_n_largest`), and sweep over P (`_sweep_factors`).
+    """
+
+    # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
+    refresh_every = 10
+
+    def __init__(
+        self, problem: Problem, penalty: CoordinatePenalty | RowPenalty | None, **params: Any
+    ) -> None:
+        super().__init__(problem, **params)
+        assert penalty is not None, "the driver asks why_not first"
+        self._penalty: Any = penalty
+        self._weight = unit_weight if problem.sample_weight is None else sample_weight
+        self._loss, self._shift = working_loss(problem)
+        self._linear = LinearPart(problem)
+        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+        self._moments = second_moments(problem)
+        self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
+
+    def _lay(self, P: np.ndarray) -> np.ndarray:
+        """Return a (d, k) matrix, or XP, as a fresh array in the kernel's layout; its own inverse."""
+        raise NotImplementedError
+
+    def _n_largest(self) -> int:
+        raise NotImplementedError
+
+    def _sweep_factors(self) -> float:
+        """Sweep over P; return the largest change of an entry."""
+        raise NotImplementedError
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._P = self._lay(parameters.P)
+        self._w = parameters.w.copy()
+        self._bias = float(parameters.intercept)
+        self._epochs = 0
+        self._refresh()
+
+    def _refresh(self) -> None:
+        here = self.parameters()
+        self._f = self.problem.predict(here) - self._shift
+        self._A = self._lay(self.problem.design.dot(here.P))
+        self._largest = np.zeros(self._n_largest())
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        if self._epochs and self._epochs % self.refresh_every == 0:
+            self._refresh()
+        self._epochs += 1
+        self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
+        change = self._sweep_factors()
+        return relative_change((change, self._P), (linear_change, self._w, self._bias))
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return Parameters(self._lay(self._P), self._w.copy(), self._bias)
+
+
+def relative_change(*blocks: Any) -> float:
+    """Return the largest change over its block's largest parameter; each block is (change, *arrays)."""
+    worst = 0.0
+    for change, *arrays in blocks:
+        if change != 0.0:
+            size = max(float(np.abs(a).max(initial=0.0)) for a in arrays)
+            worst = max(worst, change / max(size, change)) if np.isfinite(change) else float("inf")
+    return worst
