@@ -13,6 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+# How a run with tol=0 ends: at its limit of epochs.
+LIMIT = "Not converged"
 SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
 # Look at every frame for 3 seconds; count those in which one of the charts shows no picture.
 BLINKS = """keys => new Promise(resolve => {
@@ -95,7 +97,7 @@ def test_play_draws_live_and_ends(server, page, shoot):
     assert page.locator(".st-key-train_objective img").get_attribute("src") != drawn
     assert matrix.get_attribute("data-mine") == "yes"
     assert button(page, "play").is_disabled()
-    wait_for_state(page, "Finished")
+    wait_for_state(page, LIMIT)
     assert epoch(page) == 150
     assert plot(page, "objective").evaluate("figure => figure._fullData[0]._length") == 151
     page.locator(".st-key-train_exports").wait_for()
@@ -134,24 +136,24 @@ def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
 
 def test_a_link_reopens_the_run_with_the_same_numbers(server, page, new_page, run_id):
     page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
-    wait_for_state(page, "Finished")
+    wait_for_state(page, LIMIT)
     seen = figures(page)
     known = new_page()
     known.goto(page.url)
-    wait_for_state(known, "Finished")
+    wait_for_state(known, LIMIT)
     assert figures(known) == seen
     assert run_id(known) == run_id(page)
     # As on a server that never had this run.
     unknown = new_page()
     unknown.goto(page.url.replace(run_id(page), "elsewhere"))
-    wait_for_state(unknown, "Finished")
+    wait_for_state(unknown, LIMIT)
     assert figures(unknown) == seen
     assert run_id(unknown) != run_id(page)
 
 
 def test_the_matrix_follows_the_slider_over_epochs(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&play=1")
-    wait_for_state(page, "Finished")
+    wait_for_state(page, LIMIT)
     view = page.locator(".st-key-train_matrix")
     view.get_by_text(re.compile(r"epoch 30: \d+ interactions")).first.wait_for()
     page.get_by_role("slider", name="Look back").focus()
@@ -161,7 +163,7 @@ def test_the_matrix_follows_the_slider_over_epochs(server, page):
 
 def test_downloads_hold_the_run(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
-    wait_for_state(page, "Finished")
+    wait_for_state(page, LIMIT)
 
     def content(key: str) -> bytes:
         with page.expect_download() as caught:
@@ -182,7 +184,7 @@ def test_downloads_hold_the_run(server, page):
 def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     page = new_page(viewport={"width": 700, "height": 900}, color_scheme="dark")
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
-    wait_for_state(page, "Finished")
+    wait_for_state(page, LIMIT)
     main = page.locator("[data-testid=stMain]")
     assert main.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
     shoot(page, "train-narrow-dark")
