@@ -94,8 +94,9 @@ class OmegaStar(Regularizer):
     )
 
     def value(self, P: np.ndarray, **params: Any) -> float:
-        """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k)."""
-        return value_and_subgradient(P, wanted=False)[0]
+        """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k); infinite where it leaves the doubles."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return value_and_subgradient(P, wanted=False)[0]
 
     def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
         """Return Z P with Z = sign(PPᵀ) off the diagonal: [A] Eq. 13 for ½‖PPᵀ‖₁, less P."""
@@ -117,9 +118,12 @@ class OmegaStar(Regularizer):
         objective for λ = strength/(2(1 − strength)) at P/(1 − strength), times 1 − strength. The answer
         never has a larger h than P, and hardly ever an exact zero. O(prox_steps·d²k).
         """
-        best, Q = P.copy(), P.copy()
         if strength == 0.0:
-            return best
+            return P.copy()
+        # Ω_* is homogeneous of degree 2, so the operator is of degree 1: far from 1, scale by a power of 2.
+        exponent = int(np.frexp(np.abs(P).max(initial=0.0))[1])
+        P = np.ldexp(P, -exponent)
+        best, Q = P.copy(), P.copy()
         lowest = np.inf
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(1, prox_steps + 2):
@@ -130,10 +134,16 @@ class OmegaStar(Regularizer):
                 Q = Q - (prox_step / sqrt(t)) * (Q - P + strength * sub)
                 if not np.isfinite(Q).all():
                     break
-        return best
+        return np.ldexp(best, exponent)
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
         """Return G − strength·Z Q for the best admissible Z found: an upper bound, see the class."""
+        # Linear in (G, Q): far from 1, scale by a power of 2.
+        exponent = int(np.frexp(max(np.abs(G).max(initial=0.0), np.abs(Q).max(initial=0.0)))[1])
+        R = self._residual(np.ldexp(G, -exponent), np.ldexp(Q, -exponent), strength)
+        return np.ldexp(R, exponent)
+
+    def _residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         sub = value_and_subgradient(Q)[1]
         R = G - strength * sub
         live = np.flatnonzero(Q.any(axis=1))
@@ -167,7 +177,10 @@ class OmegaStar(Regularizer):
 
 def _best_signs(G: np.ndarray, L: np.ndarray, free: np.ndarray, symmetric: bool) -> np.ndarray:
     """Return G − Z L of least norm over Z in [−1, 1] where `free` and 0 elsewhere, by FISTA."""
-    lipschitz = float(np.linalg.norm(L, 2)) ** 2
+    largest = float(np.linalg.norm(L, 2))
+    if not 1e-150 < largest < 1e150:
+        return G  # Z = 0: an upper bound as well.
+    lipschitz = largest * largest
     Z = np.zeros(free.shape)
     ahead, t = Z, 1.0
     best, least = G, float(np.square(G).sum())
