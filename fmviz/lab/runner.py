@@ -12,7 +12,7 @@ import numpy as np
 from fmviz import metrics
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
-from fmviz.engine.losses import evaluate, get_loss
+from fmviz.engine.losses import evaluate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.lab.datasets import DATASETS, Dataset
@@ -131,8 +131,7 @@ def _prediction(
     problem: Problem, design: Design, y: np.ndarray, parameters: Parameters, name: str
 ) -> dict[str, float]:
     f = problem.model.predict(design, parameters)
-    loss = get_loss(problem.loss.name)
-    found = {f"{name}_loss": float(np.mean(evaluate(loss.value, f, y, problem.loss_param)))}
+    found = {f"{name}_loss": float(np.mean(evaluate(problem.loss.value, f, y, problem.loss_param)))}
     if set(np.unique(y)) <= {-1.0, 1.0}:
         found[f"{name}_accuracy"] = float(np.mean((f >= 0) == (y > 0)))
         found[f"{name}_auc"] = roc_auc(y, f)

@@ -18,7 +18,7 @@ class SweepingSolver(Solver):
     """Sweep over the linear part, then over P, with predictions and component sums kept up to date.
 
     Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
-    their kernel tells apart (`_n_largest`), and sweep over P (`_sweep_factors`).
+    their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
     """
 
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
@@ -44,9 +44,28 @@ class SweepingSolver(Solver):
     def _n_largest(self) -> int:
         raise NotImplementedError
 
+    def _kernel(self) -> Any:
+        """Return the compiled sweep over P."""
+        raise NotImplementedError
+
     def _sweep_factors(self) -> float:
         """Sweep over P; return the largest change of an entry."""
-        raise NotImplementedError
+        problem = self.problem
+        return self._kernel()(
+            *problem.design.columns,
+            problem.y,
+            problem.weights,
+            self._f,
+            self._P,
+            self._A,
+            self._moments,
+            self._largest,
+            self._cache,
+            problem.loss.mu,
+            problem.loss_param,
+            self._lambda_p,
+            problem.lambda_sparse,
+        )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""

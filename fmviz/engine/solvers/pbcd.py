@@ -265,24 +265,8 @@ class PBCD(SweepingSolver):
     def _n_largest(self) -> int:
         return 1
 
-    def _sweep_factors(self) -> float:
-        problem = self.problem
-        sweep = row_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            self._cache,
-            problem.loss.mu,
-            problem.loss_param,
-            self._lambda_p,
-            problem.lambda_sparse,
-        )
+    def _kernel(self) -> Any:
+        return row_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
 
 
 class PBCDLineSearch(PBCD):

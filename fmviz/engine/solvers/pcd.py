@@ -118,24 +118,8 @@ class PCD(SweepingSolver):
     def _n_largest(self) -> int:
         return self.problem.rank
 
-    def _sweep_factors(self) -> float:
-        problem = self.problem
-        sweep = factor_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            self._cache,
-            problem.loss.mu,
-            problem.loss_param,
-            self._lambda_p,
-            problem.lambda_sparse,
-        )
+    def _kernel(self) -> Any:
+        return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
 
 
 class CD(PCD):
