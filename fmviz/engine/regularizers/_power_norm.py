@@ -124,6 +124,6 @@ def prox_power_l1(M: np.ndarray, strength: float, degree: int) -> np.ndarray:
 
 
 def power_slope(mass: np.ndarray, strength: float, degree: int) -> np.ndarray:
-    """Return strength·m·S^(m−1), the slope of strength·S^m, also where S^(m−1) leaves the range of doubles."""
+    """Return strength·m·S^(m−1), the slope of strength·S^m, also where S^(m−1) itself overflows."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.exp(np.log(strength * degree) + (degree - 1) * np.log(mass)))
