@@ -1,7 +1,7 @@
 """Sweeps over the entries of P for models whose columns are kernels of higher degree, or of all subsets.
 
-Both are linear in every entry, f(x) = const + p_js·c_s·D with D free of p_js, so the step is the closed one of
-`pcd.factor_sweep`; they differ in how D is read off the state that is kept of each sample, and how the
+Both are linear in every entry, f(x) = const + p_js·c_s·D with D free of p_js, so the step is the closed one
+of `pcd.factor_sweep`; they differ in how D is read off the state that is kept of each sample, and how the
 state follows a step.
 """
 
