@@ -319,7 +319,7 @@ def test_the_script_repeats_the_run(manager):
 
 def test_factors_keep_every_digit_and_exact_zeros():
     P = np.array([[1 / 3, 0.0], [-0.0, 2e-300]])
-    text = exports.factors_csv(("a", "b, c"), P)
+    text = exports.matrix_csv(("a", "b, c"), P)
     assert text == f'feature,p1,p2\na,{1 / 3!r},0\n"b, c",0,2e-300\n'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,8 @@ from .base import Solver
 
 # A step is refused after so many halvings: what is left is rounding.
 _HALVINGS = 40
+# Eigendecompositions that the first attempt at an exact operator may take.
+_INNER = 100
 
 
 @dataclass
@@ -232,10 +235,18 @@ class ExactPGD(QuadraticPGD):
         "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
     )
 
+    @classmethod
+    def cost_note(
+        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
+    ) -> str | None:
+        """See `Solver.cost_note`."""
+        note = super().cost_note(model, regularizer, d, rank, regularizer_params)
+        return f"{note} With both penalties {cls.label} makes up to {_INNER} of them an iteration, or more."
+
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
         super().start(parameters, rng)
-        self._accuracy, self._most = 0.1, 100
+        self._accuracy, self._most = 0.1, _INNER
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         trace, entries = eta * self.problem.lambda_p, eta * self.problem.lambda_sparse
@@ -253,5 +264,5 @@ class ExactPGD(QuadraticPGD):
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
-        self._most = 100
+        self._most = _INNER
         return super().epoch()
