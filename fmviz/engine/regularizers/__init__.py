@@ -11,6 +11,7 @@ from .l21 import L21
 from .omega_cs import OmegaCS
 from .omega_star import OmegaStar
 from .omega_ti import OmegaTI
+from .powers import PowerCS, PowerTI
 from .ti import TI
 
 __all__ = [
@@ -23,7 +24,8 @@ __all__ = [
 ]
 
 REGULARIZERS: dict[str, Regularizer] = {
-    r.name: r for r in (L2(), L1(), L21(), TI(), CS(), OmegaTI(), OmegaCS(), OmegaStar())
+    r.name: r
+    for r in (L2(), L1(), L21(), TI(), CS(), OmegaTI(), OmegaCS(), OmegaStar(), PowerTI(), PowerCS())
 }
 
 

@@ -89,8 +89,8 @@ def prox_power_vector(p, strength, degree, work, out):
         for i in range(p.size):
             size = ldexp(abs(p[i]), -exponent)
             q = size - threshold if size < top else top - (peak - size)
-            q = ldexp(max(q, 0.0), exponent)
-            out[i] = q if p[i] > 0.0 else -q
+            q = ldexp(q, exponent)
+            out[i] = 0.0 if q <= 0.0 else (q if p[i] > 0.0 else -q)
 
 
 @named(exact=True)

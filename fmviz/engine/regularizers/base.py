@@ -125,8 +125,8 @@ class Regularizer:
         `subgradient` exists.
     separable : bool
         Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
-    why_no_coordinate, why_no_row : str
-        The mathematical reason where `coordinate` or `row` is never there.
+    why_no_coordinate, why_no_row, why_no_operator : str
+        The mathematical reason where `coordinate`, `row` or `prox` is never there.
     """
 
     name: ClassVar[str]
@@ -144,10 +144,29 @@ class Regularizer:
     separable: ClassVar[bool] = True
     why_no_coordinate: ClassVar[str] = ""
     why_no_row: ClassVar[str] = ""
+    why_no_operator: str = ""
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Validate this regularizer's own parameters and fill in defaults."""
         return check_params(f"Regularizer {self.name!r}", self.params, given)
+
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """Return what this penalty is for columns that stand for interactions of one order.
+
+        Parameters
+        ----------
+        order : int or None
+            m ≥ 2, or None for all subsets of features.
+        params : dict
+            This regularizer's own parameters.
+
+        Returns
+        -------
+        (Regularizer, dict) or str
+            The penalty with its parameters, or the mathematical reason why there is none. A penalty on the
+            entries of P, whatever they stand for, is the same for every order.
+        """
+        return self, params
 
     def words(self, **params: Any) -> tuple[str, str, str]:
         """Return the LaTeX of Ω(P) and of its operator, and what it selects, under these parameters."""

@@ -11,6 +11,7 @@ from ._matrix import shrink_squared_norms
 from ._squared_norm import FINDERS, prox_squared_l1
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .l21 import norm, shrink_norm
+from .powers import PowerCS
 from .ti import one_number, rest_of_sum
 
 
@@ -52,6 +53,15 @@ class CS(Regularizer):
     algorithms = tuple(FINDERS)
     row_wise = True
     quad = 1.0
+
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """See `Regularizer.of_order`; [A] Eq. 51."""
+        if order is None:
+            return (
+                "CS for all subsets would be the sum of ‖P‖₂,₁^m over all m, whose operator is an open "
+                "problem (atarashi2021, Section 6.2). Choose Ω_CS, which is linear in every row's norm, or ℓ₂,₁."
+            )
+        return (self, params) if order == 2 else (PowerCS(), {**params, "degree": order})
 
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return the square of the sum of row norms."""

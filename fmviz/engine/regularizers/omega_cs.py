@@ -11,6 +11,7 @@ from ._matrix import shrink_norm_pairs
 from ._squared_norm import FINDERS
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .cs import begin_with_sum_of_norms, update_sum_of_norms
+from .higher import HigherOmegaCS, OmegaCSAll
 from .l21 import norm, shrink_norm
 from .omega_ti import prox_pairs
 from .ti import one_number, rest_of_sum
@@ -42,6 +43,12 @@ class OmegaCS(Regularizer):
     algorithms = tuple(FINDERS)
     row_wise = True
     convex = False
+
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """See `Regularizer.of_order`; [A] Eq. 48 and 57."""
+        if order is None:
+            return OmegaCSAll(), params
+        return (self if order == 2 else HigherOmegaCS(order)), params
 
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return the sum of ‖p_i‖‖p_j‖ over i < j."""

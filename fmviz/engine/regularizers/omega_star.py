@@ -93,6 +93,15 @@ class OmegaStar(Regularizer):
         "orthogonal: the row step is a quadratic programme without a closed solution. Use nmAPGD or SubGD."
     )
 
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """See `Regularizer.of_order`."""
+        if order != 2:
+            return (
+                "Ω_* of order m sums |⟨p_j1, …, p_jm⟩| over all m-tuples, O(d^m) terms that share no "
+                "structure (atarashi2021, Eq. 41). Choose Ω_TI, its upper bound, which costs O(dm) a column."
+            )
+        return self, params
+
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k); infinite where it leaves the doubles."""
         with np.errstate(over="ignore", invalid="ignore"):

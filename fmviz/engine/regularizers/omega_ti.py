@@ -10,6 +10,7 @@ from .._jit import jitable
 from ._matrix import shrink_pairs
 from ._squared_norm import FINDERS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
+from .higher import HigherOmegaTI, OmegaTIAll
 from .l1 import soft
 from .ti import (
     begin_with_all_column_sums,
@@ -73,6 +74,12 @@ class OmegaTI(Regularizer):
     source = "atarashi2021, Eq. 21"
     algorithms = tuple(FINDERS)
     convex = False
+
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """See `Regularizer.of_order`; [A] Eq. 41 and 56."""
+        if order is None:
+            return OmegaTIAll(), params
+        return (self if order == 2 else HigherOmegaTI(order)), params
 
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return the sum over columns of |p_i p_j|, i < j."""

@@ -12,6 +12,7 @@ from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import FINDERS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
+from .powers import PowerTI
 
 
 def one_number(d: int, k: int) -> int:
@@ -115,6 +116,15 @@ class TI(Regularizer):
     )
     algorithms = tuple(FINDERS)
     quad = 1.0
+
+    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+        """See `Regularizer.of_order`; [A] Eq. 45."""
+        if order is None:
+            return (
+                "TI for all subsets would be the sum of ‖p‖₁^m over all m, whose operator is an open "
+                "problem (atarashi2021, Section 6.2). Choose Ω_TI, which is linear in every entry of P, or ℓ₁."
+            )
+        return (self, params) if order == 2 else (PowerTI(), {**params, "degree": order})
 
     def words(self, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
         """See `Regularizer.words`."""

@@ -1,0 +1,149 @@
+"""Powers of norms: what TI and CS become for interactions of order m."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..params import ParamSpec
+from ._power_norm import power_slope, prox_power_l1
+from .base import Regularizer, entry_residual, row_residual, unit_rows
+
+_DEGREE = ParamSpec(
+    "degree", "int", 3, 2, 10, symbol="m", help="The power, which is the order of the interactions."
+)
+
+
+class PowerTI(Regularizer):
+    """Ω(P) = Σ_s ‖p_:,s‖₁^m, or with axis="rows" Σ_j ‖p_j‖₁^m."""
+
+    name = "ti_power"
+    label = "TI, order m"
+    formula = r"\sum_{s} \|p_{:,s}\|_1^m"
+    prox_formula = (
+        r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda m S_{\theta,s}^{m-1},\,0)"
+        r",\quad S_{\theta,s} = \|q_{:,s}\|_1"
+    )
+    selects = "interactions of order m: in each column, entries that are large relative to the others"
+    source = "atarashi2021, Eq. 45 and Theorem 10"
+    params = (
+        _DEGREE,
+        ParamSpec(
+            "axis",
+            "choice",
+            "columns",
+            choices=("columns", "rows"),
+            help="Raise the norms of the columns (the definition) or of the rows.",
+        ),
+    )
+    separable = False
+    why_no_coordinate = (
+        "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no closed "
+        "form for m > 2. Use APGD, whose operator has one, or with Ω_TI, which is linear in |p_js|, PCD."
+    )
+    why_no_row = (
+        "The m-th power of a column's ℓ₁ norm does not split into a norm of the row and the rest. Use APGD."
+    )
+
+    def words(self, degree: int = 3, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
+        """See `Regularizer.words`."""
+        formula, operator, selects = self.formula, self.prox_formula, self.selects
+        if axis == "rows":
+            formula = formula.replace("_{s}", "_{j}").replace("p_{:,s}", "p_j")
+            operator = operator.replace(r"\theta,s", r"\theta,j").replace("q_{:,s}", "q_j")
+            selects = selects.replace("column", "row")
+        formula = formula.replace("^m", f"^{{{degree}}}")
+        operator = operator.replace("m S", f"{degree} S").replace("^{m-1}", f"^{{{degree - 1}}}")
+        return formula, operator, selects.replace("order m", f"order {degree}")
+
+    def value(self, P: np.ndarray, degree: int = 3, axis: str = "columns", **params: Any) -> float:
+        """Return the sum of the powers of the ℓ1 norms along `axis`."""
+        sums = np.abs(P).sum(axis=0 if axis == "columns" else 1)
+        return float((sums**degree).sum())
+
+    def prox(
+        self,
+        P: np.ndarray,
+        strength: float,
+        algorithm: str | None = None,
+        degree: int = 3,
+        axis: str = "columns",
+        **params: Any,
+    ) -> np.ndarray:
+        """Apply [A] Eq. 46 to every column, or to every row."""
+        if axis == "rows":
+            return prox_power_l1(P, strength, degree)
+        return np.ascontiguousarray(prox_power_l1(P.T, strength, degree).T)
+
+    def residual(
+        self,
+        G: np.ndarray,
+        Q: np.ndarray,
+        strength: float,
+        degree: int = 3,
+        axis: str = "columns",
+        **params: Any,
+    ) -> np.ndarray:
+        """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72)."""
+        sums = np.abs(Q).sum(axis=0 if axis == "columns" else 1, keepdims=True)
+        return entry_residual(G, Q, power_slope(sums, strength, degree))
+
+    def subgradient(self, P: np.ndarray, degree: int = 3, axis: str = "columns", **params: Any) -> np.ndarray:
+        """Return m‖p‖₁^(m−1)·sign(p)."""
+        sums = np.abs(P).sum(axis=0 if axis == "columns" else 1, keepdims=True)
+        return power_slope(sums, 1.0, degree) * np.sign(P)
+
+
+class PowerCS(Regularizer):
+    """Ω(P) = (Σ_j ‖p_j‖₂)^m."""
+
+    name = "cs_power"
+    label = "CS, order m"
+    formula = r"\|P\|_{2,1}^m = \Big(\sum_{j} \|p_j\|_2\Big)^m"
+    prox_formula = (
+        r"q_j = \dfrac{c_j^*}{\|p_j\|_2}\,p_j,\quad "
+        r"c^* = \operatorname{prox}_{\lambda\|\cdot\|_1^m}(\|p_1\|_2,\dots,\|p_d\|_2)"
+    )
+    selects = "features: rows of P whose norm is large relative to the others"
+    source = "atarashi2021, Eq. 51 and Theorem 11"
+    params = (_DEGREE,)
+    row_wise = True
+    separable = False
+    why_no_coordinate = (
+        "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can get "
+        "stuck where no entry alone improves. Use APGD, which moves all of P."
+    )
+    why_no_row = (
+        "The m-th power of the ℓ₂,₁ norm is a polynomial of degree m in a row's norm, whose step has no closed "
+        "form for m > 2. Use APGD, whose operator has one, or with Ω_CS, which is linear in ‖p_j‖, PBCD."
+    )
+
+    def words(self, degree: int = 3, **params: Any) -> tuple[str, str, str]:
+        """See `Regularizer.words`."""
+        power = f"^{{{degree}}}"
+        return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
+
+    def value(self, P: np.ndarray, degree: int = 3, **params: Any) -> float:
+        """Return the power of the sum of row norms."""
+        return float(unit_rows(P)[0].sum() ** degree)
+
+    def prox(
+        self, P: np.ndarray, strength: float, algorithm: str | None = None, degree: int = 3, **params: Any
+    ) -> np.ndarray:
+        """Apply [A] Theorem 11: the operator of λ‖·‖₁^m on the row norms."""
+        norms, unit = unit_rows(P)
+        if strength == 0.0:
+            return P.copy()
+        return prox_power_l1(norms.T, strength, degree).T * unit
+
+    def residual(
+        self, G: np.ndarray, Q: np.ndarray, strength: float, degree: int = 3, **params: Any
+    ) -> np.ndarray:
+        """Return G minus its projection on strength·m‖Q‖₂,₁^(m−1)·∂‖Q‖₂,₁ ([A] Eq. 73)."""
+        return row_residual(G, Q, power_slope(unit_rows(Q)[0].sum(keepdims=True), strength, degree))
+
+    def subgradient(self, P: np.ndarray, degree: int = 3, **params: Any) -> np.ndarray:
+        """Return m‖P‖₂,₁^(m−1)·p_j/‖p_j‖."""
+        norms, unit = unit_rows(P)
+        return power_slope(norms.sum(keepdims=True), 1.0, degree) * unit
