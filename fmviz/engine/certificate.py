@@ -6,12 +6,16 @@ the losses'.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .duality import relative_gap
 from .losses import evaluate
 from .problem import Problem
+from .regularizers import Regularizer
 from .regularizers.base import unit_rows
+from .regularizers.blockwise import parts_of
 from .snapshot import Parameters
 
 
@@ -23,18 +27,11 @@ def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray,
 def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
     """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
 
-    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js).
+    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)². Where f is not linear in the entry (homogeneous polynomials), it is
+    the Gauss–Newton curvature, which scales the step and no longer bounds it.
     """
-    design, P = problem.design, parameters.P
-    c = _unit_weights(problem)
-    A = design.dot(P)
-    square = np.asarray(design.power(2).T @ (c[:, None] * np.square(A)))
-    cross = np.asarray(design.power(3).T @ (c[:, None] * A))
-    fourth = np.asarray(design.power(4).T @ c)[:, None]
-    total = square - 2.0 * cross * P + fourth * np.square(P)
-    # The terms cancel where an entry is alone in its column: what is left is rounding.
-    total[total <= 1e-12 * square] = 0.0
-    return total * (problem.loss.mu / design.n_samples)
+    total = problem.model.curvature(problem.design, parameters, _unit_weights(problem))
+    return total * (problem.loss.mu / problem.design.n_samples)
 
 
 def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
@@ -67,12 +64,35 @@ def stationarity(problem: Problem, parameters: Parameters) -> float:
 
 def _factor_step(problem: Problem, parameters: Parameters) -> float:
     P = parameters.P
-    regularizer = problem.regularizer
     gradient = loss_gradient(problem, parameters)[0]
     h = curvature(problem, parameters)
-    if not regularizer.separable:
-        return _least_subgradient_step(problem, P, gradient, h)
-    t = problem.lambda_sparse * regularizer.thresholds(P, **problem.regularizer_params)
+    shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
+    step = 0.0
+    for columns, regularizer, params in parts_of(problem.regularizer, dict(problem.regularizer_params)):
+        closed = regularizer.separable
+        found = (_closed_step if closed else _least_subgradient_step)(
+            problem.lambda_sparse,
+            regularizer,
+            params,
+            P[:, columns],
+            gradient[:, columns],
+            h[:, columns],
+            shrink[:, columns],
+        )
+        step = max(step, found) if np.isfinite(found) else float("inf")
+    return _relative(step, float(np.abs(P).max()))
+
+
+def _closed_step(
+    strength: float,
+    regularizer: Regularizer,
+    params: dict[str, Any],
+    P: np.ndarray,
+    gradient: np.ndarray,
+    h: np.ndarray,
+    shrink: np.ndarray,
+) -> float:
+    t = strength * regularizer.thresholds(P, **params)
     if regularizer.row_wise:
         h = h.sum(axis=1, keepdims=True)
     u = np.where(h > 0, h * P - gradient, 0.0)
@@ -81,23 +101,27 @@ def _factor_step(problem: Problem, parameters: Parameters) -> float:
         shrunk = np.maximum(norms - t, 0.0) * unit
     else:
         shrunk = np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
-    whole = np.broadcast_to(
-        h + 2.0 * problem.lambda_p + 2.0 * problem.lambda_sparse * regularizer.quad, P.shape
-    )
+    whole = np.broadcast_to(h + shrink + 2.0 * strength * regularizer.quad, P.shape)
     # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
     Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
     Q = np.divide(shrunk, whole, out=Q, where=whole > 0)
-    return _relative(float(np.abs(P - Q).max()), float(np.abs(P).max()))
+    return float(np.abs(P - Q).max())
 
 
-def _least_subgradient_step(problem: Problem, P: np.ndarray, gradient: np.ndarray, h: np.ndarray) -> float:
-    slope = -gradient - 2.0 * problem.lambda_p * P
-    rest = problem.regularizer.residual(slope, P, problem.lambda_sparse, **problem.regularizer_params)
-    whole = h + 2.0 * problem.lambda_p
-    largest = float(whole.max()) or problem.lambda_sparse or 1.0
+def _least_subgradient_step(
+    strength: float,
+    regularizer: Regularizer,
+    params: dict[str, Any],
+    P: np.ndarray,
+    gradient: np.ndarray,
+    h: np.ndarray,
+    shrink: np.ndarray,
+) -> float:
+    rest = regularizer.residual(-gradient - shrink * P, P, strength, **params)
+    whole = h + shrink
+    largest = float(whole.max()) or strength or 1.0
     # Entries without a curvature of their own would turn rounding errors into steps.
-    step = np.abs(rest) / np.maximum(whole, 1e-6 * largest)
-    return _relative(float(step.max()), float(np.abs(P).max()))
+    return float((np.abs(rest) / np.maximum(whole, 1e-6 * largest)).max())
 
 
 def _linear_step(problem: Problem, parameters: Parameters) -> float:

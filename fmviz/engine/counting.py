@@ -7,6 +7,8 @@ pattern, so no d × d table is built at any d.
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 
 from ._jit import named
@@ -74,3 +76,90 @@ def used_mask(P: np.ndarray) -> np.ndarray:
     used = (mask @ mask.T) > 0
     np.fill_diagonal(used, False)
     return used
+
+
+@named()
+def count_common(patterns, counts, degree):
+    """Count the sets of `degree` rows whose patterns have a bit in common to all.
+
+    Patterns are taken in order, each up to as often as it occurs; a branch ends where no bit is left.
+    """
+    u, words = patterns.shape
+    masks = np.empty((degree + 1, words), dtype=np.uint64)
+    masks[0] = ~np.uint64(0)
+    index = np.zeros(degree + 1, dtype=np.int64)
+    taken = np.zeros(degree + 1, dtype=np.int64)
+    left = np.zeros(degree + 1, dtype=np.int64)
+    choices = np.ones(degree + 1, dtype=np.int64)
+    ways = np.ones(degree + 1, dtype=np.int64)
+    left[0] = degree
+    total = 0
+    level = 0
+    while level >= 0:
+        i = index[level]
+        taken[level] += 1
+        r = taken[level]
+        if i >= u:
+            level -= 1
+        else:
+            meets = r > 1
+            if r == 1:
+                choices[level] = 1
+                for word in range(words):
+                    masks[level + 1, word] = masks[level, word] & patterns[i, word]
+                    meets = meets or masks[level + 1, word] != 0
+            if not meets or r > counts[i] or r > left[level]:
+                index[level] += 1
+                taken[level] = 0
+            else:
+                # The binomial coefficient of counts[i] over r, from that over r − 1.
+                choices[level] = choices[level] * (counts[i] - r + 1) // r
+                if r == left[level]:
+                    total += ways[level] * choices[level]
+                else:
+                    index[level + 1] = i + 1
+                    taken[level + 1] = 0
+                    left[level + 1] = left[level] - r
+                    ways[level + 1] = ways[level] * choices[level]
+                    level += 1
+    return total
+
+
+def used_subsets(P: np.ndarray, degree: int | None) -> dict[int, int]:
+    """Return how many sets of features share a column in which all are non-zero.
+
+    Parameters
+    ----------
+    P : (d, k) ndarray
+        The factors.
+    degree : int or None
+        The size of the sets. None counts pairs and triples: of every larger set that shares a column these
+        do, too.
+
+    Returns
+    -------
+    dict of int to int
+        The exact count for every size.
+    """
+    patterns, counts = support_patterns(P)
+    if degree is None:
+        return used_subsets(P, 2) | used_subsets(P, 3)
+    if degree == 2:
+        return {2: int(count_meeting(patterns, counts))}
+    n = int(counts.sum())
+    if comb(n, degree) < 2**62:
+        return {degree: int(count_common(patterns, counts, degree))}
+    # Too many for machine integers: Python's have no limit.
+    bits = [sum(int(word) << (64 * i) for i, word in enumerate(row)) for row in patterns]
+    return {degree: _count_in_python(bits, [int(c) for c in counts], 0, degree, -1)}
+
+
+def _count_in_python(bits: list[int], counts: list[int], start: int, left: int, mask: int) -> int:
+    total = 0
+    for i in range(start, len(bits)):
+        common = mask & bits[i]
+        if common:
+            for r in range(1, min(counts[i], left) + 1):
+                rest = 1 if r == left else _count_in_python(bits, counts, i + 1, left - r, common)
+                total += comb(counts[i], r) * rest
+    return total

@@ -12,10 +12,11 @@ subtracted or divided: they are as accurate where entries cancel or 1 + p_j x_j 
 from __future__ import annotations
 
 from math import frexp, ldexp
+from typing import Any
 
 import numpy as np
 
-from ._jit import cached_factory
+from ._jit import cached_factory, jitable
 from .design import Design, Storage
 
 # Mantissas of products are scaled back before their exponents could leave the range of doubles.
@@ -46,18 +47,31 @@ def anova_of_rows(storage: Storage):
     return anova
 
 
+@jitable
+def once(x):
+    """Return x."""
+    return x
+
+
+@jitable
+def twice(x):
+    """Return x²."""
+    return x * x
+
+
 @cached_factory()
-def anova_gradient_of_rows(storage: Storage):
-    """Return the kernel that adds Σ_n slope[n, s] ∂A^m(p_s, x_n)/∂p_js to G[j, s].
+def anova_slopes_of_rows(storage: Storage, power):
+    """Return the kernel that adds Σ_n weight[n, s] power(∂A^m(p_s, x_n)/∂p_js) to G[j, s].
 
     `tables` has shape (longest row + 1, m, k): the a_0 … a_{m−1} before each entry; `back`, (m + 1, k).
     """
     entry, value = storage.row, storage.value
 
-    def gradient(data, indices, indptr, P, slope, tables, back, G):
+    def slopes(data, indices, indptr, P, weight, tables, back, G):
         degree = back.shape[0] - 1
         k = P.shape[1]
-        for n in range(slope.shape[0]):
+        slope = np.empty(k)
+        for n in range(weight.shape[0]):
             row = data[indptr[n] : indptr[n + 1]]
             features = indices[indptr[n] : indptr[n + 1]]
             count = indptr[n + 1] - indptr[n]
@@ -71,16 +85,19 @@ def anova_gradient_of_rows(storage: Storage):
                     for s in range(k):
                         tables[i + 1, t, s] = tables[i, t, s] + x * P[j, s] * tables[i, t - 1, s]
             back[:] = 0.0
-            back[degree] = slope[n]
+            back[degree] = 1.0
             for i in range(count - 1, -1, -1):
                 j = entry(features, i)
                 x = value(row, i)
+                slope[:] = 0.0
                 for t in range(1, degree + 1):
                     for s in range(k):
-                        G[j, s] += x * back[t, s] * tables[i, t - 1, s]
+                        slope[s] += back[t, s] * tables[i, t - 1, s]
                         back[t - 1, s] += x * P[j, s] * back[t, s]
+                for s in range(k):
+                    G[j, s] += weight[n, s] * power(x * slope[s])
 
-    return gradient
+    return slopes
 
 
 @cached_factory()
@@ -107,16 +124,16 @@ def subsets_of_rows(storage: Storage):
 
 
 @cached_factory()
-def subsets_gradient_of_rows(storage: Storage):
-    """Return the kernel that adds Σ_n slope[n, s] ∂K_all(p_s, x_n)/∂p_js to G[j, s].
+def subsets_slopes_of_rows(storage: Storage, power):
+    """Return the kernel that adds Σ_n weight[n, s] power(∂K_all(p_s, x_n)/∂p_js) to G[j, s].
 
     `before` and `shifts` have the length of the longest row: mantissa and exponent of the product of all
     earlier factors.
     """
     entry, value = storage.row, storage.value
 
-    def gradient(data, indices, indptr, P, slope, before, shifts, G):
-        for n in range(slope.shape[0]):
+    def slopes(data, indices, indptr, P, weight, before, shifts, G):
+        for n in range(weight.shape[0]):
             row = data[indptr[n] : indptr[n + 1]]
             features = indices[indptr[n] : indptr[n + 1]]
             count = indptr[n + 1] - indptr[n]
@@ -131,23 +148,51 @@ def subsets_gradient_of_rows(storage: Storage):
                     if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
                         product, shift = frexp(product)
                         exponent += shift
-                after = slope[n, s]
+                after = 1.0
                 exponent = 0
                 for i in range(count - 1, -1, -1):
                     j = entry(features, i)
                     x = value(row, i)
-                    G[j, s] += x * ldexp(before[i] * after, shifts[i] + exponent)
+                    slope = x * ldexp(before[i] * after, shifts[i] + exponent)
+                    G[j, s] += weight[n, s] * power(slope)
                     after *= 1.0 + x * P[j, s]
                     size = abs(after)
                     if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
                         after, shift = frexp(after)
                         exponent += shift
 
-    return gradient
+    return slopes
 
 
-class Anova:
-    """A^m for all rows of a design and all columns of P at once.
+class ColumnKernel:
+    """K(p_s, x_n) for all rows x_n of a design and all columns p_s of P at once.
+
+    Attributes
+    ----------
+    degree : int or None
+        The order of its interactions; None for all subsets.
+    multilinear : bool
+        Whether it is linear in every single p_j.
+    """
+
+    degree: int | None
+    multilinear: bool = True
+
+    def values(self, design: Design, P: np.ndarray) -> np.ndarray:
+        """Return K(p_s, x_n), shape (N, k), for P of shape (d, k)."""
+        raise NotImplementedError
+
+    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Return Σ_n slope[n, s] ∂K(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
+        raise NotImplementedError
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return Σ_n weight[n, s] (∂K(p_s, x_n)/∂p_js)², shape (d, k), for weights of shape (N, k)."""
+        raise NotImplementedError
+
+
+class Anova(ColumnKernel):
+    """The ANOVA kernel of degree m ([A] Eq. 39).
 
     Parameters
     ----------
@@ -156,23 +201,29 @@ class Anova:
     """
 
     def __init__(self, degree: int) -> None:
-        self.degree = degree
+        self.degree: int = degree
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """Return A^m(p_s, x_n), shape (N, k), for P of shape (d, k)."""
+        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
-        P = np.ascontiguousarray(P)
-        anova_of_rows(design.storage)(*design.rows, P, np.empty((self.degree + 1, P.shape[1])), out)
+        table = np.empty((self.degree + 1, P.shape[1]))
+        anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Return Σ_n slope[n, s] ∂A^m(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
-        G = np.zeros(P.shape)
-        k = P.shape[1]
-        anova_gradient_of_rows(design.storage)(
+        """See `ColumnKernel.gradient`."""
+        return self._slopes(design, P, slope, once)
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.squares`."""
+        return self._slopes(design, P, weight, twice)
+
+    def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
+        G, k = np.zeros(P.shape), P.shape[1]
+        anova_slopes_of_rows(design.storage, power)(
             *design.rows,
             np.ascontiguousarray(P),
-            np.ascontiguousarray(slope),
+            np.ascontiguousarray(weight),
             np.empty((design.longest_row + 1, self.degree, k)),
             np.empty((self.degree + 1, k)),
             G,
@@ -180,23 +231,31 @@ class Anova:
         return G
 
 
-class AllSubsets:
-    """Π_j (1 + p_j x_j) for all rows of a design and all columns of P at once."""
+class AllSubsets(ColumnKernel):
+    """The product Π_j (1 + p_j x_j) ([A] Eq. 54)."""
+
+    degree = None
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """Return K_all(p_s, x_n), shape (N, k), for P of shape (d, k)."""
+        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
         subsets_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Return Σ_n slope[n, s] ∂K_all(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
-        G = np.zeros(P.shape)
-        longest = max(1, design.longest_row)
-        subsets_gradient_of_rows(design.storage)(
+        """See `ColumnKernel.gradient`."""
+        return self._slopes(design, P, slope, once)
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.squares`."""
+        return self._slopes(design, P, weight, twice)
+
+    def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
+        G, longest = np.zeros(P.shape), max(1, design.longest_row)
+        subsets_slopes_of_rows(design.storage, power)(
             *design.rows,
             np.ascontiguousarray(P),
-            np.ascontiguousarray(slope),
+            np.ascontiguousarray(weight),
             np.empty(longest),
             np.empty(longest, dtype=np.int64),
             G,
@@ -204,8 +263,8 @@ class AllSubsets:
         return G
 
 
-class Polynomial:
-    """H^m(p, x) = ⟨p, x⟩^m for all rows of a design and all columns of P at once.
+class Polynomial(ColumnKernel):
+    """The homogeneous polynomial ⟨p, x⟩^m ([B] Section 3).
 
     Parameters
     ----------
@@ -214,12 +273,20 @@ class Polynomial:
     """
 
     def __init__(self, degree: int) -> None:
-        self.degree = degree
+        self.degree: int = degree
+        self.multilinear = degree == 1
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """Return ⟨p_s, x_n⟩^m, shape (N, k), for P of shape (d, k)."""
+        """See `ColumnKernel.values`."""
         return np.asarray(design.dot(P) ** self.degree)
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Return Σ_n slope[n, s] ∂H^m(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
-        return design.transpose_dot(slope * (self.degree * design.dot(P) ** (self.degree - 1)))
+        """See `ColumnKernel.gradient`."""
+        return design.transpose_dot(slope * self._outer(design, P))
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.squares`."""
+        return np.asarray(design.power(2).T @ (weight * self._outer(design, P) ** 2))
+
+    def _outer(self, design: Design, P: np.ndarray) -> np.ndarray:
+        return np.asarray(self.degree * design.dot(P) ** (self.degree - 1))

@@ -38,7 +38,7 @@ class Problem:
     loss, regularizer, model : str
         Names from the registries.
     rank : int
-        Columns of P; not used where the model has no factors.
+        Columns of P, for each of its orders; not used where the model has no factors.
     lambda_w, lambda_p, lambda_sparse : float
         λ_w, λ_p and λ̃_p, all ≥ 0.
     fit_linear, fit_intercept : bool
@@ -49,6 +49,8 @@ class Problem:
         The loss's own parameter, for instance Huber's δ.
     sample_weight : (N,) array_like, optional
         Weights ≥ 0, not all 0.
+    model_params : mapping
+        The model's own parameters, for instance the order of a higher-order machine.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Problem:
         regularizer_params: Mapping[str, Any] | None = None,
         loss_param: float | None = None,
         sample_weight: Any = None,
+        model_params: Mapping[str, Any] | None = None,
     ) -> Problem:
         """Validate everything and return the problem; see the class for the parameters."""
         design = X if isinstance(X, Design) else Design(X)
@@ -100,23 +103,26 @@ class Problem:
             theta = spec.check(spec.default if loss_param is None else loss_param)
         elif loss_param is not None:
             raise ValueError(f"Loss {loss!r} has no parameter of its own; leave loss_param out.")
-        chosen_model = get_model(model)
+        chosen_model = get_model(model, **dict(model_params or {}))
         if (reason := chosen_model.why_not(chosen)) is not None:
             raise ValueError(reason)
+        own = chosen.check(dict(regularizer_params or {}))
+        rank = whole_number("rank", rank, 1, 10_000)
         chosen_model.check_size(design.n_features)
+        chosen_model.check_strengths(lambda_p, lambda_sparse)
         return cls(
             design,
             _target(y, design.n_samples, chosen_loss),
             chosen_loss,
-            chosen,
+            chosen_model.bind(chosen, own, rank),
             chosen_model,
-            whole_number("rank", rank, 1, 10_000),
+            rank,
             finite_number("lambda_w", lambda_w, low=0),
             finite_number("lambda_p", lambda_p, low=0),
             finite_number("lambda_sparse", lambda_sparse, low=0),
             bool(fit_linear),
             bool(fit_intercept),
-            chosen.check(dict(regularizer_params or {})),
+            own,
             theta,
             _weights(sample_weight, design.n_samples),
         )

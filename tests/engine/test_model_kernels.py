@@ -45,6 +45,13 @@ def test_values_and_gradients_are_sums_over_subsets(storage, d):
             ]
         )
         assert kernel.gradient(design, P, slope) == pytest.approx(in_P, abs=1e-10)
+        squares = np.array(
+            [
+                [sum(slope[n, s] * derivative(P[:, s], X[n], j) ** 2 for n in range(6)) for s in range(3)]
+                for j in range(d)
+            ]
+        )
+        assert kernel.squares(design, P, slope) == pytest.approx(squares, abs=1e-9)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
@@ -70,6 +77,8 @@ def test_polynomial_is_its_definition(storage):
     for m in (1, 2, 3, 5):
         expected = [[slow_kernels.polynomial(P[:, s], x, m) for s in range(3)] for x in X]
         assert Polynomial(m).values(design, P) == pytest.approx(np.array(expected), rel=1e-12)
+        squares = X.T**2 @ (m * (X @ P) ** (m - 1)) ** 2
+        assert Polynomial(m).squares(design, P, np.ones((6, 3))) == pytest.approx(squares, rel=1e-12)
 
 
 def test_a_degree_above_the_number_of_features_is_no_subset():

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import one_of
+from .all_subsets import AllSubsetsModel
 from .base import Model
+from .expansion import KernelExpansion
 from .fm import FactorizationMachine
+from .hofm import HigherOrderFM
 from .qr import QuadraticRegression
 
-__all__ = ["MODELS", "FactorizationMachine", "Model", "QuadraticRegression", "get_model"]
+__all__ = [
+    "MODELS",
+    "AllSubsetsModel",
+    "FactorizationMachine",
+    "HigherOrderFM",
+    "KernelExpansion",
+    "Model",
+    "QuadraticRegression",
+    "get_model",
+]
 
-MODELS: dict[str, Model] = {m.name: m for m in (FactorizationMachine(), QuadraticRegression())}
+MODELS: dict[str, Model] = {
+    m.name: m
+    for m in (
+        FactorizationMachine(),
+        HigherOrderFM(),
+        AllSubsetsModel(),
+        KernelExpansion(),
+        QuadraticRegression(),
+    )
+}
 
 
-def get_model(name: str) -> Model:
-    """Return the model called `name`, or raise ValueError with the allowed names."""
-    return MODELS[one_of("model", name, MODELS)]
+def get_model(name: str, **params: Any) -> Model:
+    """Return the model called `name` with its own parameters, or raise ValueError with what is allowed."""
+    return type(MODELS[one_of("model", name, MODELS)])(**params)

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..design import Design
+from ..params import ParamSpec, check_params
+from ..regularizers import Regularizer
 from ..snapshot import Parameters
 
 
@@ -42,6 +44,8 @@ class Model:
     ----------
     name, label, formula : str
         Identifier, words, and LaTeX.
+    params : tuple of ParamSpec
+        Its own parameters.
     notation : Notation
         How its objective is written.
     multilinear : bool
@@ -57,15 +61,26 @@ class Model:
     name: ClassVar[str]
     label: ClassVar[str]
     formula: ClassVar[str]
+    params: ClassVar[tuple[ParamSpec, ...]] = ()
     notation: ClassVar[Notation] = Notation()
     multilinear: ClassVar[bool] = False
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     certificate: ClassVar[str] = "stationarity"
 
+    def __init__(self, **settings: Any) -> None:
+        self.settings = check_params(f"Model {self.name!r}", self.params, settings)
+
     def why_not(self, regularizer: Any) -> str | None:
         """Return None, or the mathematical reason why the regularizer does not apply to this model."""
         return None
+
+    def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
+        """Raise ValueError where a strength has nothing to hold on to."""
+
+    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
+        """Return the penalty as it acts on the columns of this model's P; `params` are its own parameters."""
+        return regularizer
 
     def penalty_words(self, regularizer: Any, **params: Any) -> tuple[str, str]:
         """Return the LaTeX of the sparsity penalty on this model's parameters, and what it selects."""
@@ -97,13 +112,21 @@ class Model:
         """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias."""
         raise NotImplementedError
 
+    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+        """Return Σ_n weight_n (∂f(x_n)/∂p_js)² for every entry of P."""
+        raise NotImplementedError
+
     def penalised(self, parameters: Parameters) -> np.ndarray:
         """Return the matrix on which Ω acts."""
         raise NotImplementedError
 
+    def column_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return what ‖p_:,s‖² is multiplied by in the shrinkage, for every column of P."""
+        return np.ones(parameters.P.shape[1])
+
     def shrinkage(self, parameters: Parameters) -> float:
-        """Return what λ_p multiplies."""
-        raise NotImplementedError
+        """Return what λ_p multiplies: Σ_s ‖p_:,s‖², each with its column's weight."""
+        return float(np.square(parameters.P).sum(axis=0) @ self.column_weights(parameters))
 
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features that some interaction may use."""

@@ -30,10 +30,6 @@ class FactorizationMachine(Model):
         """Return P."""
         return parameters.P
 
-    def shrinkage(self, parameters: Parameters) -> float:
-        """Return ‖P‖²_F."""
-        return float(np.square(parameters.P).sum())
-
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""
         f = np.full(design.n_samples, float(parameters.intercept))
@@ -54,6 +50,18 @@ class FactorizationMachine(Model):
         in_P = design.transpose_dot(slope[:, None] * A)
         in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
         return in_P, design.transpose_dot(slope), float(slope.sum())
+
+    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+        """See `Model.curvature`; ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
+        P = parameters.P
+        A = design.dot(P)
+        square = np.asarray(design.power(2).T @ (weight[:, None] * np.square(A)))
+        cross = np.asarray(design.power(3).T @ (weight[:, None] * A))
+        fourth = np.asarray(design.power(4).T @ weight)[:, None]
+        total = square - 2.0 * cross * P + fourth * np.square(P)
+        # The terms cancel where an entry is alone in its column: what is left is rounding.
+        total[total <= 1e-12 * square] = 0.0
+        return total
 
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features that some interaction may use: non-zero rows of P."""

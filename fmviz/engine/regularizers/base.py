@@ -144,7 +144,7 @@ class Regularizer:
     separable: ClassVar[bool] = True
     why_no_coordinate: ClassVar[str] = ""
     why_no_row: ClassVar[str] = ""
-    why_no_operator: str = ""
+    why_no_operator: ClassVar[str] = ""
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         """Validate this regularizer's own parameters and fill in defaults."""

@@ -59,7 +59,7 @@ class CS(Regularizer):
         if order is None:
             return (
                 "CS for all subsets would be the sum of ‖P‖₂,₁^m over all m, whose operator is an open "
-                "problem (atarashi2021, Section 6.2). Choose Ω_CS, which is linear in every row's norm, or ℓ₂,₁."
+                "problem (atarashi2021, Section 6.2). Choose Ω_CS, linear in every row's norm, or ℓ₂,₁."
             )
         return (self, params) if order == 2 else (PowerCS(), {**params, "degree": order})
 

@@ -238,19 +238,14 @@ def update_norm_product(cache, j, P, q):
 
 
 class _Higher(Regularizer):
-    """What the four have in common: no operator on the whole of P."""
+    """What the four have in common."""
 
     convex = False
     exact_prox = False
-
-    @property
-    def why_no_operator(self) -> str:
-        """The mathematical reason."""
-        steps = "PBCD" if self.row_wise else "PCD"
-        return (
-            f"{self.label} beyond pairs is neither convex nor a function of norms alone, and has no known "
-            f"operator on the whole of P. Use {steps}, whose steps are closed, or SubGD, which needs none."
-        )
+    why_no_operator = (
+        "Beyond pairs, Ω_TI and Ω_CS are neither convex nor functions of norms alone, and have no known "
+        "operator on the whole of P. Use PCD or PBCD, whose steps are closed, or SubGD, which needs none."
+    )
 
 
 class HigherOmegaTI(_Higher):

@@ -39,8 +39,8 @@ class PowerTI(Regularizer):
     )
     separable = False
     why_no_coordinate = (
-        "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no closed "
-        "form for m > 2. Use APGD, whose operator has one, or with Ω_TI, which is linear in |p_js|, PCD."
+        "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no "
+        "closed form for m > 2. Use APGD, whose operator has one, or Ω_TI, linear in |p_js|, with PCD."
     )
     why_no_row = (
         "The m-th power of a column's ℓ₁ norm does not split into a norm of the row and the rest. Use APGD."
@@ -111,12 +111,12 @@ class PowerCS(Regularizer):
     row_wise = True
     separable = False
     why_no_coordinate = (
-        "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can get "
-        "stuck where no entry alone improves. Use APGD, which moves all of P."
+        "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
+        "get stuck where no entry alone improves. Use APGD, which moves all of P."
     )
     why_no_row = (
-        "The m-th power of the ℓ₂,₁ norm is a polynomial of degree m in a row's norm, whose step has no closed "
-        "form for m > 2. Use APGD, whose operator has one, or with Ω_CS, which is linear in ‖p_j‖, PBCD."
+        "The m-th power of the ℓ₂,₁ norm is a polynomial of degree m in a row's norm, whose step has no "
+        "closed form for m > 2. Use APGD, whose operator has one, or Ω_CS, linear in ‖p_j‖, with PBCD."
     )
 
     def words(self, degree: int = 3, **params: Any) -> tuple[str, str, str]:

@@ -122,7 +122,7 @@ class TI(Regularizer):
         if order is None:
             return (
                 "TI for all subsets would be the sum of ‖p‖₁^m over all m, whose operator is an open "
-                "problem (atarashi2021, Section 6.2). Choose Ω_TI, which is linear in every entry of P, or ℓ₁."
+                "problem (atarashi2021, Section 6.2). Choose Ω_TI, linear in every entry of P, or ℓ₁."
             )
         return (self, params) if order == 2 else (PowerTI(), {**params, "degree": order})
 

@@ -22,16 +22,21 @@ class Joint:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._d, self._k = problem.design.n_features, problem.rank
+        shape = problem.model.shapes(problem.design.n_features, problem.rank)["P"]
+        self._d, self._k = shape
+        self._coefficients: np.ndarray | None = None
 
     def pack(self, parameters: Parameters) -> np.ndarray:
-        """Return θ as a new vector."""
+        """Return θ as a new vector; coefficients, where there are any, are held as they are."""
+        self._coefficients = parameters.coefficients
         return np.concatenate([parameters.P.ravel(), parameters.w, [float(parameters.intercept)]])
 
     def unpack(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as views into θ."""
         d, k = self._d, self._k
-        return Parameters(theta[: d * k].reshape(d, k), theta[d * k : -1], float(theta[-1]))
+        return Parameters(
+            theta[: d * k].reshape(d, k), theta[d * k : -1], float(theta[-1]), coefficients=self._coefficients
+        )
 
     def copy(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as copies."""
@@ -49,7 +54,7 @@ class Joint:
         if problem.sample_weight is not None:
             slope *= problem.sample_weight
         in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope)
-        gradient = self.pack(Parameters(in_P, in_w, in_bias))
+        gradient = self.pack(Parameters(in_P, in_w, in_bias, coefficients=self._coefficients))
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
         if not problem.fit_intercept:
@@ -59,7 +64,7 @@ class Joint:
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P)."""
         problem, here = self.problem, self.unpack(theta)
-        total = problem.lambda_w * float(here.w @ here.w) + problem.lambda_p * float(np.square(here.P).sum())
+        total = problem.lambda_w * float(here.w @ here.w) + problem.lambda_p * problem.model.shrinkage(here)
         if problem.lambda_sparse:
             total += problem.lambda_sparse * problem.regularizer.value(here.P, **problem.regularizer_params)
         return total
@@ -72,7 +77,7 @@ class Joint:
         """Return the gradient of λ_w‖w‖² + λ_p‖P‖²_F."""
         dk = self._d * self._k
         gradient = np.zeros_like(theta)
-        gradient[:dk] = 2.0 * self.problem.lambda_p * theta[:dk]
+        gradient[:dk] = (2.0 * self.problem.lambda_p * self._weights(theta) * self.unpack(theta).P).ravel()
         if self.problem.fit_linear:
             gradient[dk:-1] = 2.0 * self.problem.lambda_w * theta[dk:-1]
         return gradient
@@ -84,15 +89,18 @@ class Joint:
         """
         problem, dk = self.problem, self._d * self._k
         out = theta.copy()
-        shrink = 1.0 + 2.0 * eta * problem.lambda_p
-        out[:dk] /= shrink
-        strength = eta * problem.lambda_sparse / shrink
+        shrink = 1.0 + 2.0 * eta * problem.lambda_p * self._weights(theta)
+        P = out[:dk].reshape(self._d, self._k)
+        P /= shrink
+        strength = eta * problem.lambda_sparse / shrink[0]
         if strength > 0.0:
-            P = out[:dk].reshape(self._d, self._k)
             out[:dk] = problem.regularizer.prox(P, strength, **problem.regularizer_params).ravel()
         if problem.fit_linear:
             out[dk:-1] /= 1.0 + 2.0 * eta * problem.lambda_w
         return out
+
+    def _weights(self, theta: np.ndarray) -> np.ndarray:
+        return self.problem.model.column_weights(self.unpack(theta))
 
     def change(self, theta: np.ndarray, *steps: np.ndarray) -> float:
         """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""

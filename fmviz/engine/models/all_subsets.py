@@ -1,0 +1,25 @@
+"""The all-subsets model ([A] Section 6.2)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..kernels import AllSubsets, ColumnKernel
+from .columns import ColumnModel
+
+
+class AllSubsetsModel(ColumnModel):
+    """f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j).
+
+    The products contain the subsets of no and of one feature: they are a constant k and a linear term
+    Σ_s⟨p_:,s, x⟩ of their own.
+    """
+
+    name = "all_subsets"
+    label = "All subsets"
+    formula = r"f(x) = b + \langle w, x\rangle + \sum_{s}\prod_{j} (1 + p_{js}\,x_j)"
+    _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
+
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        """See `ColumnModel.kernels`."""
+        return self._KERNELS

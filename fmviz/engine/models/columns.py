@@ -1,0 +1,150 @@
+"""Models that are sums of kernels of the columns of P: one frame for all orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..counting import used_subsets
+from ..design import Design
+from ..kernels import ColumnKernel
+from ..memory import available_bytes, in_words
+from ..regularizers import Regularizer
+from ..regularizers.blockwise import Blockwise
+from ..snapshot import Parameters
+from .base import Model
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some columns of P and the kernel that they stand for.
+
+    Attributes
+    ----------
+    columns : slice
+        Which columns.
+    kernel : ColumnKernel
+        Their K.
+    """
+
+    columns: slice
+    kernel: ColumnKernel
+
+
+class ColumnModel(Model):
+    """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
+
+    The coefficients c are 1 unless a subclass says otherwise.
+    """
+
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        """Return the kernel of each block; every block has `rank` columns."""
+        raise NotImplementedError
+
+    @property
+    def multilinear(self) -> bool:  # type: ignore[override]
+        """See `Model`."""
+        return all(kernel.multilinear for kernel in self.kernels())
+
+    def blocks(self, rank: int) -> tuple[Block, ...]:
+        """Return the blocks of P, from left to right."""
+        return tuple(
+            Block(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels())
+        )
+
+    def why_not(self, regularizer: Regularizer) -> str | None:
+        """See `Model.why_not`."""
+        for kernel in self.kernels():
+            found = regularizer.of_order(kernel.degree, regularizer.check({}))
+            if isinstance(found, str):
+                return found
+        return None
+
+    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
+        """See `Model.bind`: to every block the form that the penalty has for its order ([A] Eq. 42, 49)."""
+        parts = []
+        for block in self.blocks(rank):
+            found = regularizer.of_order(block.kernel.degree, params)
+            if isinstance(found, str):
+                raise ValueError(found)
+            parts.append((block.columns, *found))
+        return Blockwise(regularizer, tuple(parts))
+
+    def check_size(self, d: int) -> None:
+        """See `Model.check_size`."""
+        order = max((kernel.degree or 1) for kernel in self.kernels())
+        if order > d:
+            raise ValueError(
+                f"{self.label} has interactions of order {order}, but the data have {d} feature(s): no "
+                f"{order} of them are distinct. Choose an order of at most {max(d, 2)}."
+            )
+
+    def check_rank(self, d: int, rank: int) -> None:
+        """Raise ValueError, naming the size, where P and a run's copies of it do not fit into memory."""
+        needed, free = 8.0 * d * rank * len(self.kernels()) * 6, available_bytes()
+        if needed > free:
+            raise ValueError(
+                f"rank = {rank:,} of {d:,} features and {len(self.kernels())} order(s) needs "
+                f"{in_words(needed)}, and {in_words(free)} are free. Choose a smaller rank or order."
+            )
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`."""
+        return {"P": (d, rank * len(self.kernels())), "w": (d,)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
+        self.check_rank(d, rank)
+        return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
+
+    def _parts(self, P: np.ndarray) -> list[tuple[slice, ColumnKernel]]:
+        rank = P.shape[1] // len(self.kernels())
+        return [(block.columns, block.kernel) for block in self.blocks(rank)]
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return f for every row of the design, shape (N,)."""
+        f = np.full(design.n_samples, float(parameters.intercept))
+        if parameters.w.any():
+            f += design.dot(parameters.w)
+        for columns, kernel in self._parts(parameters.P):
+            f += kernel.values(design, parameters.P[:, columns]) @ parameters.multipliers[columns]
+        return f
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the gradient of Σ_n slope_n f(x_n) in P, in w, shape (d,), and in the bias."""
+        in_P = np.empty_like(parameters.P)
+        for columns, kernel in self._parts(parameters.P):
+            outer = slope[:, None] * parameters.multipliers[columns]
+            in_P[:, columns] = kernel.gradient(design, parameters.P[:, columns], outer)
+        return in_P, design.transpose_dot(slope), float(slope.sum())
+
+    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+        """See `Model.curvature`."""
+        total = np.empty_like(parameters.P)
+        for columns, kernel in self._parts(parameters.P):
+            outer = weight[:, None] * parameters.multipliers[columns] ** 2
+            total[:, columns] = kernel.squares(design, parameters.P[:, columns], outer)
+        return total
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return P."""
+        return parameters.P
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features that some interaction may use: non-zero rows of P."""
+        return int(np.count_nonzero(parameters.P.any(axis=1)))
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of subsets that P uses, by structure, over all orders."""
+        return sum(self.used_by_order(parameters).values())
+
+    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
+        """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
+        counts: dict[int, int] = {}
+        for columns, kernel in self._parts(parameters.P):
+            counts |= used_subsets(parameters.P[:, columns], kernel.degree)
+        return counts
