@@ -13,8 +13,16 @@ from fmviz.engine.regularizers import REGULARIZERS
 
 # Python without compilation is a thousand times slower.
 TRIALS = 30 if config.DISABLE_JIT else 1000
-READINGS = [(name, {}) for name in REGULARIZERS] + [("ti", {"axis": "rows"})]
-IDS = [name + "".join(params.values()) for name, params in READINGS]
+ORDERS = [("ti_power", {"degree": m}) for m in range(2, 9)] + [
+    ("cs_power", {"degree": m}) for m in range(2, 9)
+]
+READINGS = [
+    *[(name, {}) for name in REGULARIZERS if not name.endswith("_power")],
+    ("ti", {"axis": "rows"}),
+    ("ti_power", {"degree": 3, "axis": "rows"}),
+    *ORDERS,
+]
+IDS = [name + "".join(str(v) for v in params.values()) for name, params in READINGS]
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
 EXACT = [r for r in READINGS if REGULARIZERS[r[0]].exact_prox]
 EXACT_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].exact_prox]
@@ -22,8 +30,10 @@ SEPARABLE = [r for r in READINGS if REGULARIZERS[r[0]].separable]
 SEPARABLE_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].separable]
 
 
-def oracle_name(name: str, params: dict) -> str:
-    return "ti_rows" if params.get("axis") == "rows" else name
+def omega(name: str, params: dict, P: np.ndarray) -> float:
+    if name == "ti" and params.get("axis") == "rows":
+        return slow_fm.omega("ti_rows", P)
+    return slow_fm.omega(name, P, **params)
 
 
 def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
@@ -87,7 +97,7 @@ def test_value_is_the_definition(name, params):
     rng = np.random.default_rng(2)
     for _ in range(20):
         P = rng.normal(size=(rng.integers(1, 7), rng.integers(1, 5)))
-        expected = slow_fm.omega(oracle_name(name, params), P)
+        expected = omega(name, params, P)
         assert fmviz.regularizer_value(name, P, **params) == pytest.approx(expected, rel=1e-12)
 
 
@@ -96,7 +106,7 @@ def test_no_probe_point_beats_the_operator(name, params):
     rng = np.random.default_rng(3)
 
     def value(Q, P, strength):
-        return 0.5 * np.sum((Q - P) ** 2) + strength * slow_fm.omega(oracle_name(name, params), Q)
+        return 0.5 * np.sum((Q - P) ** 2) + strength * omega(name, params, Q)
 
     for trial in range(20):
         P = rng.normal(size=(rng.integers(1, 6), rng.integers(1, 4)))
@@ -146,13 +156,13 @@ def test_strength_zero_changes_nothing_and_zero_stays_zero(name, params):
     assert fmviz.certificate(name, 0 * P, 0 * P, 2.0, **params) == 0.0
 
 
-@pytest.mark.parametrize("name", ["ti", "cs", "omega_ti", "omega_cs"])
+@pytest.mark.parametrize("name", ["ti", "cs", "omega_ti", "omega_cs", "ti_power", "cs_power"])
 @pytest.mark.parametrize("strength", [1e-3, 1.0, 1e3, 1e12, 1e100])
 def test_squared_norms_never_zero_everything(name, strength):
     P = np.random.default_rng(6).normal(size=(40, 3))
     Q = fmviz.prox(name, P, strength)
     # θ ≥ 1: the largest entry of each column (the largest row) survives any strength.
-    assert (Q != 0).any(axis=None if name.endswith("cs") else 0).all()
+    assert (Q != 0).any(axis=None if "cs" in name else 0).all()
 
 
 @pytest.mark.parametrize("algorithm", ["filter", "sort", "random"])
@@ -193,9 +203,7 @@ def test_coordinate_view_is_omega_along_an_entry(name, params):
             for q in (0.0, *rng.normal(size=3)):
                 moved = PT.T.copy()
                 moved[j, s] = q
-                change = slow_fm.omega(oracle_name(name, params), moved) - slow_fm.omega(
-                    oracle_name(name, params), PT.T
-                )
+                change = omega(name, params, moved) - omega(name, params, PT.T)
                 expected = penalty.quad * (q * q - old * old) + t * (abs(q) - abs(old))
                 assert expected == pytest.approx(change, abs=1e-10)
             new = 0.0 if rng.random() < 0.4 else rng.normal()
@@ -228,7 +236,7 @@ def test_incremental_column_cache_survives_many_touches(name):
 def test_row_view_is_omega_along_a_row(name, params):
     penalty = REGULARIZERS[name].row(**params)
     if penalty is None:
-        assert params == {"axis": "rows"} or REGULARIZERS[name].why_no_row
+        assert params.get("axis") == "rows" or REGULARIZERS[name].why_no_row
         return
     rng = np.random.default_rng(10)
     P = rng.normal(size=(5, 3))
@@ -284,7 +292,7 @@ def test_thresholds_match_the_views(name, params):
     assert thresholds == pytest.approx(np.asarray(found), abs=1e-12)
 
 
-def generic_prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
+def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3) -> np.ndarray:
     """Solve the operator's problem by a generic interior-point method."""
     Q = cvxpy.Variable(P.shape)
     penalty = {
@@ -293,13 +301,15 @@ def generic_prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
         "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
         "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
         "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),
+        "ti_power": lambda: cvxpy.sum([cvxpy.power(cvxpy.norm1(Q[:, s]), degree) for s in range(P.shape[1])]),
+        "cs_power": lambda: cvxpy.power(cvxpy.sum(cvxpy.norm(Q, 2, axis=1)), degree),
     }[name]()
     problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(Q - P) + strength * penalty))
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
     return Q.value
 
 
-@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2"])
+@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power"])
 def test_convex_operators_agree_with_a_generic_solver(name):
     P = np.random.default_rng(12).normal(size=(6, 3))
     for strength in (0.02, 0.3):
@@ -313,7 +323,7 @@ def test_the_operator_of_kernels_is_the_operator(name, params):
     regularizer = REGULARIZERS[name]
     operator = regularizer.operator(**params)
     if operator is None:
-        assert not regularizer.exact_prox
+        assert not regularizer.exact_prox or regularizer.why_no_row
         return
     for trial in range(60):
         P = random_matrix(rng, trial)[:40, :5] * 1.0
@@ -327,3 +337,15 @@ def test_the_operator_of_kernels_is_the_operator(name, params):
         expected = fmviz.prox(name, P, strength, **params)
         assert pytest.approx(expected, abs=1e-13 * max(1.0, float(np.abs(P).max()))) == M.T
         assert ((M.T != 0) == (expected != 0)).mean() > 0.99
+
+
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_power_of_two_is_the_square(order):
+    rng = np.random.default_rng(13)
+    P = rng.normal(size=(40, 4))
+    for square, power in (("ti", "ti_power"), ("cs", "cs_power")):
+        for strength in (1e-3, 0.1, 10.0):
+            expected = fmviz.prox(square, P, strength)
+            assert fmviz.prox(power, P, strength, degree=2) == pytest.approx(expected, abs=1e-13)
+        own, params = REGULARIZERS[square].of_order(order, REGULARIZERS[square].check({}))
+        assert own.value(P, **params) == pytest.approx(omega(power, {"degree": order}, P), rel=1e-12)

@@ -34,8 +34,8 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
     return f
 
 
-def omega(name: str, P: np.ndarray) -> float:
-    """Every Ω from its definition, by loops."""
+def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns") -> float:
+    """Every Ω from its definition, by loops; the powers of norms with their degree."""
     d, k = P.shape
     rows = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
     if name == "l2":
@@ -50,6 +50,12 @@ def omega(name: str, P: np.ndarray) -> float:
         return sum(sum(abs(P[j, s]) for s in range(k)) ** 2 for j in range(d))
     if name == "cs":
         return sum(rows) ** 2
+    if name == "ti_power" and axis == "rows":
+        return sum(sum(abs(P[j, s]) for s in range(k)) ** degree for j in range(d))
+    if name == "ti_power":
+        return sum(sum(abs(P[j, s]) for j in range(d)) ** degree for s in range(k))
+    if name == "cs_power":
+        return sum(rows) ** degree
     if name == "omega_ti":
         return sum(abs(P[i, s] * P[j, s]) for s in range(k) for i in range(d) for j in range(i))
     if name == "omega_cs":

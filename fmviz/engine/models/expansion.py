@@ -61,9 +61,9 @@ class KernelExpansion(ColumnModel):
         """See `Model.why_not`."""
         if self.fits_coefficients and regularizer.name != "l2":
             return (
-                f"With fitted λ_s the scale of a column is free: {regularizer.label} of P could be made as small "
-                "as one likes by moving it into λ_s, and would select nothing. Choose ℓ₂², with its strength at "
-                "0: λ_p binds both through Σ|λ_s|‖p_s‖². Or fix λ_s at 1 or at signs."
+                f"With fitted λ_s the scale of a column is free: {regularizer.label} of P could be made as "
+                "small as one likes by moving it into λ_s, and would select nothing. Choose ℓ₂², with its "
+                "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖². Or fix λ_s at 1 or at signs."
             )
         return super().why_not(regularizer)
 
@@ -71,8 +71,8 @@ class KernelExpansion(ColumnModel):
         """See `Model.check_strengths`."""
         if self.fits_coefficients and lambda_sparse > 0:
             raise ValueError(
-                f"lambda_sparse = {lambda_sparse:g} would multiply ‖P‖², whose scale moves freely into the fitted "
-                "λ_s; set it to 0 and raise lambda_p, which multiplies Σ|λ_s|‖p_s‖²."
+                f"lambda_sparse = {lambda_sparse:g} would multiply ‖P‖², whose scale moves freely into the "
+                "fitted λ_s; set it to 0 and raise lambda_p, which multiplies Σ|λ_s|‖p_s‖²."
             )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
