@@ -140,7 +140,8 @@ def test_convex_operators_satisfy_the_three_point_inequality(name, params):
 def test_certificate_sees_an_error(name, params):
     rng = np.random.default_rng(5)
     P = rng.normal(size=(30, 4))
-    strength = 0.05
+    # ∂Ω moves with Q, the faster the higher the power: make up for the size of the norm.
+    strength = 0.05 / np.abs(P).sum() ** (params.get("degree", 2) - 2)
     Q = fmviz.prox(name, P, strength, **params)
     off = Q.copy()
     j, s = np.unravel_index(np.abs(Q).argmax(), Q.shape)
@@ -305,7 +306,9 @@ def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3) -> 
         "cs_power": lambda: cvxpy.power(cvxpy.sum(cvxpy.norm(Q, 2, axis=1)), degree),
     }[name]()
     problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(Q - P) + strength * penalty))
-    problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    # Power cones are solved less accurately than quadratic ones.
+    tol = 1e-9 if name.endswith("_power") else 1e-12
+    problem.solve(solver="CLARABEL", tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
     return Q.value
 
 
@@ -323,7 +326,7 @@ def test_the_operator_of_kernels_is_the_operator(name, params):
     regularizer = REGULARIZERS[name]
     operator = regularizer.operator(**params)
     if operator is None:
-        assert not regularizer.exact_prox or regularizer.why_no_row
+        assert not regularizer.exact_prox
         return
     for trial in range(60):
         P = random_matrix(rng, trial)[:40, :5] * 1.0

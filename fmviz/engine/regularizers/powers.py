@@ -2,17 +2,67 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._jit import jitable
 from ..params import ParamSpec
-from ._power_norm import power_slope, prox_power_l1
-from .base import Regularizer, entry_residual, row_residual, unit_rows
+from ._matrix import row_norms, set_norms
+from ._power_norm import power_slope, prox_power_l1, prox_power_vector
+from .base import MatrixOperator, Regularizer, entry_residual, row_residual, unit_rows
 
 _DEGREE = ParamSpec(
     "degree", "int", 3, 2, 10, symbol="m", help="The power, which is the order of the interactions."
 )
+
+
+@functools.cache
+def shrink_power_columns(degree: int) -> Callable[..., None]:
+    """Return the function that applies [A] Eq. 46 to every column of P, given as the rows of M."""
+
+    @jitable
+    def shrink(M, strength, work):
+        for s in range(M.shape[0]):
+            prox_power_vector(M[s], strength, degree, work[0, : M.shape[1]], M[s])
+
+    return shrink
+
+
+@functools.cache
+def shrink_power_rows(degree: int) -> Callable[..., None]:
+    """Return the function that applies [A] Eq. 46 to every row of P, a column of M."""
+
+    @jitable
+    def shrink(M, strength, work):
+        k = M.shape[0]
+        p = work[2, :k]
+        for j in range(M.shape[1]):
+            for s in range(k):
+                p[s] = M[s, j]
+            prox_power_vector(p, strength, degree, work[0, :k], p)
+            for s in range(k):
+                M[s, j] = p[s]
+
+    return shrink
+
+
+@functools.cache
+def shrink_power_norms(degree: int) -> Callable[..., None]:
+    """Return the function that applies [A] Theorem 11 to P, given as the columns of M."""
+
+    @jitable
+    def shrink(M, strength, work):
+        d = M.shape[1]
+        norms = work[2, :d]
+        row_norms(M, norms)
+        if strength > 0.0:
+            prox_power_vector(norms, strength, degree, work[0, :d], work[1, :d])
+            set_norms(M, norms, work[1, :d])
+
+    return shrink
 
 
 class PowerTI(Regularizer):
@@ -94,6 +144,11 @@ class PowerTI(Regularizer):
         sums = np.abs(P).sum(axis=0 if axis == "columns" else 1, keepdims=True)
         return power_slope(sums, 1.0, degree) * np.sign(P)
 
+    def operator(self, degree: int = 3, axis: str = "columns", **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        shrink = shrink_power_columns if axis == "columns" else shrink_power_rows
+        return MatrixOperator(f"ti_power_{degree}_{axis}", shrink(degree))
+
 
 class PowerCS(Regularizer):
     """Ω(P) = (Σ_j ‖p_j‖₂)^m."""
@@ -147,3 +202,7 @@ class PowerCS(Regularizer):
         """Return m‖P‖₂,₁^(m−1)·p_j/‖p_j‖."""
         norms, unit = unit_rows(P)
         return power_slope(norms.sum(keepdims=True), 1.0, degree) * unit
+
+    def operator(self, degree: int = 3, **params: Any) -> MatrixOperator:
+        """See `Regularizer.operator`."""
+        return MatrixOperator(f"cs_power_{degree}", shrink_power_norms(degree))
