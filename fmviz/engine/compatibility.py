@@ -18,6 +18,7 @@ def why_not(
     loss: str = "squared",
     model: str = "fm",
     regularizer_params: Mapping[str, Any] | None = None,
+    model_params: Mapping[str, Any] | None = None,
 ) -> str | None:
     """Tell whether a combination can be run.
 
@@ -25,8 +26,8 @@ def why_not(
     ----------
     regularizer, solver, loss, model : str
         Names from the registries; solver "auto" always finds one where one exists.
-    regularizer_params : mapping, optional
-        The regularizer's own parameters.
+    regularizer_params, model_params : mapping, optional
+        The regularizer's and the model's own parameters.
 
     Returns
     -------
@@ -40,14 +41,14 @@ def why_not(
     """
     chosen, given = get_regularizer(regularizer), dict(regularizer_params or {})
     checked = chosen.check(given)
-    chosen_model, chosen_loss = get_model(model), get_loss(loss)
+    chosen_model, chosen_loss = get_model(model, **dict(model_params or {})), get_loss(loss)
+
+    if (unsuited := chosen_model.why_not(chosen)) is not None:
+        return unsuited
+    bound = chosen_model.bind(chosen, checked, 1)
 
     def reason(method: type[Solver]) -> str | None:
-        return (
-            chosen_model.why_not(chosen)
-            or method.why_not_model(chosen_model)
-            or method.why_not(chosen_model, chosen, chosen_loss, checked)
-        )
+        return method.why_not_model(chosen_model) or method.why_not(chosen_model, bound, chosen_loss, checked)
 
     if solver == "auto":
         reasons = [reason(method) for method in SOLVERS.values()]
@@ -65,13 +66,21 @@ def best_solver(
     loss: str = "squared",
     model: str = "fm",
     regularizer_params: Mapping[str, Any] | None = None,
+    model_params: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the solver that "auto" stands for."""
     others = [name for name in SOLVERS if name not in _PREFERRED]
     row_wise = get_regularizer(regularizer).row_wise
     order = ("pbcd", *_PREFERRED, *others) if row_wise else (*_PREFERRED, *others)
     for name in order:
-        reason = why_not(regularizer, name, loss=loss, model=model, regularizer_params=regularizer_params)
+        reason = why_not(
+            regularizer,
+            name,
+            loss=loss,
+            model=model,
+            regularizer_params=regularizer_params,
+            model_params=model_params,
+        )
         if reason is None:
             return name
     raise ValueError(f"No solver takes regularizer {regularizer!r} with model {model!r} and loss {loss!r}.")
@@ -86,6 +95,7 @@ def cost_note(
     loss: str = "squared",
     model: str = "fm",
     regularizer_params: Mapping[str, Any] | None = None,
+    model_params: Mapping[str, Any] | None = None,
 ) -> str | None:
     """Tell what is expensive about a run on d features, before it starts.
 
@@ -95,8 +105,8 @@ def cost_note(
         The number of features, and of columns of P.
     regularizer, solver, loss, model : str
         Names from the registries.
-    regularizer_params : mapping, optional
-        The regularizer's own parameters.
+    regularizer_params, model_params : mapping, optional
+        The regularizer's and the model's own parameters.
 
     Returns
     -------
@@ -111,5 +121,7 @@ def cost_note(
     chosen = get_regularizer(regularizer)
     given = chosen.check(dict(regularizer_params or {}))
     if solver == "auto":
-        solver = best_solver(regularizer, loss=loss, model=model, regularizer_params=given)
-    return get_solver(solver).cost_note(get_model(model), chosen, d, rank, given)
+        solver = best_solver(
+            regularizer, loss=loss, model=model, regularizer_params=given, model_params=model_params
+        )
+    return get_solver(solver).cost_note(get_model(model, **dict(model_params or {})), chosen, d, rank, given)

@@ -107,6 +107,7 @@ def iterate(
             loss=problem.loss.name,
             model=problem.model.name,
             regularizer_params=problem.regularizer_params,
+            model_params=problem.model.settings,
         )
     reason = why_not(
         problem.regularizer.name,
@@ -114,6 +115,7 @@ def iterate(
         loss=problem.loss.name,
         model=problem.model.name,
         regularizer_params=problem.regularizer_params,
+        model_params=problem.model.settings,
     )
     if reason is not None:
         raise ValueError(reason)

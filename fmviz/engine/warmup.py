@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from .compatibility import best_solver, why_not
 from .counting import used_interactions
 from .design import STORAGES
 from .losses import LOSSES
+from .models import get_model
 from .operators import prox
 from .problem import Problem
 from .regularizers import REGULARIZERS
@@ -30,12 +31,19 @@ def warm_operators() -> None:
 
 
 def tiny_problem(
-    storage: str, loss: str, regularizer: str, weighted: bool = False, model: str = "fm", **params: Any
+    storage: str,
+    loss: str,
+    regularizer: str,
+    weighted: bool = False,
+    model: str = "fm",
+    model_params: Mapping[str, Any] | None = None,
+    **params: Any,
 ) -> Problem:
     """Return a problem of a few rows in the given storage: dense, sparse or binary."""
     rng = np.random.default_rng(0)
-    mask = rng.random((6, 3)) < 0.7
-    X = np.where(mask, 1.0 if storage == "binary" else rng.normal(size=(6, 3)), 0.0)
+    shape = (6, max(3, get_model(model, **dict(model_params or {})).least_features))
+    mask = rng.random(shape) < 0.7
+    X = np.where(mask, 1.0 if storage == "binary" else rng.normal(size=shape), 0.0)
     y = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
     return Problem.build(
         X if storage == "dense" else sp.csr_array(X),
@@ -46,8 +54,9 @@ def tiny_problem(
         rank=2,
         lambda_w=0.1,
         lambda_p=0.1,
-        lambda_sparse=0.1,
+        lambda_sparse=0.0 if regularizer == "l2" else 0.1,
         regularizer_params=params,
+        model_params=model_params,
         sample_weight=np.arange(1.0, 7.0) if weighted else None,
     )
 
@@ -65,12 +74,12 @@ def make_ready(problem: Problem, method: Solver) -> None:
     choices = {spec.name: method.settings[spec.name] for spec in method.params if spec.kind == "choice"}
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
-    model = problem.model.name
+    model, own = problem.model.name, problem.model.settings
     what = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
-    key = (*what, params, weighted, model, solver, *choices.values())
+    key = (*what, params, weighted, model, *own.values(), solver, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*what, weighted, model, **dict(params))
+        tiny = tiny_problem(*what, weighted, model, own, **dict(params))
         trial = get_solver(solver)(tiny, **choices)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)

@@ -81,6 +81,7 @@ SPECS: tuple[ParamSpec, ...] = (
 
 OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
     "dataset": lambda name: DATASETS[name].params,
+    "model": lambda name: MODELS[name].params,
     "regularizer": lambda name: REGULARIZERS[name].params,
     "loss": lambda name: () if (spec := LOSSES[name].param) is None else (spec,),
     "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
@@ -119,6 +120,7 @@ class Experiment:
     tol: float = 1e-4
     validation: float = 0.0
     dataset_params: tuple[tuple[str, Any], ...] = ()
+    model_params: tuple[tuple[str, Any], ...] = ()
     regularizer_params: tuple[tuple[str, Any], ...] = ()
     loss_params: tuple[tuple[str, Any], ...] = ()
     solver_params: tuple[tuple[str, Any], ...] = ()
@@ -143,9 +145,9 @@ class Experiment:
     def applicable(self) -> Experiment:
         """Return the experiment with another regularizer or solver where these do not suit the model."""
         found = self
-        if why_not(found.regularizer, loss=found.loss, model=found.model) is not None:
-            fits = (name for name in REGULARIZERS if not why_not(name, loss=self.loss, model=self.model))
-            name = next(fits, found.regularizer)
+        fixed: Any = {"loss": self.loss, "model": self.model, "model_params": dict(self.model_params)}
+        if why_not(found.regularizer, **fixed) is not None:
+            name = next((n for n in REGULARIZERS if not why_not(n, **fixed)), found.regularizer)
             found = replace(found, regularizer=name, regularizer_params=())
         if found.why_not() is not None:
             found = replace(found, solver="auto", solver_params=())
@@ -165,6 +167,7 @@ class Experiment:
             loss=self.loss,
             model=self.model,
             regularizer_params=dict(self.regularizer_params),
+            model_params=dict(self.model_params),
         )
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:

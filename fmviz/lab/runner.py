@@ -57,6 +57,7 @@ def cost_note(experiment: Experiment) -> str | None:
         loss=experiment.loss,
         model=experiment.model,
         regularizer_params=dict(experiment.regularizer_params),
+        model_params=dict(experiment.model_params),
     )
 
 
@@ -112,6 +113,7 @@ class Run:
             fit_linear=experiment.fit_linear,
             fit_intercept=experiment.fit_intercept,
             regularizer_params=dict(experiment.regularizer_params),
+            model_params=dict(experiment.model_params),
             loss_param=experiment.loss_param,
         )
         kept = (Design(dataset.X[held_out]), dataset.y[held_out]) if held_out.size else None

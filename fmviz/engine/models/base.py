@@ -68,6 +68,11 @@ class Model:
     convex: ClassVar[bool] = False
     certificate: ClassVar[str] = "stationarity"
 
+    @property
+    def least_features(self) -> int:
+        """The fewest features that it can do with."""
+        return 1
+
     def __init__(self, **settings: Any) -> None:
         self.settings = check_params(f"Model {self.name!r}", self.params, settings)
 

@@ -72,9 +72,14 @@ class ColumnModel(Model):
             parts.append((block.columns, *found))
         return Blockwise(regularizer, tuple(parts))
 
+    @property
+    def least_features(self) -> int:
+        """The highest order: so many features must be distinct."""
+        return max(kernel.degree or 1 for kernel in self.kernels())
+
     def check_size(self, d: int) -> None:
         """See `Model.check_size`."""
-        order = max((kernel.degree or 1) for kernel in self.kernels())
+        order = self.least_features
         if order > d:
             raise ValueError(
                 f"{self.label} has interactions of order {order}, but the data have {d} feature(s): no "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Regularizer
+from .base import CoordinatePenalty, Regularizer, RowPenalty
 
 Part = tuple[slice, Regularizer, dict[str, Any]]
 
@@ -43,11 +43,26 @@ class Blockwise(Regularizer):
         own.separable = all(part.separable for part in each) and len({part.quad for part in each}) == 1
         own.quad = each[0].quad if own.separable else 0.0
         own.why_no_operator = next((part.why_no_operator for part in each if part.why_no_operator), "")
+        # The reason of the group that lacks the view; where all have it, none is asked for.
+        own.why_no_coordinate = next(
+            (p.why_no_coordinate for _, p, a in parts if p.coordinate(**a) is None), ""
+        )
+        own.why_no_row = next((p.why_no_row for _, p, a in parts if p.row(**a) is None), "")
 
     def _each(
         self, call: Callable[[Regularizer, slice, dict[str, Any]], np.ndarray], axis: int = 1
     ) -> np.ndarray:
         return np.concatenate([call(part, columns, params) for columns, part, params in self.parts], axis)
+
+    def coordinate(self, **params: Any) -> CoordinatePenalty | None:
+        """Return the view of the first group, None where some group has none; solvers ask the groups."""
+        views = [part.coordinate(**own) for _, part, own in self.parts]
+        return None if None in views else views[0]
+
+    def row(self, **params: Any) -> RowPenalty | None:
+        """Return the view of the first group, None where some group has none; solvers ask the groups."""
+        views = [part.row(**own) for _, part, own in self.parts]
+        return None if None in views else views[0]
 
     def value(self, P: np.ndarray, **params: Any) -> float:
         """Return the sum over the groups."""

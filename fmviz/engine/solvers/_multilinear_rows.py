@@ -1,7 +1,7 @@
 """Sweeps over the rows of P for models whose columns are kernels of higher degree, or of all subsets.
 
-As `_multilinear`, for [A] Algorithm 6: f is linear in a whole row of P, with a slope D_s for every column, so the
-step is that of `pbcd.row_sweep`.
+As `_multilinear`, for [A] Algorithm 6: f is linear in a whole row of P, with a slope D_s for every column,
+so the step is that of `pbcd.row_sweep`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..regularizers import RowPenalty
 from ._multilinear import others
-from .pbcd import BEYOND
+from .pbcd import FLAT_STRENGTH
 from .pcd import NOISE
 
 
@@ -73,7 +73,7 @@ def row_step(P, j, g, h, lam_p, lam, shrink, cache, step):
     else:
         for s in range(g.size):
             step[s] = P[j, s]
-        shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
+        shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
 
 
 @cached_factory()
@@ -170,7 +170,7 @@ def anova_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight, d
 
 @cached_factory()
 def subsets_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
-    """Return the kernel of one sweep over the rows of the all-subsets model; see `_multilinear.subsets_sweep`."""
+    """Return the kernel of one sweep over the rows of the all-subsets model; see `subsets_sweep`."""
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
 

@@ -16,7 +16,7 @@ from ._sweeping import SweepingSolver
 from .pcd import NOISE
 
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
-_BEYOND = 1e300
+FLAT_STRENGTH = 1e300
 
 
 @cached_factory()
@@ -69,7 +69,7 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
             update(cache, j, P, step)
             moved = 0.0
             along = 0.0
@@ -177,7 +177,7 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
             along = 0.0
             predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
             before = lam * penalty_of(P[j], j, P, cache)
