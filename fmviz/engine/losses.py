@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, inf, log, log1p
+from math import inf, log, log1p
 from typing import Literal
 
 import numpy as np
 
+from ._exponential import exp_ratio, log1p_ratio
 from ._jit import cached_factory, jitable
 from .errors import one_of
 from .params import ParamSpec
@@ -91,20 +92,20 @@ def same_residual(r, unused, theta):
 def logistic_value(f, y, theta):
     z = f * y
     # Never exponentiate a positive number: the value is right at any margin.
-    return log1p(exp(-abs(z))) + max(-z, 0.0)
+    return log1p_ratio(*exp_ratio(-abs(z))) + max(-z, 0.0)
 
 
 @jitable
 def logistic_derivative(f, y, theta):
-    z = f * y
-    e = exp(-abs(z))
-    return -y * (e if z > 0.0 else 1.0) / (1.0 + e)
+    below, above = exp_ratio(f * y)
+    return -y * (below / (below + above))
 
 
 @jitable
 def logistic_second(f, y, theta):
-    e = exp(-abs(f * y))
-    return e / ((1.0 + e) * (1.0 + e))
+    below, above = exp_ratio(-abs(f * y))
+    small = above / (below + above)
+    return small * (1.0 - small)
 
 
 @jitable
