@@ -1,4 +1,4 @@
-"""Exponential and logarithm without branches and calls, so that loops over them vectorise.
+"""Exponential, logarithm and maximum without branches and calls, so that loops over them vectorise.
 
 Accurate to a few units in the last place, also where a kernel may reorder its arithmetic.
 """
@@ -53,3 +53,18 @@ def log1p_ratio(below, above):
     series = 1.0 / 9 + w * (1.0 / 11 + w * (1.0 / 13 + w * series))
     series = 1.0 + w * (1.0 / 3 + w * (1.0 / 5 + w * (1.0 / 7 + w * series)))
     return (0.6931471805599453 if large else 0.0) + 2.0 * s * series
+
+
+@jitable
+def size_bits(x):
+    """Return the bits of |x|, which as integers stand in the order of the numbers; NaN is above all.
+
+    A maximum of integers vectorises, one of numbers that may be NaN does not.
+    """
+    return np.float64(abs(x)).view(np.int64)
+
+
+@jitable
+def from_bits(bits):
+    """Return the number with these bits."""
+    return np.int64(bits).view(np.float64)

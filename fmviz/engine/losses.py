@@ -43,6 +43,9 @@ class Loss:
     conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain: what a duality gap needs.
+    nudged : callable, optional
+        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact but for
+        rounding while |step| ≤ `nudge_reach`: where that is much cheaper than computing it anew.
     """
 
     name: str
@@ -56,6 +59,8 @@ class Loss:
     param: ParamSpec | None = None
     of_residual: Loss | None = None
     conjugate: Scalar | None = None
+    nudged: Callable[[float, float, float, float], float] | None = None
+    nudge_reach: float = 0.0
 
 
 @jitable
@@ -99,6 +104,15 @@ def logistic_value(f, y, theta):
 def logistic_derivative(f, y, theta):
     below, above = exp_ratio(f * y)
     return -y * (below / (below + above))
+
+
+@jitable
+def logistic_nudged(slope, step, y, theta):
+    # exp(r) = (c + r)/(c − r) as in `exp_ratio`, put into σ(z + r) = σ(z)/(σ(z) + σ(−z)·exp(−r)).
+    r = y * step
+    t = step * step
+    c = 2.0 + t * (1.0 / 6 + t * (-1.0 / 360 + t * (1.0 / 15120)))
+    return slope * (c - r) / (c + r + 2.0 * step * slope)
 
 
 @jitable
@@ -202,6 +216,8 @@ LOGISTIC = Loss(
     logistic_derivative,
     logistic_second,
     conjugate=logistic_conjugate,
+    nudged=logistic_nudged,
+    nudge_reach=1.0 / 16,
 )
 SQUARED_HINGE = Loss(
     "squared_hinge",
