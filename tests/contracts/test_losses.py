@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from oracles import slow_fm
 
-from fmviz.engine.losses import LOSSES, evaluate
+from fmviz.engine import _jit
+from fmviz.engine.losses import LOGISTIC, LOSSES, evaluate
 
 LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
 
@@ -66,3 +69,55 @@ def test_residual_form_is_the_same_loss(loss):
     ):
         same = evaluate(two, f - y, np.zeros(50), 0.7)
         assert evaluate(one, f, y, 0.7) == pytest.approx(same, abs=1e-15)
+
+
+def exact_logistic(z: float) -> tuple[Decimal, Decimal, Decimal]:
+    """Value and slopes at the margin z in many digits, each from its definition."""
+    with localcontext() as context:
+        context.prec = 700
+        e = Decimal(z).exp()
+        return (1 + 1 / e).ln(), -1 / (1 + e), e / (1 + e) ** 2
+
+
+MARGINS = np.concatenate(
+    [
+        np.random.default_rng(0).uniform(-40, 40, 300),
+        np.random.default_rng(1).uniform(-700, 700, 100),
+        np.random.default_rng(2).normal(size=100) * 1e-3,
+        # Where the logarithm and the exponential change their ranges.
+        np.linspace(-1e-12, 1e-12, 20) - np.log(np.sqrt(2) - 1),
+        np.arange(-30, 30) * np.log(2) / 2,
+    ]
+)
+
+
+def apply_loosely(scalar):
+    """Compile a loop that may reorder its arithmetic, as the sweeps do."""
+
+    def apply(f, y, theta, out):
+        for n in range(f.size):
+            out[n] = scalar(f[n], y[n], theta)
+
+    return _jit._kernel(apply, exact=False)
+
+
+def test_logistic_is_right_to_rounding_in_every_compilation():
+    exact = [exact_logistic(float(z)) for z in MARGINS]
+    ones = np.ones_like(MARGINS)
+    for i, scalar in enumerate((LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second)):
+        loose, plain = np.empty_like(MARGINS), np.empty_like(MARGINS)
+        kernel = apply_loosely(scalar)
+        kernel(MARGINS, ones, 0.0, loose)
+        _jit.python_version(kernel)(MARGINS, ones, 0.0, plain)
+        for found in (evaluate(scalar, MARGINS, ones, 0.0), loose, plain):
+            error = [abs(Decimal(float(x)) / one[i] - 1) for x, one in zip(found, exact, strict=True)]
+            assert max(error) < 5e-16
+
+
+def test_logistic_lets_nan_through():
+    broken = np.array([np.nan, np.nan])
+    for scalar in (LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second):
+        assert np.isnan(evaluate(scalar, broken, np.array([1.0, -1.0]), 0.0)).all()
+        out = np.zeros(2)
+        apply_loosely(scalar)(broken, np.array([1.0, -1.0]), 0.0, out)
+        assert np.isnan(out).all()
