@@ -63,11 +63,7 @@ class Joint:
 
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P)."""
-        problem, here = self.problem, self.unpack(theta)
-        total = problem.lambda_w * float(here.w @ here.w) + problem.lambda_p * problem.model.shrinkage(here)
-        if problem.lambda_sparse:
-            total += problem.lambda_sparse * problem.regularizer.value(here.P, **problem.regularizer_params)
-        return total
+        return sum(self.problem.penalties(self.unpack(theta)).values())
 
     def objective(self, theta: np.ndarray) -> float:
         """Return risk + penalty."""
