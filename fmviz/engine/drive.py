@@ -13,7 +13,7 @@ from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import Solver, get_solver
+from .solvers import Solver, make_solver
 from .warmup import make_ready
 
 
@@ -123,7 +123,7 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    return _closing(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+    return _closing(problem, make_solver(solver, problem, **solver_params), budget, should_stop, start, rng)
 
 
 def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:

@@ -54,6 +54,10 @@ class Model:
         Whether the pair weights are products of factors P, rather than parameters W of their own.
     convex : bool
         Whether f is linear in its parameters, so that the objective is convex.
+    columnar : bool
+        Whether it is a sum of kernels of the columns of P, beyond the second-order machine.
+    fits_coefficients : bool
+        Whether the weights of the columns of P are fitted, too.
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
     """
@@ -67,6 +71,8 @@ class Model:
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     certificate: ClassVar[str] = "stationarity"
+    fits_coefficients: bool = False
+    columnar: ClassVar[bool] = False
 
     @property
     def least_features(self) -> int:

@@ -39,6 +39,8 @@ class ColumnModel(Model):
     The coefficients c are 1 unless a subclass says otherwise.
     """
 
+    columnar = True
+
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """Return the kernel of each block; every block has `rank` columns."""
         raise NotImplementedError
@@ -104,8 +106,9 @@ class ColumnModel(Model):
         self.check_rank(d, rank)
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
-    def _parts(self, P: np.ndarray) -> list[tuple[slice, ColumnKernel]]:
-        rank = P.shape[1] // len(self.kernels())
+    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return the columns of every block of a P with so many columns, and their kernel."""
+        rank = n_columns // len(self.kernels())
         return [(block.columns, block.kernel) for block in self.blocks(rank)]
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
@@ -113,7 +116,7 @@ class ColumnModel(Model):
         f = np.full(design.n_samples, float(parameters.intercept))
         if parameters.w.any():
             f += design.dot(parameters.w)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             f += kernel.values(design, parameters.P[:, columns]) @ parameters.multipliers[columns]
         return f
 
@@ -122,7 +125,7 @@ class ColumnModel(Model):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in P, in w, shape (d,), and in the bias."""
         in_P = np.empty_like(parameters.P)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = slope[:, None] * parameters.multipliers[columns]
             in_P[:, columns] = kernel.gradient(design, parameters.P[:, columns], outer)
         return in_P, design.transpose_dot(slope), float(slope.sum())
@@ -130,7 +133,7 @@ class ColumnModel(Model):
     def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
         """See `Model.curvature`."""
         total = np.empty_like(parameters.P)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = weight[:, None] * parameters.multipliers[columns] ** 2
             total[:, columns] = kernel.squares(design, parameters.P[:, columns], outer)
         return total
@@ -150,6 +153,6 @@ class ColumnModel(Model):
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
         counts: dict[int, int] = {}
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             counts |= used_subsets(parameters.P[:, columns], kernel.degree)
         return counts

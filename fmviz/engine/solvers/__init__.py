@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import one_of
+from ..problem import Problem
 from .base import Solver
 from .katyusha import Katyusha, MiniBatchKatyusha
 from .lbfgs import LBFGS
@@ -14,7 +17,7 @@ from .psgd import PSGD, SGD, MiniBatchPSGD
 from .slqr import ExactPGD, IncrementalPGD
 from .subgradient import SubGD
 
-__all__ = ["SOLVERS", "Solver", "get_solver"]
+__all__ = ["SOLVERS", "Solver", "get_solver", "make_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     s.name: s
@@ -37,6 +40,11 @@ SOLVERS: dict[str, type[Solver]] = {
         IncrementalPGD,
     )
 }
+
+
+def make_solver(name: str, problem: Problem, **params: Any) -> Solver:
+    """Return the solver called `name`, as it is for the problem's model, with its own parameters."""
+    return get_solver(name).for_model(problem.model)(problem, **params)
 
 
 def get_solver(name: str) -> type[Solver]:

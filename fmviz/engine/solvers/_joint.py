@@ -78,6 +78,14 @@ class Joint:
             gradient[dk:-1] = 2.0 * self.problem.lambda_w * theta[dk:-1]
         return gradient
 
+    def smooth_value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient, for the smooth penalty ℓ₂²."""
+        problem = self.problem
+        risk, gradient = self.risk_and_gradient(theta)
+        gradient += self.quadratic_gradient(theta)
+        gradient[: self._d * self._k] += 2.0 * problem.lambda_sparse * theta[: self._d * self._k]
+        return risk + self.penalty(theta), gradient
+
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
         """Return the operator of η·penalty.
 

@@ -44,15 +44,15 @@ class SweepingSolver(Solver):
         self, problem: Problem, penalty: CoordinatePenalty | RowPenalty | None, **params: Any
     ) -> None:
         super().__init__(problem, **params)
-        assert penalty is not None, "the driver asks why_not first"
-        self._penalty: Any = penalty
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
-        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._moments = second_moments(problem)
         self._live_only = False
-        self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
+        if penalty is not None:
+            self._penalty: Any = penalty
+            self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+            self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         """Return a (d, k) matrix, or XP, as a fresh array in the kernel's layout; its own inverse."""

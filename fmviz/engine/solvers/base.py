@@ -54,6 +54,8 @@ class Solver:
         What to change after a run that diverged, as a sentence.
     factorised : bool
         Whether it moves factors P; else it moves pair weights W themselves.
+    fits_coefficients : bool
+        Whether it fits the weights of the columns, where a model has them fitted.
     """
 
     name: ClassVar[str]
@@ -64,6 +66,7 @@ class Solver:
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
+    fits_coefficients: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -92,7 +95,18 @@ class Solver:
                 "product of factors P: its objective is not convex in P, and the operators of the trace norm "
                 'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".'
             )
+        if model.fits_coefficients and not cls.fits_coefficients:
+            return (
+                f"{cls.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
+                "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
+                "their steps on P, or fix λ at 1 or at signs."
+            )
         return None
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """Return the class that carries this method out for the model."""
+        return cls
 
     @classmethod
     def why_not(

@@ -68,7 +68,7 @@ class NmAPGD(Solver):
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`: whatever has an operator, exact or not."""
-        return None
+        return regularizer.why_no_operator or None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""

@@ -17,6 +17,7 @@ from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
+from .base import Solver
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28
@@ -235,6 +236,8 @@ class PCD(SweepingSolver):
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
+        if not model.multilinear:
+            return not_linear(cls.label, model)
         if regularizer.coordinate(**regularizer_params) is None:
             return regularizer.why_no_coordinate or (
                 f"{regularizer.label} binds the entries of a row by their norm, which has no slope at 0: "
@@ -242,6 +245,13 @@ class PCD(SweepingSolver):
                 "Use PBCD, which moves whole rows."
             )
         return None
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .columns import ColumnPCD
+
+        return ColumnPCD if model.columnar else cls
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -286,6 +296,15 @@ class PCD(SweepingSolver):
         )
 
 
+def not_linear(label: str, model: Any) -> str:
+    """Return why closed steps on entries or rows do not exist where f is not linear in them."""
+    return (
+        f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial of "
+        "degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). Use "
+        "CD, which searches along the entry, or L-BFGS."
+    )
+
+
 class CD(PCD):
     """Coordinate descent for the smooth objective of a canonical FM."""
 
@@ -296,6 +315,15 @@ class CD(PCD):
         "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
         "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
     )
+
+    fits_coefficients: ClassVar[bool] = True
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .columns import ColumnCD
+
+        return ColumnCD if model.columnar else cls
 
     @classmethod
     def why_not(
