@@ -116,7 +116,11 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
         P, w, b = one_epoch(P, w, b, here.multipliers)
     found = method.parameters()
     assert found.P == pytest.approx(P, abs=1e-9)
-    assert ((found.P == 0) == (np.abs(P) <= 1e-14)).all()
+    if regularizer in ("l1", "l21"):
+        assert ((found.P == 0) == (P == 0)).all()
+    else:
+        # Where a column dies, slopes and thresholds both are products of next to nothing.
+        assert found.P[np.abs(P) > 1e-12].all()
     assert found.w == pytest.approx(w, abs=1e-9)
     assert found.intercept == pytest.approx(b, abs=1e-9)
 

@@ -21,8 +21,8 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
 
     P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `pcd.factor_sweep`. `table` of shape
     (m + 1, N) is work space: the A^0 … A^m of the column in hand, kept in step, from which D = ∂A^m/∂p_j
-    follows by D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do not pile up.
-    The degree is a constant of the compiled code, so that the recursion unrolls.
+    follows by D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do
+    not pile up. The degree is a constant of the compiled code, so that the recursion unrolls.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update

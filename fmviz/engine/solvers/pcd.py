@@ -299,9 +299,9 @@ class PCD(SweepingSolver):
 def not_linear(label: str, model: Any) -> str:
     """Return why closed steps on entries or rows do not exist where f is not linear in them."""
     return (
-        f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial of "
-        "degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). Use "
-        "CD, which searches along the entry, or L-BFGS."
+        f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
+        "of degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). "
+        "Use CD, which searches along the entry, or L-BFGS."
     )
 
 
