@@ -1,4 +1,4 @@
-"""The operator of λ‖·‖₁² by Algorithm 2, Algorithm 3 and ours, against a copy; and every operator on a matrix.
+"""The operator of λ‖·‖₁² by Algorithm 2, Algorithm 3 and ours, against a copy; and others on a matrix.
 
     python -m bench.operators
 
@@ -71,14 +71,14 @@ def row_of(label: str, M: np.ndarray, strength: float) -> dict[str, Any]:
 
 
 def vectors() -> list[dict[str, Any]]:
-    """Standard normal vectors of every length."""
+    """Measure standard normal vectors of every length."""
     rng = np.random.default_rng(0)
     shapes = [(max(8, ENTRIES // 2**e), 2**e) for e in EXPONENTS]
     return [row_of("normal", rng.normal(size=shape), lam) for lam in STRENGTHS for shape in shapes]
 
 
 def distributions() -> list[dict[str, Any]]:
-    """Other vectors, short and long."""
+    """Measure other vectors, short and long."""
     rng = np.random.default_rng(1)
     return [
         row_of(name, draw(rng, (ENTRIES // d, d)), lam)
@@ -89,7 +89,7 @@ def distributions() -> list[dict[str, Any]]:
 
 
 def matrices() -> list[dict[str, Any]]:
-    """Operators on a matrix of normal entries as `fmviz.prox` calls them, in copies of the matrix."""
+    """Measure operators on a matrix of normal entries, as `fmviz.prox` calls them, in copies of it."""
     rng = np.random.default_rng(2)
     rows = []
     for shape in MATRICES:
