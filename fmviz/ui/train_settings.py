@@ -279,8 +279,26 @@ def _missing(
     if missing:
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
-            for choice, why in missing.items():
-                st.caption(f"**{labels[choice]}**. {why}")
+            for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
+                st.caption(f"**{who}**. {why}")
+
+
+def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
+    """Return names and their reasons as Markdown, the names that have one reason in common together."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason.removeprefix(name), []).append(name)
+    shown = []
+    for rest, names in groups.items():
+        alone = rest == reasons[names[0]]
+        reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
+        shown.append((_plain(", ".join(names)), _plain(reason)))
+    return shown
+
+
+def _plain(text: str) -> str:
+    """Return Markdown that shows the text as it is, as that of Ω_*."""
+    return text.replace("_", r"\_").replace("*", r"\*")
 
 
 def _select(settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str]) -> None:
