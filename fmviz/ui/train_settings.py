@@ -142,8 +142,12 @@ def settings_panel(settings: Settings) -> Experiment:
         st.latex(formula)
         st.caption(f"Selects {selects}.")
         omega = "Ω" if model.factorised else f"${notation.penalty}$"
-        widgets.scale(settings, "lambda_sparse", f"Strength ${notation.lambda_sparse}$ of {omega}")
-        widgets.scale(settings, "lambda_p", f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$")
+        for name, symbol, of, term in (
+            ("lambda_sparse", notation.lambda_sparse, omega, notation.penalty_term),
+            ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
+        ):
+            words = f"The objective holds {term}, without a ½ in front."
+            widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
     with st.container(border=True):
         st.markdown("**Loss and linear term**")
         _loss(settings)
