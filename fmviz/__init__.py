@@ -18,6 +18,8 @@ __version__ = "0.1.0"
 __all__ = [
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
+    "QuadraticClassifier",
+    "QuadraticRegressor",
     "certificate",
     "datasets",
     "find_lambda",
@@ -35,6 +37,8 @@ __all__ = [
 _LAZY = {
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
+    "QuadraticClassifier": "fmviz.quadratic",
+    "QuadraticRegressor": "fmviz.quadratic",
     "find_lambda": "fmviz.paths",
     "regularization_path": "fmviz.paths",
 }

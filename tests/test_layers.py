@@ -25,6 +25,8 @@ FORBIDDEN = {
     "fmviz/figures": ("streamlit", "fmviz.engine", "fmviz.lab", "fmviz.ui"),
     "fmviz/lab": ("streamlit", "plotly", "fmviz.figures", "fmviz.ui"),
     "fmviz/estimators.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/quadratic.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/_pairs.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
     "fmviz/metrics.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
 }
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from .losses import get_loss
 from .models import get_model
-from .problem import Problem
 from .regularizers import get_regularizer
 from .solvers import SOLVERS, Solver, get_solver
 
@@ -78,8 +77,26 @@ def best_solver(
     raise ValueError(f"No solver takes regularizer {regularizer!r} with model {model!r} and loss {loss!r}.")
 
 
-def cost_note(problem: Problem, solver: str = "auto") -> str | None:
-    """Tell what is expensive about a run, before it starts.
+def cost_note(
+    d: int,
+    rank: int,
+    regularizer: str = "ti",
+    solver: str = "auto",
+    *,
+    loss: str = "squared",
+    model: str = "fm",
+    regularizer_params: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Tell what is expensive about a run on d features, before it starts.
+
+    Parameters
+    ----------
+    d, rank : int
+        The number of features, and of columns of P.
+    regularizer, solver, loss, model : str
+        Names from the registries.
+    regularizer_params : mapping, optional
+        The regularizer's own parameters.
 
     Returns
     -------
@@ -89,13 +106,10 @@ def cost_note(problem: Problem, solver: str = "auto") -> str | None:
     Raises
     ------
     ValueError
-        If the solver is unknown.
+        If a name is unknown, or no solver takes the problem.
     """
+    chosen = get_regularizer(regularizer)
+    given = chosen.check(dict(regularizer_params or {}))
     if solver == "auto":
-        solver = best_solver(
-            problem.regularizer.name,
-            loss=problem.loss.name,
-            model=problem.model.name,
-            regularizer_params=problem.regularizer_params,
-        )
-    return get_solver(solver).cost_note(problem)
+        solver = best_solver(regularizer, loss=loss, model=model, regularizer_params=given)
+    return get_solver(solver).cost_note(get_model(model), chosen, d, rank, given)

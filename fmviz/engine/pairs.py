@@ -47,7 +47,13 @@ def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.
 def ranked_weights(W: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the non-zero pairs i < j of a symmetric W, shape (d, d), as `ranked_pairs` does for P."""
     i, j = np.nonzero(np.triu(W, 1))
-    return _largest([(i, j, W[i, j])], top)
+    weight = W[i, j]
+    if top is not None and top < weight.size:
+        # Without the small ones, but with all that are as large as the last.
+        size = np.abs(weight)
+        kept = size >= np.partition(size, -top)[-top]
+        i, j, weight = i[kept], j[kept], weight[kept]
+    return _largest([(i, j, weight)], top)
 
 
 def _largest(

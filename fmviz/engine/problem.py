@@ -103,7 +103,7 @@ class Problem:
         chosen_model = get_model(model)
         if (reason := chosen_model.why_not(chosen)) is not None:
             raise ValueError(reason)
-        chosen_model.check_size(design)
+        chosen_model.check_size(design.n_features)
         return cls(
             design,
             _target(y, design.n_samples, chosen_loss),

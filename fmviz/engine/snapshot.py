@@ -41,44 +41,6 @@ class Status:
 
 
 @dataclass(frozen=True, eq=False)
-class ThinnedFactors:
-    """The non-zero rows of P, at most a few hundred of them: what a picture needs.
-
-    Attributes
-    ----------
-    rows : (m,) int ndarray
-        The kept feature indices, ascending.
-    values : (m, rank) float64 ndarray
-        Their rows of P. Exact zeros stay exact zeros.
-    n_features : int
-        The number of rows of the full P.
-    n_dropped : int
-        Non-zero rows left out, those of least norm.
-    """
-
-    rows: np.ndarray
-    values: np.ndarray
-    n_features: int
-    n_dropped: int
-
-    @classmethod
-    def of(cls, P: np.ndarray, most: int = 512) -> ThinnedFactors:
-        """Keep the `most` non-zero rows of largest norm."""
-        live = np.flatnonzero(P.any(axis=1))
-        dropped = max(0, live.size - most)
-        if dropped:
-            size = np.abs(P[live]).max(axis=1)
-            live = np.sort(live[np.argsort(-size, kind="stable")[:most]])
-        return cls(live, P[live].copy(), P.shape[0], dropped)
-
-    def dense(self) -> np.ndarray:
-        """Return the (n_features, rank) matrix with the dropped rows as zeros."""
-        P = np.zeros((self.n_features, self.values.shape[1]))
-        P[self.rows] = self.values
-        return P
-
-
-@dataclass(frozen=True, eq=False)
 class Parameters:
     """The parameters of a second-order model.
 
@@ -160,11 +122,6 @@ class Snapshot:
     parameters: Parameters
     metrics: Mapping[str, float] = field(default_factory=dict)
     status: Status | None = None
-
-    @property
-    def factors(self) -> ThinnedFactors:
-        """The thinned P, for pictures and for keeping."""
-        return ThinnedFactors.of(self.parameters.P)
 
     def record(self) -> dict[str, float | int]:
         """Return the scalars, flat: one row of a history."""

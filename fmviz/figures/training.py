@@ -6,7 +6,7 @@ names the columns), and returns a figure that keeps its zoom while rows are adde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -103,6 +103,7 @@ def objective(
     x: X = "epoch",
     *,
     parts: bool = False,
+    terms: Mapping[str, str] | None = None,
     color: str = palette.NEUTRAL,
     height: int = 290,
     revision: str = "",
@@ -117,6 +118,8 @@ def objective(
         The horizontal axis.
     parts : bool
         Whether the parts are drawn as well, as far as they are not zero throughout.
+    terms : mapping, optional
+        Other names of parts than those in `PARTS`.
     color : str
         The colour of the total.
     height : int
@@ -133,6 +136,7 @@ def objective(
     if parts:
         for column, (name, part_color) in PARTS.items():
             if history[column].to_numpy().any():
+                name = (terms or {}).get(column, name)
                 figure.add_trace(_line(history, x, column, name, part_color, dash="dot", width=1.6))
     if useful_log(history["objective"]):
         figure.update_yaxes(type="log", dtick=1 if _decades(history["objective"]) >= 2 else None)

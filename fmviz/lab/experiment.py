@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from fmviz.engine.compatibility import why_not
@@ -87,6 +87,9 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
+# Iterations of a gradient method are short, and take many to a small duality gap.
+_PACE: dict[str, dict[str, Any]] = {"qr": {"max_epochs": 2_000, "tol": 1e-6}}
+
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
 
@@ -136,6 +139,17 @@ class Experiment:
     def loss_param(self) -> float | None:
         """The loss's own parameter, or None where it is the default or there is none."""
         return next((value for _, value in self.loss_params), None)
+
+    def applicable(self) -> Experiment:
+        """Return the experiment with another regularizer or solver where these do not suit the model."""
+        found = self
+        if why_not(found.regularizer, loss=found.loss, model=found.model) is not None:
+            fits = (name for name in REGULARIZERS if not why_not(name, loss=self.loss, model=self.model))
+            name = next(fits, found.regularizer)
+            found = replace(found, regularizer=name, regularizer_params=())
+        if found.why_not() is not None:
+            found = replace(found, solver="auto", solver_params=())
+        return found
 
     def why_not(self) -> str | None:
         """Return None, or the sentence that says why this run cannot be done."""
@@ -235,7 +249,12 @@ def _from_text(spec: ParamSpec, text: str) -> Any:
     return text
 
 
-def suggested(dataset: str) -> Experiment:
-    """Return the experiment that says something on this data set, as its registry entry suggests."""
+def suggested(dataset: str, model: str = "fm") -> Experiment:
+    """Return the experiment that says something on this data set, as its registry entry suggests.
+
+    The strengths are the same for every model: those of quadratic regression weigh W as those of a
+    factorization machine weigh PPᵀ (see `fmviz.engine.models.qr`). A regularizer that does not apply to the
+    model is replaced.
+    """
     known = {k: v for k, v in DATASETS[dataset].suggested.items() if k in _BY_NAME}
-    return Experiment(dataset=dataset, **known)
+    return Experiment(dataset=dataset, **known | _PACE.get(model, {}) | {"model": model}).applicable()

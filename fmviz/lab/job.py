@@ -15,13 +15,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot, ThinnedFactors
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.pool import Executor
 from fmviz.lab.runner import Run
+from fmviz.lab.thinned import Frame, Thinned, thin
 
 SLICE_SECONDS = 0.1
 MOST_RECORDS = 2_000
@@ -64,26 +66,6 @@ class Prepared(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """A picture's worth of one epoch.
-
-    Attributes
-    ----------
-    epoch, used_interactions : int
-        Of the snapshot.
-    objective : float
-        Of the snapshot.
-    factors : ThinnedFactors
-        The non-zero rows of P.
-    """
-
-    epoch: int
-    used_interactions: int
-    objective: float
-    factors: ThinnedFactors
-
-
-@dataclass(frozen=True, eq=False)
 class JobView:
     """What a job looks like at one moment. Nothing in it changes any more.
 
@@ -103,8 +85,6 @@ class JobView:
         Records of snapshots (`Snapshot.record`), at most `MOST_RECORDS`, the first and the last among them.
     stride : int
         The history holds every so many epochs.
-    factors : ThinnedFactors or None
-        The last factors.
     frames : tuple of Frame
         At most `MOST_FRAMES` epochs, evenly spread, the first and the last among them.
     parameters : Parameters or None
@@ -127,13 +107,17 @@ class JobView:
     details: str
     history: tuple[dict[str, Any], ...]
     stride: int
-    factors: ThinnedFactors | None
     frames: tuple[Frame, ...]
     parameters: Parameters | None
     dataset: Dataset | None
     elapsed: float
     version: int
     converged: bool
+
+    @cached_property
+    def thinned(self) -> Thinned | None:
+        """The last parameters, thinned for a picture."""
+        return None if self.parameters is None else thin(self.parameters)
 
     @property
     def last(self) -> dict[str, Any]:
@@ -288,7 +272,6 @@ class Job:
                 details=self._details,
                 history=self._history.items(),
                 stride=self._history.stride,
-                factors=last.factors if last is not None else None,
                 frames=self._frames.items(),
                 parameters=last.parameters if last is not None else None,
                 dataset=self._dataset,
@@ -306,7 +289,7 @@ class Job:
     def n_bytes(self) -> int:
         """About how much memory the job's results take."""
         with self._lock:
-            arrays = [frame.factors.values for frame in self._frames.items()]
+            arrays = [frame.thinned.values for frame in self._frames.items()]
             if self._last is not None:
                 last = self._last.parameters
                 arrays += [a for a in (last.P, last.w, last.W) if a is not None]
@@ -414,7 +397,7 @@ class Job:
         if self._last is None or snapshot.epoch > self._last.epoch:
             self._history.add(snapshot.epoch, snapshot.record())
             if snapshot.epoch % self._frames.stride == 0 or snapshot.status is not None:
-                self._frames.add(snapshot.epoch, _frame(snapshot))
+                self._frames.add(snapshot.epoch, Frame.of(snapshot))
         self._last = snapshot
         self._version += 1
         if snapshot.status is not None:
@@ -438,10 +421,6 @@ class Job:
 
 
 _END = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
-
-
-def _frame(snapshot: Snapshot) -> Frame:
-    return Frame(snapshot.epoch, snapshot.used_interactions, snapshot.objective, snapshot.factors)
 
 
 def _epochs(n: int) -> str:

@@ -7,12 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.job import ORPHAN_SECONDS, Frame, Job, JobState, JobView, Prepared
+from fmviz.lab.job import ORPHAN_SECONDS, Job, JobState, JobView, Prepared
 from fmviz.lab.pool import Executor, InlineExecutor, ThreadPool
 from fmviz.lab.runner import Run
 
 __all__ = [
-    "Frame",
     "InlineExecutor",
     "Job",
     "JobManager",

@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 
 from fmviz import metrics
+from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
+from fmviz.engine.models import MODELS
 from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
+
+# A duality gap takes many times as long as the epoch before it.
+_GAP_EVERY = 10
 
 
 @lru_cache(maxsize=8)
@@ -27,6 +33,41 @@ def _load(name: str, params: tuple[tuple[str, Any], ...]) -> Dataset:
 def load_dataset(name: str, **params: Any) -> Dataset:
     """Return a data set, kept in memory between calls."""
     return _load(name, tuple(sorted(params.items())))
+
+
+def too_large(experiment: Experiment) -> str | None:
+    """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
+    if (d := _n_features(experiment)) is not None:
+        try:
+            MODELS[experiment.model].check_size(d)
+        except ValueError as error:
+            return str(error)
+    return None
+
+
+def cost_note(experiment: Experiment) -> str | None:
+    """Return a sentence on what this run costs, where that is out of the ordinary, else None."""
+    if experiment.why_not() is not None or (d := _n_features(experiment)) is None:
+        return None
+    return compatibility.cost_note(
+        d,
+        experiment.rank,
+        experiment.regularizer,
+        experiment.solver,
+        loss=experiment.loss,
+        model=experiment.model,
+        regularizer_params=dict(experiment.regularizer_params),
+    )
+
+
+def _n_features(experiment: Experiment) -> int | None:
+    """Return d where a run may cost more than its data; None also where the data cannot be had."""
+    if MODELS[experiment.model].factorised and REGULARIZERS[experiment.regularizer].exact_prox:
+        return None  # Not worth loading the data.
+    try:
+        return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
+    except ValueError:
+        return None  # Said where the run is started.
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +120,11 @@ class Run:
     def snapshots(self, should_stop: Callable[[], bool] = never) -> Iterator[Snapshot]:
         """Run, with the metrics of `measure` added to every snapshot."""
         experiment = self.experiment
-        budget = Budget(epochs=experiment.max_epochs, tol=experiment.tol)
+        budget = Budget(
+            epochs=experiment.max_epochs,
+            tol=experiment.tol,
+            certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
+        )
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         stream = iterate(

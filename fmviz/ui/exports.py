@@ -1,14 +1,17 @@
-"""What can be taken away from a finished run: curves, factors, the model, and the program that repeats it."""
+"""What can be taken away from a finished run: curves, parameters, model, and the program that repeats it."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
-from typing import Any
+import io
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.models import MODELS
 from fmviz.lab.job import JobState, JobView
 from fmviz.ui import widgets
 
@@ -17,8 +20,11 @@ def draw_exports(view: JobView) -> None:
     """Draw the downloads of an ended or paused run, and its program."""
     if view.parameters is None or view.dataset is None:
         return
-    dataset, parameters = view.dataset, view.parameters
-    name = f"{view.experiment.dataset}-{view.experiment.regularizer}-seed{view.experiment.seed}"
+    dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
+    letter = MODELS[experiment.model].notation.matrix
+    matrix = getattr(parameters, letter)
+    kind = experiment.regularizer if letter == "P" else f"{experiment.model}-{experiment.regularizer}"
+    name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     st.markdown("**Take it with you**")
     with st.container(horizontal=True, key="train_exports"):
         widgets.download(
@@ -29,26 +35,29 @@ def draw_exports(view: JobView) -> None:
             help="One row an epoch, all figures." if view.stride == 1 else f"Every {view.stride}th epoch.",
         )
         widgets.download(
-            "P (CSV)",
-            lambda: factors_csv(dataset.feature_names, parameters.P),
-            f"P-{name}.csv",
-            key="train_p_csv",
-            help="One row a feature, with its name; in full precision.",
+            f"{letter} (CSV)",
+            lambda: matrix_csv(
+                dataset.feature_names, matrix, None if letter == "P" else dataset.feature_names
+            ),
+            f"{letter}-{name}.csv",
+            key=f"train_{letter.lower()}_csv",
+            help="One row a feature, with its name; in full precision."
+            + ("" if letter == "P" else " The diagonal is no interaction."),
         )
         widgets.download(
             "Model (npz)",
             lambda: widgets.npz_of(
                 {
-                    "P": parameters.P,
+                    letter: matrix,
                     "w": parameters.w,
                     "intercept": np.array(parameters.intercept),
                     "feature_names": np.array(dataset.feature_names),
-                    "experiment": np.array(view.experiment.to_json()),
+                    "experiment": np.array(experiment.to_json()),
                 }
             ),
             f"model-{name}.npz",
             key="train_npz",
-            help="P, w, the bias, the feature names and the settings: numpy.load opens it.",
+            help=f"{letter}, w, the bias, the feature names and the settings: numpy.load opens it.",
         )
     last = view.last
     widgets.python_block(
@@ -58,12 +67,25 @@ def draw_exports(view: JobView) -> None:
     )
 
 
-def factors_csv(names: tuple[str, ...], P: np.ndarray) -> str:
-    """Return P as CSV text with the feature names in front, exact zeros as 0."""
-    columns: dict[str, Any] = {"feature": list(names)}
-    for s in range(P.shape[1]):
-        columns[f"p{s + 1}"] = [0 if x == 0 else x for x in P[:, s].tolist()]
-    return widgets.csv_of(columns)
+def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] | None = None) -> str:
+    """Return a matrix as CSV text with the feature names in front, exact zeros as 0.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The features.
+    matrix : (d, k) ndarray
+        P or W.
+    columns : sequence of str, optional
+        The heading; p1, p2, ... without it.
+    """
+    heading = [f"p{s + 1}" for s in range(matrix.shape[1])] if columns is None else columns
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(["feature", *heading])
+    for name, row in zip(names, matrix.tolist(), strict=True):
+        writer.writerow([name, *(0 if x == 0 else x for x in row)])
+    return sink.getvalue()
 
 
 def script(view: JobView) -> str:
@@ -89,5 +111,5 @@ def script(view: JobView) -> str:
         'print(f"objective {snapshot.objective:.10g}")\n'
         'print(f"used features {snapshot.used_features}")\n'
         'print(f"used interactions {snapshot.used_interactions}")\n'
-        "# P, w and the bias: snapshot.parameters\n"
+        f"# {MODELS[experiment.model].notation.matrix}, w and the bias: snapshot.parameters\n"
     )

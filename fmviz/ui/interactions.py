@@ -1,7 +1,8 @@
-"""The interactions of a run: the matrix PPᵀ beside the truth, and the strongest pairs in words."""
+"""The interactions of a run: their matrix beside the truth, and the strongest pairs in words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,17 @@ import pandas as pd
 import scipy.sparse as sp
 import streamlit as st
 
-from fmviz.engine.pairs import ranked_pairs
-from fmviz.engine.snapshot import ThinnedFactors
+from fmviz.engine.models import MODELS
+from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.snapshot import Parameters
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.job import Frame, JobView
+from fmviz.lab.job import JobView
 from fmviz.lab.runner import pairs_matrix
-from fmviz.lab.tiles import pooled_interactions, pooled_matrix, tile_labels
+from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors
+from fmviz.lab.tiles import pooled_matrix, tile_labels
 from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
 
-EXACT_FEATURES = 512
-N_TILES = 128
 TOP_PAIRS = 10
 # What all pictures of the filmstrip may weigh on their way to the browser.
 STRIP_BYTES = 2_500_000
@@ -33,10 +34,10 @@ def truth_of(dataset: Dataset | None) -> np.ndarray | None:
 
 
 def draw_matrix(view: JobView, dataset: Dataset) -> None:
-    """Draw PPᵀ, with the truth beside it where it is known."""
-    if view.factors is None or not np.isfinite(view.factors.values).all():
+    """Draw PPᵀ or W, with the truth beside it where it is known."""
+    if view.thinned is None or not np.isfinite(view.thinned.values).all():
         return
-    st.markdown("**The interactions PPᵀ**")
+    st.markdown(f"**The interactions {MODELS[view.experiment.model].notation.weights}**")
     frames = _strip(view) if not view.state.active else ()
     scrub = len(frames) > 1
     learned = _panel(view, dataset, frames if scrub else (_last_frame(view),))
@@ -78,19 +79,26 @@ def draw_matrix(view: JobView, dataset: Dataset) -> None:
 
 
 def _notes(view: JobView) -> None:
-    factors = view.factors
-    assert factors is not None
-    if factors.n_features > EXACT_FEATURES:
+    thinned = view.thinned
+    assert thinned is not None
+    if thinned.n_features > EXACT_FEATURES:
         text = (
-            f"{factors.n_features:,} features are drawn as tiles; each has the colour of its largest "
+            f"{thinned.n_features:,} features are drawn as tiles; each has the colour of its largest "
             "interaction, and only a tile without any has the colour of zero."
         )
-        if factors.n_dropped:
-            text += f" The {factors.n_dropped:,} rows of least norm are left out of the picture."
+        if thinned.n_dropped:
+            text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
-    vanished = np.abs(factors.values).max(initial=0.0) < 1e-6 * view.experiment.init_scale
-    if vanished:
-        how = "all but" if factors.rows.size else "exactly"
+    largest = np.abs(thinned.values).max(initial=0.0)
+    if not isinstance(thinned, ThinnedFactors):
+        if largest == 0.0 and view.epoch > 0:
+            st.info(
+                "**W has no interaction.** Its penalties outweigh what any pair would gain. Lower λ̃ or "
+                "λ_tr, and press Play.",
+                icon=":material/lightbulb:",
+            )
+    elif largest < 1e-6 * view.experiment.init_scale:
+        how = "all but" if thinned.rows.size else "exactly"
         st.info(
             f"**P is {how} zero.** That is a stationary point of every factorization machine, and a strong "
             "penalty drives a small start into it for good. Lower λ̃ or λₚ, or raise the scale of the start, "
@@ -100,17 +108,20 @@ def _notes(view: JobView) -> None:
 
 
 def _last_frame(view: JobView) -> Frame:
-    assert view.factors is not None
-    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.factors)
+    assert view.thinned is not None
+    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
 
 
 def _strip(view: JobView) -> tuple[Frame, ...]:
     """Return frames of finite factors, few enough for the wire."""
-    frames = [f for f in view.frames if np.isfinite(f.factors.values).all()]
+    frames = [frame for frame in view.frames if frame.finite]
     if not frames or view.dataset is None:
         return ()
     d = view.dataset.X.shape[1]
-    weight = 4 * d * view.experiment.rank if d <= EXACT_FEATURES else N_TILES**2
+    if isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
+        weight = 4 * d * view.experiment.rank
+    else:
+        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
     most = max(2, STRIP_BYTES // weight)
     if len(frames) > most:
         kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
@@ -119,18 +130,21 @@ def _strip(view: JobView) -> tuple[Frame, ...]:
 
 
 def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...]) -> Panel:
-    drawn = [_picture(frame.factors, f"epoch {frame.epoch:,}", _caption(frame)) for frame in frames]
+    drawn = [_picture(frame.thinned, f"epoch {frame.epoch:,}", _caption(frame)) for frame in frames]
     d = dataset.X.shape[1]
-    labels = tile_labels(d, N_TILES) if d > EXACT_FEATURES else None
+    notation = MODELS[view.experiment.model].notation
+    labels: Sequence[str] | None = tile_labels(d, N_TILES) if d > EXACT_FEATURES else None
+    if labels is None and isinstance(drawn[0], CodesFrame):
+        labels = dataset.feature_names
     return Panel(
         "Learned",
         drawn,
         color=regularizer_color(view.experiment.regularizer),
         row_labels=labels,
         col_labels=labels,
-        factor_label="P",
+        factor_label=notation.matrix,
         # Tiles say so by themselves.
-        **({"gram_label": "PPᵀ"} if labels is None else {}),
+        **({"gram_label": notation.weights} if d <= EXACT_FEATURES else {}),
     )
 
 
@@ -138,11 +152,14 @@ def _caption(frame: Frame) -> str:
     return f"epoch {frame.epoch:,}: {frame.used_interactions:,} interactions"
 
 
-def _picture(factors: ThinnedFactors, key: str, caption: str) -> FactorFrame | CodesFrame:
-    if factors.n_features <= EXACT_FEATURES:
-        return FactorFrame(factors.dense(), key=key, caption=caption)
-    tiles = pooled_interactions(factors.rows, factors.values, factors.n_features, N_TILES)
-    codes, scale = encode_codes(tiles)
+def _picture(thinned: Thinned, key: str, caption: str) -> FactorFrame | CodesFrame:
+    exact = thinned.n_features <= EXACT_FEATURES
+    if isinstance(thinned, ThinnedFactors):
+        if exact:
+            return FactorFrame(thinned.dense(), key=key, caption=caption)
+        codes, scale = encode_codes(thinned.tiles())
+    else:
+        codes, scale = encode_codes(thinned.values, grey_diagonal=exact)
     return CodesFrame(codes, scale, key=key, caption=caption)
 
 
@@ -168,10 +185,12 @@ def _truth_panel(dataset: Dataset, truth: np.ndarray) -> Panel:
 
 def draw_pairs(view: JobView, dataset: Dataset) -> None:
     """Draw the table of the strongest pairs."""
-    if view.factors is None or view.parameters is None:
+    if view.thinned is None or view.parameters is None:
         return
     st.markdown("**The strongest interactions**")
-    table = pairs_table(view.factors if view.state.active else view.parameters.P, dataset)
+    thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None
+    table = pairs_table(thinned or view.parameters, dataset)
+    weight = "⟨pᵢ, pⱼ⟩" if MODELS[view.experiment.model].factorised else "wᵢⱼ"
     if table.empty:
         st.caption("The model uses no interaction.")
         return
@@ -182,7 +201,7 @@ def draw_pairs(view: JobView, dataset: Dataset) -> None:
         height=35 * (TOP_PAIRS + 1) + 3,
         column_config={
             "Weight": st.column_config.NumberColumn(
-                format="%.4g", help="⟨pᵢ, pⱼ⟩: what the product xᵢ·xⱼ adds to the prediction, per unit."
+                format="%.4g", help=f"{weight}: what the product xᵢ·xⱼ adds to the prediction, per unit."
             ),
             "Rows with both": st.column_config.NumberColumn(
                 format="localized",
@@ -198,8 +217,8 @@ def draw_pairs(view: JobView, dataset: Dataset) -> None:
             "Pairs with 0 rows never occur together here, such as two values of one attribute: the penalty "
             "left them, but they change no prediction on these data."
         )
-    if view.state.active and view.factors.n_dropped:
-        st.caption(f"Among the {view.factors.rows.size:,} rows of largest norm, while the run goes on.")
+    if thinned is not None and thinned.n_dropped:
+        st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
 
 
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -212,13 +231,15 @@ def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray
     return np.count_nonzero((one != 0) & (two != 0), axis=0)
 
 
-def pairs_table(P: np.ndarray | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS) -> pd.DataFrame:
+def pairs_table(found: Parameters | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS) -> pd.DataFrame:
     """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
-    if isinstance(P, ThinnedFactors):
-        i, j, weight = ranked_pairs(P.values, top)
-        i, j = P.rows[i], P.rows[j]
+    if isinstance(found, ThinnedFactors):
+        i, j, weight = ranked_pairs(found.values, top)
+        i, j = found.rows[i], found.rows[j]
+    elif found.W is not None:
+        i, j, weight = ranked_weights(found.W, top)
     else:
-        i, j, weight = ranked_pairs(P, top)
+        i, j, weight = ranked_pairs(found.P, top)
     names = np.asarray(dataset.feature_names, dtype=object)
     table = pd.DataFrame({"Feature": names[i], "with feature": names[j], "Weight": weight})
     table["Rows with both"] = rows_with_both(dataset, i, j)

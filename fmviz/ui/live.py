@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine._jit import compiling
+from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.job import Job, JobState, JobView
@@ -87,7 +88,10 @@ def _status(view: JobView) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
         st.badge(label, color=color, icon=icon)
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
-            widgets.certificate_badge(float(view.last["certificate"]), GOOD_CERTIFICATE)
+            gap = MODELS[view.experiment.model].certificate == "gap"
+            widgets.certificate_badge(
+                float(view.last["certificate"]), GOOD_CERTIFICATE, "duality gap" if gap else "certificate"
+            )
         if view.state not in (JobState.FAILED, JobState.DIVERGED):
             st.markdown(sentence, width="content")
 
@@ -125,33 +129,59 @@ def _loading(view: JobView) -> None:
 def _numbers(view: JobView) -> None:
     last = view.last
     d = view.dataset.X.shape[1] if view.dataset is not None else 0
+    factorised = MODELS[view.experiment.model].factorised
+    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    pairs = (
+        "pairs of rows that share a column in which both are not zero"
+        if factorised
+        else "pairs whose weight in W is not zero"
+    )
     cells = (
-        ("Epoch", f"{view.epoch:,}", "Sweeps over all parameters."),
+        (
+            "Epoch",
+            f"{view.epoch:,}",
+            "Sweeps over all parameters." if factorised else "Steps of all parameters at once.",
+        ),
         ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
         (
             "Features",
             f"{last['used_features']:,}",
-            f"Used features: rows of P that are not zero, of {d:,}.",
+            f"Used features: {rows}, of {d:,}.",
         ),
         (
             "Interactions",
             f"{last['used_interactions']:,}",
-            f"Used interactions: pairs of rows that share a column in which both are not zero, of "
-            f"{d * (d - 1) // 2:,}; counted exactly.",
+            f"Used interactions: {pairs}, of {d * (d - 1) // 2:,}; counted exactly.",
         ),
-        (
-            "Certificate",
-            "–" if math.isnan(last["certificate"]) else f"{last['certificate']:.1e}",
-            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
-            "largest parameter, recomputed from the parameters alone. 0 at a stationary point. Up to "
-            f"{GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved.",
-        ),
+        _certificate_cell(view),
         ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
     )
     st.html(_NUMBERS_STYLE)
     with st.container(horizontal=True, gap="small", key="train_numbers"):
         for label, value, help_text in cells:
             st.metric(label, value, help=help_text, width=108)
+
+
+def _certificate_cell(view: JobView) -> tuple[str, str, str]:
+    solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
+    if MODELS[view.experiment.model].certificate == "stationarity":
+        value = view.last["certificate"]
+        words = (
+            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
+            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
+        )
+        return "Certificate", "–" if math.isnan(value) else f"{value:.1e}", words
+    # Not every epoch has one.
+    epoch, value = next(
+        ((r["epoch"], r["certificate"]) for r in reversed(view.history) if math.isfinite(r["certificate"])),
+        (0, 1.0),
+    )
+    words = (
+        "The relative duality gap: the objective is at most this part of itself above the least possible, "
+        f"proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth epoch; this is "
+        f"that of epoch {epoch:,}."
+    )
+    return "Duality gap", f"{value:.1e}", words
 
 
 # Six numbers in one row, whose digits stay in place while they change.
@@ -183,6 +213,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         )
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
+    notation = MODELS[view.experiment.model].notation
     truth = truth_of(view.dataset) if view.dataset is not None else None
     with left:
         st.markdown("**Objective**")
@@ -191,6 +222,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 history,
                 settings["x"],
                 parts=settings["parts"],
+                terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
                 color=regularizer_color(view.experiment.regularizer),
                 revision=view.id,
             ),
@@ -241,7 +273,7 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 alt="The F1 score of the support, and the estimation error.",
                 live=view.state.active,
             )
-            st.caption(_recovery_words(view.last))
+            st.caption(_recovery_words(view))
 
 
 def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
@@ -250,7 +282,8 @@ def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
     return settings.bind("metric")
 
 
-def _recovery_words(last: dict[str, Any]) -> str:
+def _recovery_words(view: JobView) -> str:
+    last, matrix = view.last, MODELS[view.experiment.model].notation.matrix
     words = (
         "The support is exactly the true one."
         if last["support_recovered"]
@@ -258,5 +291,5 @@ def _recovery_words(last: dict[str, Any]) -> str:
     )
     words += f" F1 {last['support_f1']:.3f}"
     if "estimation_error" in last:
-        words += f", estimation error {last['estimation_error']:.3f} (P = 0 has 1)"
+        words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
     return words + "."

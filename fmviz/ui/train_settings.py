@@ -15,7 +15,7 @@ from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
@@ -31,6 +31,9 @@ _LABELS = {
 }
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
+_LEFT = "fmviz:train:left"
+# What cannot stay when the model changes.
+_OF_MODEL = ("regularizer", "solver", "max_epochs", "tol")
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
@@ -66,11 +69,8 @@ def experiment_of(settings: Settings) -> Experiment:
 
 def unavailable(settings: Settings) -> str | None:
     """Return None, or the sentence that says why these settings cannot be run."""
-    reason = DATASETS[settings["dataset"]].unavailable()
-    if reason is None and settings["model"] != "fm":
-        model = MODELS[settings["model"]].label
-        reason = f"This page draws factors P, which the model “{model}” has not: fit it from Python."
-    return reason if reason is not None else experiment_of(settings).why_not()
+    experiment = experiment_of(settings)
+    return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
 
 
 def suggest(settings: Settings, linked: bool) -> None:
@@ -80,6 +80,7 @@ def suggest(settings: Settings, linked: bool) -> None:
     if before == dataset and not linked:
         return
     st.session_state[_SEEN] = dataset
+    st.session_state.pop(_LEFT, None)
     given = settings.query()
     # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
@@ -87,7 +88,7 @@ def suggest(settings: Settings, linked: bool) -> None:
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    wanted = suggested(dataset)
+    wanted = suggested(dataset, settings["model"])
     new = {name: getattr(wanted, name) for name in NAMES}
     settings.set(**new)
     st.session_state.pop(_NOTE, None)
@@ -124,28 +125,31 @@ def settings_panel(settings: Settings) -> Experiment:
         with st.container(border=True):
             st.markdown("**Data**")
             _own(settings, "dataset")
-    with st.container(border=True, key="train_penalty"):
-        st.markdown("**Penalty**")
-        chosen = settings["regularizer"]
-        st.selectbox(
-            "Regularizer Ω",
-            list(REGULARIZERS),
-            format_func=lambda name: REGULARIZERS[name].label,
-            help=settings.spec("regularizer").help,
-            **settings.bind("regularizer"),
-        )
-        _own(settings, "regularizer")
-        params = dict(experiment_of(settings).regularizer_params)
-        formula, _, selects = REGULARIZERS[chosen].words(**params)
-        st.latex(formula)
-        st.caption(f"Selects {selects}.")
+    model = MODELS[settings["model"]]
+    notation = model.notation
+    with st.container(border=True, key="train_model_box"):
+        _model(settings)
+        if model.factorised:
+            widgets.param(settings, "rank", "Rank $k$", style="number")
         if (note := _cost(settings)) is not None:
             st.caption(f":material/timer: {note}")
-        widgets.scale(settings, "lambda_sparse", r"Strength $\tilde\lambda_p$ of Ω")
-        widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$ of $\|P\|_F^2$")
+    with st.container(border=True, key="train_penalty"):
+        st.markdown("**Penalty**")
+        _regularizer(settings)
+        _own(settings, "regularizer")
+        params = dict(experiment_of(settings).regularizer_params)
+        formula, selects = model.penalty_words(REGULARIZERS[settings["regularizer"]], **params)
+        st.latex(formula)
+        st.caption(f"Selects {selects}.")
+        omega = "Ω" if model.factorised else f"${notation.penalty}$"
+        for name, symbol, of, term in (
+            ("lambda_sparse", notation.lambda_sparse, omega, notation.penalty_term),
+            ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
+        ):
+            words = f"The objective holds {term}, without a ½ in front."
+            widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
     with st.container(border=True):
-        st.markdown("**Model and loss**")
-        widgets.param(settings, "rank", "Rank $k$", style="number")
+        st.markdown("**Loss and linear term**")
         _loss(settings)
         widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
         widgets.scale(
@@ -159,12 +163,14 @@ def settings_panel(settings: Settings) -> Experiment:
     with st.expander("More", icon=":material/tune:", key="train_more"):
         widgets.param(settings, "validation", "Validation share", style="slider")
         widgets.scale(settings, "tol", "Tolerance", highest=0.1)
-        widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
+        if model.factorised:
+            widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
-            r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\tilde\lambda_p\,\Omega(P)"
+            r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
+            rf"+{notation.lambda_p}{notation.shrinkage}+{notation.lambda_sparse}\,{notation.penalty}"
         )
-        st.latex(r"f(x)=b+\langle w,x\rangle+\sum_{i<j}\langle p_i,p_j\rangle x_i x_j")
+        st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
     st.button(
         "Suggested settings",
@@ -179,21 +185,44 @@ def settings_panel(settings: Settings) -> Experiment:
 
 
 def _cost(settings: Settings) -> str | None:
-    """Return what is expensive about the chosen penalty on the chosen data, or None."""
-    regularizer = REGULARIZERS[settings["regularizer"]]
-    if regularizer.exact_prox or DATASETS[settings["dataset"]].unavailable() is not None:
+    """Return what is expensive about the run that is set, or None."""
+    if DATASETS[settings["dataset"]].unavailable() is not None:
         return None
-    experiment = experiment_of(settings)
-    try:
-        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    except ValueError:
-        return None  # Said where the run is started.
-    return regularizer.cost_note(dataset.X.shape[1], experiment.rank, **dict(experiment.regularizer_params))
+    return cost_note(experiment_of(settings))
+
+
+def _model(settings: Settings) -> None:
+    before = experiment_of(settings)
+
+    def suit() -> None:
+        """Take up what was set under the model before, or else what suits it."""
+        left = st.session_state.setdefault(_LEFT, {})
+        left[before.model] = before
+        model = settings["model"]
+        wanted = left.get(model) or suggested(settings["dataset"], model)
+        settings.set(**{name: getattr(wanted, name) for name in _OF_MODEL})
+
+    st.selectbox(
+        "**Model**",
+        list(MODELS),
+        format_func=lambda name: MODELS[name].label,
+        help=settings.spec("model").help,
+        **settings.bind("model", then=suit),
+    )
+
+
+def _regularizer(settings: Settings) -> None:
+    loss, model = settings["loss"], settings["model"]
+    reasons = {name: why_not(name, loss=loss, model=model) for name in REGULARIZERS}
+    labels = {name: regularizer.label for name, regularizer in REGULARIZERS.items()}
+    fits = [name for name, why in reasons.items() if why is None]
+    _select(settings, "regularizer", "Regularizer Ω", fits, labels)
+    _missing(settings, "regularizer", reasons, labels, key="train_why_not_penalty")
 
 
 def load_suggested(settings: Settings) -> None:
     """Load the settings that say something on the chosen data set."""
-    wanted = suggested(settings["dataset"])
+    wanted = suggested(settings["dataset"], settings["model"])
     settings.set(**{name: getattr(wanted, name) for name in NAMES})
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
@@ -243,12 +272,37 @@ def _solver(settings: Settings) -> None:
         labels["auto"] = "Auto"
     _select(settings, "solver", "Solver", fits, labels)
     _own(settings, "solver")
-    missing = {name: why for name, why in reasons.items() if why is not None and name != settings["solver"]}
+    _missing(settings, "solver", reasons, labels, key="train_why_not")
+
+
+def _missing(
+    settings: Settings, name: str, reasons: dict[str, str | None], labels: dict[str, str], key: str
+) -> None:
+    """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
+    missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing:
-        names = ", ".join(labels[name] for name in missing)
-        with st.expander(f"Not available here: {names}", icon=":material/block:", key="train_why_not"):
-            for name, why in missing.items():
-                st.caption(f"**{labels[name]}**. {why}")
+        names = ", ".join(labels[choice] for choice in missing)
+        with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
+            for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
+                st.caption(f"**{who}**. {why}")
+
+
+def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
+    """Return names and their reasons as Markdown, the names that have one reason in common together."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason.removeprefix(name), []).append(name)
+    shown = []
+    for rest, names in groups.items():
+        alone = rest == reasons[names[0]]
+        reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
+        shown.append((_plain(", ".join(names)), _plain(reason)))
+    return shown
+
+
+def _plain(text: str) -> str:
+    """Return Markdown that shows the text as it is, as that of Ω_*."""
+    return text.replace("_", r"\_").replace("*", r"\*")
 
 
 def _select(settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from fmviz.engine.compatibility import best_solver
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason, ThinnedFactors
+from fmviz.engine.snapshot import Parameters, Reason
 from fmviz.engine.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)
@@ -38,7 +38,6 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
     for s in snapshots:
         assert s.objective == pytest.approx(problem.objective(s.parameters), rel=1e-12)
         assert s.objective == pytest.approx(s.loss + s.penalty_w + s.penalty_p + s.penalty_sparse)
-        assert np.array_equal(s.factors.dense(), s.parameters.P)
         assert set(s.record()) >= {"epoch", "seconds", "objective", "used_interactions", "certificate"}
     assert all(b.seconds >= a.seconds for a, b in itertools.pairwise(snapshots))
 
@@ -138,16 +137,6 @@ def test_budget_rejects_nonsense():
     for settings, words in (({"epochs": -1}, "epochs"), ({"tol": -1.0}, "tol"), ({"seconds": -2}, "seconds")):
         with pytest.raises(ValueError, match=words):
             Budget(**settings)
-
-
-def test_thinning_keeps_the_largest_rows():
-    P = np.zeros((1000, 2))
-    P[::2, 0] = np.arange(500) + 1.0
-    thin = ThinnedFactors.of(P, most=100)
-    assert thin.n_dropped == 400
-    assert thin.rows.size == 100
-    assert thin.values[:, 0].min() == 401.0
-    assert (np.diff(thin.rows) > 0).all()
 
 
 def test_a_dead_start_is_seen():

@@ -313,10 +313,10 @@ def test_reasons_are_mathematical_sentences():
 
 def test_size_is_stated_and_refused_where_it_cannot_fit(monkeypatch):
     wide = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
-    note = QR.cost_note(Design(wide))
+    note = QR.cost_note(wide.shape[1])
     assert "19,999,900,000 pairs" in note
     assert "320 GB" in note
-    assert MODELS["fm"].cost_note(Design(wide)) is None
+    assert MODELS["fm"].cost_note(wide.shape[1]) is None
     monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 8e9)
     with pytest.raises(
         ValueError, match=r"200,000 features needs 16 matrices of .*5.12 TB, and 8 GB are free"
@@ -343,6 +343,17 @@ def test_metrics_take_the_parameters_of_either_model():
         support_f1(W, Parameters.of_weights(np.eye(3)))
     i, j, weight = ranked_weights(found.W, 1)
     assert (i.tolist(), j.tolist(), weight.tolist()) == ([0], [1], [2.0])
+
+
+def test_the_strongest_of_many_pairs_are_the_first_of_all():
+    rng = np.random.default_rng(0)
+    W = symmetric(rng, 30).round(0)  # with ties
+    whole = ranked_weights(W)
+    assert whole[2].size == np.count_nonzero(np.triu(W, 1))
+    for top in (1, 7, 100, 1000):
+        for few, many in zip(ranked_weights(W, top), whole, strict=True):
+            assert few.tolist() == many[:top].tolist()
+    assert [x.size for x in ranked_weights(np.eye(3), 5)] == [0, 0, 0]
 
 
 def test_edges():

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..design import Design
 from ..snapshot import Parameters
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How the parts of the objective are written.
+
+    Attributes
+    ----------
+    matrix, weights : str
+        The matrix of parameters, and the matrix of the pairs' weights.
+    lambda_p, lambda_sparse, shrinkage, penalty : str
+        LaTeX of both strengths and of what they multiply.
+    shrinkage_term, penalty_term : str
+        Both terms in plain characters.
+    """
+
+    matrix: str = "P"
+    weights: str = "PPᵀ"
+    lambda_p: str = r"\lambda_p"
+    lambda_sparse: str = r"\tilde\lambda_p"
+    shrinkage: str = r"\|P\|_F^2"
+    penalty: str = r"\Omega(P)"
+    shrinkage_term: str = "λₚ ‖P‖²"
+    penalty_term: str = "λ̃ₚ Ω(P)"
 
 
 class Model:
@@ -17,6 +42,8 @@ class Model:
     ----------
     name, label, formula : str
         Identifier, words, and LaTeX.
+    notation : Notation
+        How its objective is written.
     multilinear : bool
         Whether f is linear in every single entry and row of P, as coordinate and row steps need.
     factorised : bool
@@ -30,6 +57,7 @@ class Model:
     name: ClassVar[str]
     label: ClassVar[str]
     formula: ClassVar[str]
+    notation: ClassVar[Notation] = Notation()
     multilinear: ClassVar[bool] = False
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
@@ -39,12 +67,17 @@ class Model:
         """Return None, or the mathematical reason why the regularizer does not apply to this model."""
         return None
 
-    def cost_note(self, design: Design) -> str | None:
-        """Return what an iteration costs where that is out of the ordinary, in a sentence; else None."""
+    def penalty_words(self, regularizer: Any, **params: Any) -> tuple[str, str]:
+        """Return the LaTeX of the sparsity penalty on this model's parameters, and what it selects."""
+        formula, _, selects = regularizer.words(**params)
+        return formula, selects
+
+    def cost_note(self, d: int) -> str | None:
+        """Return what an iteration over d features costs where that is out of the ordinary; else None."""
         return None
 
-    def check_size(self, design: Design) -> None:
-        """Raise ValueError, naming the size, where the parameters cannot fit into memory."""
+    def check_size(self, d: int) -> None:
+        """Raise ValueError, naming the size, where the parameters of d features cannot fit into memory."""
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of every array of the parameters, by its name in `Parameters`."""

@@ -31,7 +31,7 @@ from ..design import Design
 from ..memory import available_bytes, in_words
 from ..snapshot import Parameters
 from ..spectral import trace_norm
-from .base import Model
+from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
 _COPIES = 16
@@ -45,6 +45,16 @@ class QuadraticRegression(Model):
     name: ClassVar[str] = "qr"
     label: ClassVar[str] = "Quadratic regression (QR, SLQR)"
     formula: ClassVar[str] = r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j"
+    notation: ClassVar[Notation] = Notation(
+        matrix="W",
+        weights="W",
+        lambda_p=r"\lambda_{\mathrm{tr}}",
+        lambda_sparse=r"\tilde\lambda",
+        shrinkage=r"\|W\|_{\mathrm{tr}}",
+        penalty=r"\|W\|_1",
+        shrinkage_term="λ_tr ‖W‖_tr",
+        penalty_term="λ̃ ‖W‖₁",
+    )
     multilinear: ClassVar[bool] = True
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
@@ -60,9 +70,12 @@ class QuadraticRegression(Model):
             )
         return None
 
-    def cost_note(self, design: Design) -> str:
+    def penalty_words(self, regularizer: Any, **params: Any) -> tuple[str, str]:
+        """See `Model.penalty_words`."""
+        return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"
+
+    def cost_note(self, d: int) -> str:
         """See `Model.cost_note`."""
-        d = design.n_features
         return (
             f"Quadratic regression holds a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
             f"features: W takes {in_words(8.0 * d * d)}, a run {in_words(self._bytes(d))}; every iteration "
@@ -70,9 +83,9 @@ class QuadraticRegression(Model):
             f"(d³ = {float(d) ** 3:.1e})."
         )
 
-    def check_size(self, design: Design) -> None:
+    def check_size(self, d: int) -> None:
         """See `Model.check_size`."""
-        d, free = design.n_features, available_bytes()
+        free = available_bytes()
         if self._bytes(d) > free:
             raise ValueError(
                 f"Quadratic regression of {d:,} features needs {_COPIES} matrices of {d:,} × {d:,}, "

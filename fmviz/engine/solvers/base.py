@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,11 +101,11 @@ class Solver:
         raise NotImplementedError
 
     @classmethod
-    def cost_note(cls, problem: Problem) -> str | None:
+    def cost_note(
+        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
+    ) -> str | None:
         """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
-        return problem.model.cost_note(problem.design) or problem.regularizer.cost_note(
-            problem.design.n_features, problem.rank, **problem.regularizer_params
-        )
+        return model.cost_note(d) or regularizer.cost_note(d, rank, **regularizer_params)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point (copied) and prepare the caches."""

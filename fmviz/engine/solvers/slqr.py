@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,8 @@ from .base import Solver
 
 # A step is refused after so many halvings: what is left is rounding.
 _HALVINGS = 40
+# Eigendecompositions that the first attempt at an exact operator may take.
+_INNER = 100
 
 
 @dataclass
@@ -83,8 +86,12 @@ class QuadraticPGD(Solver):
         return Point(W, w, bias, self.problem.predict(Parameters.of_weights(W, w, bias)))
 
     def _norms(self, rounds: int = 8) -> tuple[float, float]:
-        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f."""
+        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f.
+
+        In the norm of √c·u, in which a row of weight 2 is two rows.
+        """
         design, c = self.problem.design, self._c
+        root = np.sqrt(c)
         squares = np.asarray(design.power(2).sum(axis=1)).ravel()
         found = []
         for start, there_and_back in (
@@ -93,11 +100,11 @@ class QuadraticPGD(Solver):
         ):
             u, size = start, 0.0
             for _ in range(rounds):
-                norm = float(np.linalg.norm(u))
+                norm = float(np.linalg.norm(root * u))
                 if not 0.0 < norm < np.inf:
                     break
                 u = there_and_back(u / norm)
-                size = float(np.linalg.norm(u))
+                size = float(np.linalg.norm(root * u))
             found.append(size if 0.0 < size < np.inf else 1.0)
         return found[0], found[1]
 
@@ -232,10 +239,18 @@ class ExactPGD(QuadraticPGD):
         "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
     )
 
+    @classmethod
+    def cost_note(
+        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
+    ) -> str | None:
+        """See `Solver.cost_note`."""
+        note = super().cost_note(model, regularizer, d, rank, regularizer_params)
+        return f"{note} With both penalties {cls.label} makes up to {_INNER} of them an iteration, or more."
+
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
         super().start(parameters, rng)
-        self._accuracy, self._most = 0.1, 100
+        self._accuracy, self._most = 0.1, _INNER
 
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
         trace, entries = eta * self.problem.lambda_p, eta * self.problem.lambda_sparse
@@ -253,5 +268,5 @@ class ExactPGD(QuadraticPGD):
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
-        self._most = 100
+        self._most = _INNER
         return super().epoch()

@@ -9,11 +9,13 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
+from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.figures.training import METRICS
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job, JobState
+from fmviz.lab.runner import too_large
 from fmviz.ui import live, shell
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.state import Settings, Text
@@ -67,8 +69,9 @@ def render() -> None:
         suggest(settings, linked)
         st.title("Train")
         st.markdown(
-            "Fit a factorization machine and watch the penalty choose its interactions. Every setting and "
-            "the seed are in the address bar: the same link gives the same numbers."
+            "Fit a factorization machine, or the convex quadratic regression, and watch the penalty choose "
+            "its interactions. Every setting and the seed are in the address bar: the same link gives the "
+            "same numbers."
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
@@ -247,23 +250,32 @@ def _impossible(settings: Settings, reason: str) -> None:
             on_click=lambda: settings.set(dataset="planted_interactions"),
         )
     else:
-        experiment = experiment_of(settings)
-        fixes: dict[str, Any] = {}
-        if experiment.model != "fm":
-            fixes = {"model": "fm", "solver": "auto"}
-        elif dataclasses.replace(experiment, solver="auto").why_not() is None:
-            fixes = {"solver": "auto"}
-        elif dataclasses.replace(experiment, loss="squared", solver="auto").why_not() is None:
-            fixes = {"loss": "squared", "solver": "auto"}
-        if fixes:
-            words = "the squared loss" if "loss" in fixes else "the solver that fits"
-            words = "a factorization machine" if "model" in fixes else words
+        words, changes = _fix(settings)
+        if changes:
             st.button(
                 f"Take {words}",
                 key="train_fix",
                 icon=":material/build:",
-                on_click=lambda: settings.set(**fixes),
+                on_click=lambda: settings.set(**changes),
             )
+
+
+def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
+    """Return the least change that makes the run possible, in words and as settings, or nothing."""
+    experiment = dataclasses.replace(experiment_of(settings), solver_params=())
+    other = REGULARIZERS[dataclasses.replace(experiment, solver="auto").applicable().regularizer]
+    fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        ("the solver that fits", {}, {}),
+        ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
+        (other.label, {"regularizer": other.name}, {"regularizer_params": ()}),
+        ("a factorization machine", {"model": "fm"}, {}),
+    )
+    for words, change, own in fixes:
+        changes = {**change, "solver": "auto"}
+        changed = dataclasses.replace(experiment, **changes, **own)
+        if (changed.why_not() or too_large(changed)) is None:
+            return words, changes
+    return "", {}
 
 
 def _empty(settings: Settings, reason: str | None) -> None:
@@ -275,7 +287,7 @@ def _empty(settings: Settings, reason: str | None) -> None:
         )
 
         def example() -> None:
-            settings.set(dataset="planted_interactions")
+            settings.set(dataset="planted_interactions", model="fm")
             load_suggested(settings)
             _start(settings)
 

@@ -1,0 +1,45 @@
+"""What is kept of an epoch for its picture: nothing that is drawn gets lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, ThinnedWeights, thin
+from fmviz.lab.tiles import pooled_matrix
+
+
+def test_thinning_keeps_the_largest_rows():
+    P = np.zeros((1000, 2))
+    P[::2, 0] = np.arange(500) + 1.0
+    found = ThinnedFactors.of(P, most=100)
+    assert found.n_dropped == 400
+    assert found.rows.size == 100
+    assert found.values[:, 0].min() == 401.0
+    assert (np.diff(found.rows) > 0).all()
+
+
+def test_few_factors_are_kept_whole():
+    P = np.random.default_rng(0).normal(size=(20, 3)) * (np.arange(20) % 2)[:, None]
+    found = thin(Parameters(P, np.zeros(20), 0.0))
+    assert np.array_equal(found.dense(), P)
+    assert np.array_equal(found.tiles() != 0, (P @ P.T != 0) & ~np.eye(20, dtype=bool))
+
+
+@pytest.mark.parametrize("d", [1, 7, EXACT_FEATURES, EXACT_FEATURES + 1, 1300])
+def test_weights_are_kept_whole_or_as_tiles_without_their_diagonal(d):
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(d, d)) * (rng.random((d, d)) < 1e-3)
+    W = W + W.T + np.eye(d)
+    before = W.copy()
+    found = thin(Parameters.of_weights(W))
+    assert isinstance(found, ThinnedWeights)
+    assert found.n_features == d
+    assert np.array_equal(W, before)
+    if d <= EXACT_FEATURES:
+        np.fill_diagonal(W, 0.0)
+        assert np.array_equal(found.values, W)
+        assert not np.shares_memory(found.values, W)
+    else:
+        assert np.array_equal(found.values, pooled_matrix(W, N_TILES))
