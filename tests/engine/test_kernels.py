@@ -108,8 +108,9 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
     design = problem.design
     rng = np.random.default_rng(1)
     at = Parameters(rng.normal(size=(5, 3)), rng.normal(size=5), 0.2)
+    at.P[1] = 0.0
     c = np.ones(11) if problem.sample_weight is None else problem.sample_weight
-    arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss_param, design.longest_row)
+    arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss_param)
     kernel = _safeguard.risk_by_rows(design.storage, problem.loss)
     assert kernel(*arguments) == pytest.approx(python_version(kernel)(*arguments), rel=1e-13)
     assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
