@@ -16,6 +16,9 @@ from .snapshot import Parameters, Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .warmup import make_ready
 
+# Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -30,7 +33,8 @@ class Budget:
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch; 0 never converges.
+        epoch, and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
+        it has stalled. 0 never converges.
     report_every : int
         A snapshot every so many epochs, besides the first and the last.
     certify_every : int
@@ -172,6 +176,8 @@ def _loop(
             last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
+                if status is not None and status.converged and not _proved(method, last, budget.tol):
+                    status = _stalled(last, budget.tol)
             else:
                 status = _diverged(epoch, method.diverged_hint)
         if status is None:
@@ -233,6 +239,23 @@ def _finished(
     if should_stop():
         return Status(Reason.STOPPED, f"Stopped on request after {_epochs(epoch)}.")
     return None
+
+
+def _proved(method: Solver, last: Snapshot, tol: float) -> bool:
+    """Return whether a change within the tolerance is convergence."""
+    if method.problem.model.certificate != "stationarity":
+        # A gap bounds the objective, not the change: the two have no common tolerance.
+        return True
+    return method.vouches(last.change) or last.certificate <= max(tol, _ROUNDING)
+
+
+def _stalled(last: Snapshot, tol: float) -> Status:
+    return Status(
+        Reason.STALLED,
+        f"Stalled after {_epochs(last.epoch)}: no step of more than {tol:g} of the largest parameter was "
+        f"found, but the certificate of {last.certificate:.1e} does not confirm a stationary point. Go on "
+        "from here with another solver, or start elsewhere.",
+    )
 
 
 def _epochs(n: int) -> str:

@@ -145,8 +145,11 @@ class Problem:
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""
         f = self.predict(parameters) if f is None else f
+        return {"loss": self.empirical_risk(f), **self.penalties(parameters)}
+
+    def penalties(self, parameters: Parameters) -> dict[str, float]:
+        """Return the parts of the objective without the loss: penalty_w, penalty_p, penalty_sparse."""
         return {
-            "loss": self.empirical_risk(f),
             "penalty_w": self.lambda_w * float(np.square(parameters.w).sum()),
             "penalty_p": self.lambda_p * self.model.shrinkage(parameters) if self.lambda_p else 0.0,
             "penalty_sparse": self.lambda_sparse

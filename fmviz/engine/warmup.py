@@ -74,7 +74,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
         trial = get_solver(solver)(tiny, **choices)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
-        trial.epoch()
+        trial.rehearse()
         trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)

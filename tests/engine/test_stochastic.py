@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracles import slow_batch
 from oracles import slow_stochastic as slow
 
 import fmviz
@@ -125,7 +126,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
         draw = np.random.default_rng(4)
         n = y.size
         orders = [draw.integers(0, n, n) if "katyusha" in solver else draw.permutation(n) for _ in range(2)]
-        method = get_solver(solver)(problem, **more)
+        method = get_solver(solver)(problem, monotone=False, **more)
         method.start(start, rng)
         method.epoch()
         change = method.epoch()
@@ -179,8 +180,9 @@ def random_problem(rng, regularizer: str, trial: int):
     return eta0, problem, Parameters(P * rng.choice([0.01, 0.1, 0.3]), rng.normal(size=d) * 0.1, 0.1)
 
 
+@pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"])
-def test_exact_sparse_steps_equal_the_dense_operator(regularizer):
+def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
     rng = np.random.default_rng(7)
     alive = dead = 0
     for trial in range(200):
@@ -188,7 +190,8 @@ def test_exact_sparse_steps_equal_the_dense_operator(regularizer):
         schedule = SCHEDULES[trial % 4]
         methods = []
         for operator in ("sparse", "dense"):
-            method = get_solver("psgd")(problem, operator=operator, eta0=eta0, schedule=schedule)
+            settings = {"operator": operator, "eta0": eta0, "schedule": schedule, "monotone": monotone}
+            method = get_solver("psgd")(problem, **settings)
             method.start(start, np.random.default_rng(trial))
             methods.append(method)
         for _ in range(3):
@@ -218,7 +221,9 @@ def test_many_steps_keep_their_digits(regularizer):
         start = problem.start(scale, rng)
         ends = []
         for operator in ("sparse", "dense"):
-            method = get_solver("psgd")(problem, operator=operator, eta0=0.1, schedule="constant")
+            method = get_solver("psgd")(
+                problem, operator=operator, eta0=0.1, schedule="constant", monotone=False
+            )
             method.start(start, np.random.default_rng(0))
             method.epoch()
             ends.append(method.parameters())
@@ -273,7 +278,7 @@ def test_sgd_survives_a_decay_that_changes_sign():
     X, y = data("sparse", "squared")
     for lam_p, lam_w in ((2.5, 2.5), (4.0, 5.5)):
         problem = Problem.build(sp.csr_array(X), y, regularizer="l2", rank=3, lambda_p=lam_p, lambda_w=lam_w)
-        method = get_solver("sgd")(problem, eta0=0.2, schedule="constant")
+        method = get_solver("sgd")(problem, eta0=0.2, schedule="constant", monotone=False)
         start = begin(True, True)
         method.start(start, np.random.default_rng(4))
         method.epoch()
@@ -285,20 +290,112 @@ def test_sgd_survives_a_decay_that_changes_sign():
         assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
 
+@pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("solver", STOCHASTIC)
-def test_divergence_keeps_the_last_finite_state(solver):
+def test_steps_that_are_too_long(solver, monotone):
+    # Without the safeguard the run ends, and keeps its last finite state; with it, such epochs are undone.
     rng = np.random.default_rng(0)
     X = sp.random_array((200, 6), density=0.8, rng=rng) * 3
     for regularizer in ("l2", "ti", "cs", "l21"):
         if fmviz.why_not(regularizer, solver) is not None:
             continue
         problem = Problem.build(X, rng.normal(size=200), regularizer=regularizer, rank=3, lambda_sparse=1e-3)
-        run = iterate(problem, solver, Budget(50), init_scale=0.5, rng=np.random.default_rng(0), eta0=5.0)
-        last = list(run)[-1]
-        assert last.status.reason is Reason.DIVERGED
-        assert "Lower eta0" in last.status.message
+        settings = {"eta0": 5.0, "monotone": monotone, "init_scale": 0.5, "rng": np.random.default_rng(0)}
+        snapshots = list(iterate(problem, solver, Budget(50, tol=0.0), **settings))
+        last = snapshots[-1]
         assert np.isfinite(last.parameters.P).all()
         assert np.isfinite(last.objective)
+        if monotone:
+            assert last.status.reason is Reason.EPOCHS
+            assert last.objective < 0.5 * snapshots[0].objective
+        else:
+            assert last.status.reason is Reason.DIVERGED
+            assert "Lower eta0" in last.status.message
+            assert "monotone = True" in last.status.message
+
+
+@pytest.mark.parametrize("solver", STOCHASTIC)
+def test_a_start_without_a_finite_gradient_diverges(solver):
+    # No step helps there, not even the one that stands in for an epoch.
+    X, y = data("dense", "squared")
+    problem = Problem.build(X, y, regularizer="l2", rank=3, lambda_sparse=1e-3)
+    large = Parameters(np.full((5, 3), 1e76), np.zeros(5), 0.0)
+    last = list(iterate(problem, solver, Budget(5, tol=0.0), start=large))[-1]
+    assert last.status.reason in (Reason.DIVERGED, Reason.EPOCHS)
+    assert np.isfinite(last.objective)
+    huge = Parameters(np.full((5, 3), 1e120), np.zeros(5), 0.0)
+    last = list(iterate(problem, solver, Budget(5, tol=0.0), start=huge))[-1]
+    assert last.status.reason is Reason.DIVERGED
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "solver", "loss", "eta0"),
+    [
+        ("l2", "sgd", "squared", 0.3),
+        ("l1", "psgd", "logistic", 3.0),
+        ("l21", "psgd", "squared", 1.0),
+        ("ti", "psgd", "squared", 0.5),
+        ("cs", "psgd", "squared", 0.5),
+        ("omega_ti", "psgd", "huber", 1.0),
+        ("cs", "mb_psgd", "squared", 1.5),
+        ("ti", "katyusha", "squared", 0.5),
+        ("l1", "mb_katyusha", "squared_hinge", 0.7),
+    ],
+)
+def test_safeguarded_epochs_equal_the_oracle(regularizer, solver, loss, eta0):
+    X, y = data("sparse", loss)
+    ways = set()
+    for operator in ("sparse", "dense") if solver == "psgd" else (None,):
+        more = {"eta0": eta0} | ({"operator": operator} if operator else {})
+        start = begin(True, True)
+        weights = np.linspace(0.5, 1.5, y.size)
+        strengths = {"lambda_w": 0.04, "lambda_p": 0.02, "lambda_sparse": 0.05}
+        problem = Problem.build(
+            sp.coo_array(X), y, loss=loss, regularizer=regularizer, rank=3, sample_weight=weights, **strengths
+        )
+        same = {"loss": loss, "name": regularizer, "lam_w": 0.04, "lam_p": 0.02, "lam": 0.05}
+        setting = slow_batch.Setting(X, y, weights=weights, **same)
+        batch = batch_size(problem, 0) if solver.startswith("mb_") else 1
+        count = -(-y.size // batch)
+        draw = np.random.default_rng(4)
+        n = y.size
+        orders = [draw.integers(0, n, n) if "katyusha" in solver else draw.permutation(n) for _ in range(14)]
+        if "katyusha" in solver:
+            oracle = slow.Katyusha(X, y, weights=weights, batch=batch, eta0=eta0, **same)
+
+            def advance(point, state, order, scale, oracle=oracle):
+                return oracle.epoch(state, order, scale)[::-1]
+
+            def again(point, state):
+                return (point,) * 3
+        else:
+
+            def advance(point, first, order, scale, batch=batch, count=count, weights=weights, same=same):
+                P, w, b = point
+                P, w, b = slow.psgd_epoch(
+                    X, y, w, P, b, order, weights=weights, batch=batch, explicit=solver == "sgd", eta0=eta0,
+                    first=first, scale=scale, **same,
+                )  # fmt: skip
+                return [P, w, b], first + count
+
+            def again(point, first):
+                return first or 0
+
+        with np.errstate(all="ignore"):
+            path, stayed = slow.safeguarded(
+                setting, [start.P, start.w, start.intercept], orders, advance, again
+            )
+        ways |= set(stayed)
+        method = get_solver(solver)(problem, **more)
+        method.start(start, np.random.default_rng(4))
+        for P, w, b in path:
+            assert np.isfinite(method.epoch())
+            found = method.parameters()
+            assert pytest.approx(P, abs=1e-9) == found.P
+            assert found.w == pytest.approx(w, abs=1e-9)
+            assert found.intercept == pytest.approx(b, abs=1e-9)
+    # Epochs of both kinds: kept, and undone.
+    assert ways == {False, True}
 
 
 @pytest.mark.parametrize("solver", STOCHASTIC)
@@ -329,7 +426,7 @@ def test_equal_seeds_repeat_a_run():
 def test_reasons():
     assert "no means" in fmviz.why_not("omega_ti", "katyusha")
     assert "PSGD" in fmviz.why_not("ti", "sgd")
-    assert [name for name in STOCHASTIC if SOLVERS[name].monotone] == []
+    assert all(SOLVERS[name].monotone for name in STOCHASTIC)
     for name in REGULARIZERS:
         assert (fmviz.why_not(name, "psgd") is None) == REGULARIZERS[name].exact_prox
         assert (fmviz.why_not(name, "mb_psgd") is None) == REGULARIZERS[name].exact_prox

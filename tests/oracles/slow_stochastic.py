@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .slow_batch import proximal_step
 from .slow_fm import SLOPE, predict
 
 
@@ -74,15 +75,15 @@ def eta(schedule: str, eta0: float, power: float, lam: float, t: int) -> float:
 
 def psgd_epoch(
     X, y, w, P, b, order, *, name, loss, lam_w, lam_p, lam, schedule="bottou", eta0=0.1, power=0.5,
-    linear=True, bias=True, weights=None, batch=1, explicit=False, first=0,
+    linear=True, bias=True, weights=None, batch=1, explicit=False, first=0, scale=1.0,
 ):  # fmt: skip
     """[A] Eq. 28 with the gradient of a batch; with `explicit`, Algorithm 5."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     for t, at in enumerate(range(0, y.size, batch)):
         rows = order[at : at + batch]
         G, gw, gb = gradient(X[rows], y[rows], w, P, b, c[rows], loss)
-        ep = eta(schedule, eta0, power, lam_p, first + t)
-        ew = eta(schedule, eta0, power, lam_w, first + t)
+        ep = scale * eta(schedule, eta0, power, lam_p, first + t)
+        ew = scale * eta(schedule, eta0, power, lam_w, first + t)
         if explicit:
             P = P - ep * (G + 2 * (lam_p + lam) * P)
             w = w - ew * (gw + 2 * lam_w * w) if linear else w
@@ -94,38 +95,86 @@ def psgd_epoch(
     return P, w, b
 
 
-def katyusha(
-    X, y, w, P, b, orders, *, name, loss, lam_w, lam_p, lam, eta0=0.1, tau=0.5, linear=True, bias=True,
-    weights=None, batch=1,
-):  # fmt: skip
-    """Allen-Zhu 2017, Algorithm 1 with Option II and plain means, one order of samples an outer step."""
-    c = np.ones(y.size) if weights is None else weights / weights.mean()
-    mask = np.array([1.0, float(linear), float(bias)])
+class Katyusha:
+    """Allen-Zhu 2017, Algorithm 1 with Option II and plain means; points are [P, w, b]."""
 
-    def grad(point, rows):
-        parts = gradient(X[rows], y[rows], point[1], point[0], point[2], c[rows], loss)
-        return [m * g for m, g in zip(mask, parts, strict=True)]
+    def __init__(
+        self, X, y, *, name, loss, lam_w, lam_p, lam, eta0=0.1, tau=0.5, linear=True, bias=True, weights=None,
+        batch=1,
+    ):  # fmt: skip
+        self.X, self.y, self.loss, self.batch, self.tau, self.eta0 = X, y, loss, batch, tau, eta0
+        self.name, self.lam_w, self.lam_p, self.lam, self.linear = name, lam_w, lam_p, lam, linear
+        self.c = np.ones(y.size) if weights is None else weights / weights.mean()
+        self.mask = np.array([1.0, float(linear), float(bias)])
+        self.everything = np.arange(y.size)
 
-    def step(point, g, size):
-        r = 1 / (1 + 2 * size * lam_p)
-        new_w = (point[1] - size * g[1]) / (1 + 2 * size * lam_w) if linear else point[1]
-        return [prox(name, r * (point[0] - size * g[0]), size * lam * r), new_w, point[2] - size * g[2]]
+    def grad(self, point, rows):
+        P, w, b = point
+        parts = gradient(self.X[rows], self.y[rows], w, P, b, self.c[rows], self.loss)
+        return [m * g for m, g in zip(self.mask, parts, strict=True)]
 
-    def mix(*terms):
-        return [sum(a * point[part] for a, point in terms) for part in range(3)]
+    def step(self, point, g, size):
+        r = 1 / (1 + 2 * size * self.lam_p)
+        new_w = (point[1] - size * g[1]) / (1 + 2 * size * self.lam_w) if self.linear else point[1]
+        new_P = prox(self.name, r * (point[0] - size * g[0]), size * self.lam * r)
+        return [new_P, new_w, point[2] - size * g[2]]
 
-    S = Z = Y = [P, w, b]
-    everything = np.arange(y.size)
-    for order in orders:
-        full = grad(S, everything)
+    def epoch(self, state, order, scale=1.0):
+        """Return the next S, Z and Y, and the point that is reported."""
+        S, Z, Y = state
+        tau, eta0 = self.tau, scale * self.eta0
+        full = self.grad(S, self.everything)
         points = []
-        for at in range(0, y.size, batch):
-            rows = order[at : at + batch]
+        for at in range(0, order.size, self.batch):
+            rows = order[at : at + self.batch]
             here = mix((tau, Z), (0.5, S), (0.5 - tau, Y))
-            g = mix((1, full), (1, grad(here, rows)), (-1, grad(S, rows)))
-            new = step(Z, g, eta0 / tau)
+            g = mix((1, full), (1, self.grad(here, rows)), (-1, self.grad(S, rows)))
+            new = self.step(Z, g, eta0 / tau)
             Y = mix((1, here), (tau, new), (-tau, Z))
             Z = new
-            points.append((1 / -(-y.size // batch), Y))
+            points.append((1 / -(-order.size // self.batch), Y))
         S = mix(*points)
-    return step(S, grad(S, everything), eta0)
+        return (S, Z, Y), self.step(S, self.grad(S, self.everything), eta0)
+
+
+def mix(*terms):
+    """Return the sum of a·point over pairs of them."""
+    return [sum(a * point[part] for a, point in terms) for part in range(3)]
+
+
+def katyusha(X, y, w, P, b, orders, **settings):
+    """As many epochs as there are orders."""
+    method = Katyusha(X, y, **settings)
+    state, reported = ([P, w, b],) * 3, None
+    for order in orders:
+        state, reported = method.epoch(state, order)
+    return reported
+
+
+def safeguarded(problem, start, orders, advance, begin):
+    """Return the kept points, one an epoch, and whether each is the end of the epoch.
+
+    `problem` is a `slow_batch.Setting`. ``advance(point, memory, order, scale)`` makes an epoch and returns
+    the point and the memory after it; ``begin(point, memory)`` is the memory with which an epoch that was
+    undone is followed.
+    """
+    kept, memory, scale, eta = start, begin(start, None), 1.0, 0.8
+    path, stayed = [], []
+    for order in orders:
+        end, after = advance(kept, memory, order, scale)
+        stayed.append(bool(problem.objective(slow(end)) <= problem.objective(slow(kept))))
+        if stayed[-1]:
+            kept, memory, scale = end, after, min(1.0, 1.25 * scale)
+        else:
+            # The line search of PGD, which tries a step longer by a quarter each time: 1 at first.
+            end, eta = proximal_step(problem, slow(kept), 1.25 * eta, 0.5)
+            if problem.objective(end) <= problem.objective(slow(kept)):
+                kept = [end[0], end[1], float(end[2][0])]
+            memory, scale = begin(kept, memory), 0.5 * scale
+        path.append(kept)
+    return path, stayed
+
+
+def slow(point):
+    """Return a point as `slow_batch` has them."""
+    return [point[0], point[1], np.array([point[2]])]

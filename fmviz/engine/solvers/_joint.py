@@ -44,11 +44,11 @@ class Joint:
     def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the empirical risk and its gradient in θ."""
         problem, here = self.problem, self.unpack(theta)
-        f = problem.predict(here)
+        f, sums = problem.model.forward(problem.design, here)
         slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
         if problem.sample_weight is not None:
             slope *= problem.sample_weight
-        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope)
+        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope, sums)
         gradient = self.pack(Parameters(in_P, in_w, in_bias))
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
@@ -58,11 +58,7 @@ class Joint:
 
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P)."""
-        problem, here = self.problem, self.unpack(theta)
-        total = problem.lambda_w * float(here.w @ here.w) + problem.lambda_p * float(np.square(here.P).sum())
-        if problem.lambda_sparse:
-            total += problem.lambda_sparse * problem.regularizer.value(here.P, **problem.regularizer_params)
-        return total
+        return sum(self.problem.penalties(self.unpack(theta)).values())
 
     def objective(self, theta: np.ndarray) -> float:
         """Return risk + penalty."""

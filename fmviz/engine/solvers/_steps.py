@@ -63,9 +63,14 @@ class Steps(NamedTuple):
 
 
 def make_steps(
-    problem: Problem, settings: dict[str, Any], first: int, count: int, implicit: bool = True
+    problem: Problem,
+    settings: dict[str, Any],
+    first: int,
+    count: int,
+    scale: float = 1.0,
+    implicit: bool = True,
 ) -> Steps:
-    """Return the coefficients of `count` steps from step `first` on.
+    """Return the coefficients of `count` steps from step `first` on, with step sizes η times `scale`.
 
     Implicit decay is [A] Eq. 28: argmin_q ⟨g, q⟩ + ‖q − p‖²/(2η) + λ‖q‖² + λ̃Ω(q) is
     prox_{ηλ̃r Ω}(r(p − ηg)) with r = 1/(1 + 2ηλ). It is stable at any η. Explicit decay is [A] Algorithm 5:
@@ -74,8 +79,8 @@ def make_steps(
     operator = problem.regularizer.operator(**problem.regularizer_params)
     assert operator is not None, "the driver asks why_not first"
     schedule = settings["schedule"], settings["eta0"], settings["power"]
-    in_p = step_sizes(*schedule, problem.lambda_p, first, count)
-    in_w = step_sizes(*schedule, problem.lambda_w, first, count)
+    in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
+    in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)
     lam_p = problem.lambda_p + problem.lambda_sparse * operator.quad
     strength = 0.0 if operator.lazy == "decay" else problem.lambda_sparse
     linear, bias = float(problem.fit_linear), float(problem.fit_intercept)

@@ -48,7 +48,8 @@ class Solver:
     params : tuple of ParamSpec
         Its own parameters.
     monotone : bool
-        Whether the objective never rises from one epoch to the next, but for rounding.
+        Whether with its default parameters the objective never rises from one epoch to the next, but for
+        rounding.
     diverged_hint : str
         What to change after a run that diverged, as a sentence.
     factorised : bool
@@ -114,6 +115,17 @@ class Solver:
     def epoch(self) -> float:
         """Make one epoch; return the largest change of a parameter, relative to the largest one."""
         raise NotImplementedError
+
+    def vouches(self, change: float) -> bool:
+        """Return whether so small a change of an epoch means that the point is nearly stationary.
+
+        Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
+        """
+        return change > 0.0
+
+    def rehearse(self) -> None:
+        """Call every kernel that an epoch may need; asked of a started solver of a small problem."""
+        self.epoch()
 
     def parameters(self) -> Parameters:
         """Return copies of the present parameters."""

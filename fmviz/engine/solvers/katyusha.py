@@ -30,9 +30,9 @@ from ..problem import Problem
 from ..regularizers import MatrixOperator
 from ..snapshot import Parameters
 from ._dense_steps import add_gradient, score
+from ._safeguard import MONOTONE
 from ._sample import BEYOND
-from .base import Solver
-from .psgd import BATCH, StochasticSolver, batch_size, epoch_change, no_stochastic_steps
+from .psgd import BATCH, StochasticSolver, batch_size, no_stochastic_steps
 
 
 @cached_factory(exact=True)
@@ -131,7 +131,7 @@ def katyusha_steps(storage: Storage, loss: Loss, operator: MatrixOperator):
     return steps
 
 
-class Katyusha(Solver):
+class Katyusha(StochasticSolver):
     """Variance-reduced proximal steps with momentum; an epoch is N inner samples and one full gradient.
 
     The inner samples are drawn with replacement, as the theory asks. Each costs two gradients of a sample,
@@ -150,18 +150,12 @@ class Katyusha(Solver):
         ParamSpec(
             "tau", "float", 0.5, 1e-3, 0.5, symbol=r"\tau_1", help="The share of the newest point in a mix."
         ),
+        MONOTONE,
     )
-    monotone: ClassVar[bool] = False
-    diverged_hint: ClassVar[str] = StochasticSolver.diverged_hint
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
-        operator = problem.regularizer.operator(**problem.regularizer_params)
-        assert operator is not None, "the driver asks why_not first"
-        self._operator = operator
-        n = problem.design.n_samples
-        self._c = np.ones(n) if problem.sample_weight is None else problem.weights
-        self._lam_p = problem.lambda_p + problem.lambda_sparse * operator.quad
+        self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
         self._batch = 1
 
     @classmethod
@@ -176,9 +170,8 @@ class Katyusha(Solver):
             )
         return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
 
-    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
-        self._rng = rng
+    def _take(self, parameters: Parameters) -> None:
+        """Begin at these parameters without momentum."""
         self._snapshot = parameters
         self._reported = parameters
         transposed = np.ascontiguousarray(parameters.P.T)
@@ -191,26 +184,25 @@ class Katyusha(Solver):
     def _gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of the risk at the snapshot."""
         problem = self.problem
-        f = problem.predict(self._snapshot)
+        f, sums = problem.model.forward(problem.design, self._snapshot)
         slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param)
         slope *= self._c / problem.design.n_samples
-        return problem.model.gradient(problem.design, self._snapshot, slope)
+        return problem.model.gradient(problem.design, self._snapshot, slope, sums)
 
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
-        # A diverging run overflows on its way out; the driver sees it by the change.
-        with np.errstate(over="ignore", invalid="ignore"):
-            before = self._reported
-            if not self._inner():
-                return float("inf")
-            self._full = self._gradient()
-            if not all(np.isfinite(part).all() for part in self._full):
-                return float("inf")
-            self._reported = self._proximal_step()
-            now = self._reported
-            return epoch_change(before, now.P, now.w, now.intercept)
+    def _advance(self, scale: float) -> bool:
+        eta = scale * self.settings["eta0"]
+        if not self._inner(eta):
+            return False
+        self._full = self._gradient()
+        if not all(np.isfinite(part).all() for part in self._full):
+            return False
+        self._reported = self._proximal_step(eta)
+        return True
 
-    def _inner(self) -> bool:
+    def _here(self) -> Parameters:
+        return self._reported
+
+    def _inner(self, eta: float) -> bool:
         problem, design = self.problem, self.problem.design
         n = design.n_samples
         order = self._rng.integers(0, n, n).astype(np.int64)
@@ -234,7 +226,7 @@ class Katyusha(Solver):
             self._yw,
             in_w,
             biases,
-            self.settings["eta0"] / self.settings["tau"],
+            eta / self.settings["tau"],
             self.settings["tau"],
             problem.lambda_w,
             self._lam_p,
@@ -248,9 +240,9 @@ class Katyusha(Solver):
         self._zb, self._yb = float(biases[1]), float(biases[2])
         return bool(finite)
 
-    def _proximal_step(self) -> Parameters:
-        """Return the proximal step of size η₀ from the snapshot."""
-        problem, eta, at = self.problem, self.settings["eta0"], self._snapshot
+    def _proximal_step(self, eta: float) -> Parameters:
+        """Return the proximal step of size η from the snapshot."""
+        problem, at = self.problem, self._snapshot
         in_p, in_w, in_b = self._full
         keep = 1.0 / (1.0 + 2.0 * eta * problem.lambda_p)
         P = problem.regularizer.prox(
@@ -264,11 +256,6 @@ class Katyusha(Solver):
         if problem.fit_intercept:
             bias = bias - eta * in_b
         return Parameters(P, w, float(bias))
-
-    def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
-        at = self._reported
-        return Parameters(at.P.copy(), at.w.copy(), float(at.intercept))
 
 
 class MiniBatchKatyusha(Katyusha):

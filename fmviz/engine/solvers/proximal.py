@@ -72,6 +72,10 @@ class PGD(Solver):
         self._eta = self.settings["step"]
         self._first = True
 
+    def resume(self, parameters: Parameters) -> None:
+        """Go on from another point, with the step size that the line search has found so far."""
+        self._x = self._joint.pack(parameters)
+
     def epoch(self) -> float:
         """See `Solver.epoch`; the change is the length of the proximal step, 0 just where θ is stationary."""
         with np.errstate(over="ignore", invalid="ignore"):

@@ -13,7 +13,8 @@ from ._coupled_entries import coupled_entries
 from ._coupled_rows import coupled_rows
 from ._dense_steps import dense_steps
 from ._lazy import lazy_entries, lazy_rows
-from ._steps import STEP_PARAMS, make_steps
+from ._safeguard import MONOTONE, Safeguard
+from ._steps import STEP_PARAMS, Steps, make_steps
 from ._sweeping import relative_change
 from .base import Solver
 
@@ -32,17 +33,16 @@ BATCH = ParamSpec(
 
 
 class StochasticSolver(Solver):
-    """What SGD, PSGD and mini-batch PSGD share: a random order each epoch, and steps counted over the run.
+    """What the stochastic solvers share: the frame of an epoch, and the safeguard around it.
 
-    Each step takes one sample (or batch) and moves w, the bias and P at once, by the gradients at the same
-    point. An epoch visits every sample once. No epoch is sure to lower the objective.
+    An epoch visits N samples. Each step takes one sample (or batch) and moves w, the bias and P at once, by
+    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never rises; without,
+    no epoch is sure to lower it.
     """
 
-    params: ClassVar[tuple[ParamSpec, ...]] = STEP_PARAMS
-    monotone: ClassVar[bool] = False
     diverged_hint: ClassVar[str] = (
         "Lower eta0: a tenth of it is a good next try. If that is too slow, scale the features and the "
-        "target down."
+        "target down. With monotone = True, such epochs are undone."
     )
 
     def __init__(self, problem: Problem, **params: Any) -> None:
@@ -52,6 +52,7 @@ class StochasticSolver(Solver):
         self._operator = operator
         n = problem.design.n_samples
         self._c = np.ones(n) if problem.sample_weight is None else problem.weights
+        self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
 
     @classmethod
     def why_not(
@@ -62,31 +63,94 @@ class StochasticSolver(Solver):
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
+        self._rng = rng
+        self._t = 0
+        self._take(parameters)
+        if self._guard is not None:
+            self._guard.start(parameters, rng)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`.
+
+        The change is what steps of full size would have made; after an epoch that was undone it is the
+        length of the proximal gradient step.
+        """
+        guard, before, t = self._guard, self.parameters(), self._t
+        # A diverging run overflows on its way out; the driver sees it by the change.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = 1.0 if guard is None else guard.scale
+            finite = self._advance(scale)
+            now = self._here()
+            if finite and (guard is None or guard.keeps(now)):
+                return epoch_change(before, now.P, now.w, now.intercept) / scale
+            if guard is None:
+                return float("inf")
+            # The steps of an epoch that was undone do not count.
+            self._t = t
+            now, change = guard.instead(before)
+            self._take(now)
+            return change
+
+    def rehearse(self) -> None:
+        """See `Solver.rehearse`."""
+        self.epoch()
+        if self._guard is not None:
+            self._guard.instead(self.parameters())
+
+    def _take(self, parameters: Parameters) -> None:
+        """Go on from these parameters (copied), with nothing remembered but the count of steps."""
+        raise NotImplementedError
+
+    def _advance(self, scale: float) -> bool:
+        """Make the steps of an epoch, their sizes multiplied by `scale`; return whether all stayed finite."""
+        raise NotImplementedError
+
+    def _here(self) -> Parameters:
+        """Return the present parameters, which the next epoch may overwrite."""
+        raise NotImplementedError
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        at = self._here()
+        return Parameters(at.P.copy(), at.w.copy(), float(at.intercept))
+
+
+class ShuffledSolver(StochasticSolver):
+    """What SGD, PSGD and mini-batch PSGD share: every sample once an epoch, and a count of all steps."""
+
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
+
+    def _take(self, parameters: Parameters) -> None:
         self._P = np.array(parameters.P, order="C")
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
-        self._rng = rng
-        self._t = 0
 
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
-        before = self.parameters()
-        order = self._rng.permutation(self.problem.design.n_samples).astype(np.int64)
-        # A diverging run overflows on its way out; the driver sees it by the change.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._bias, finite = self._run(order)
-            return epoch_change(before, self._P, self._w, self._bias) if finite else float("inf")
+    def _here(self) -> Parameters:
+        return Parameters(self._P, self._w, float(self._bias))
 
-    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+    def _advance(self, scale: float) -> bool:
+        n = self.problem.design.n_samples
+        order = self._rng.permutation(n).astype(np.int64)
+        batch = self._batch()
+        count = -(-n // batch)
+        steps = make_steps(self.problem, self.settings, self._t, count, scale, self.implicit)
+        self._t += count
+        self._bias, finite = self._run(order, batch, steps)
+        return finite
+
+    # Whether w and P decay by implicit steps, see `make_steps`.
+    implicit: ClassVar[bool] = True
+
+    def _batch(self) -> int:
+        return 1
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+        """Run the kernel on w and P; return the bias and whether all stayed finite."""
         raise NotImplementedError
 
     def _common(self, order: np.ndarray) -> tuple[Any, ...]:
         problem = self.problem
         return (*problem.design.rows, problem.y, self._c, order)
-
-    def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
-        return Parameters(self._P.copy(), self._w.copy(), float(self._bias))
 
 
 def no_stochastic_steps(
@@ -120,7 +184,7 @@ def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) 
     return relative_change((moved_p, P), (moved_w, w, bias))
 
 
-class PSGD(StochasticSolver):
+class PSGD(ShuffledSolver):
     """Take a proximal step along the gradient of one sample at a time."""
 
     name: ClassVar[str] = "psgd"
@@ -140,6 +204,7 @@ class PSGD(StochasticSolver):
             help="Apply the operator to all of P at every step (dense), or visit only the features of the "
             "sample (sparse): the same iterates up to rounding. Auto is sparse for sparse data.",
         ),
+        MONOTONE,
     )
 
     def __init__(self, problem: Problem, **params: Any) -> None:
@@ -171,12 +236,10 @@ class PSGD(StochasticSolver):
             raise ValueError(f"operator = 'sparse' is not possible: {reason}. Choose 'auto' or 'dense'.")
         return "dense"
 
-    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
         problem, design = self.problem, self.problem.design
-        steps = make_steps(problem, self.settings, self._t, order.size)
-        self._t += order.size
         if self.settings["operator"] == "dense":
-            return dense_epoch(self, order, 1, steps)
+            return dense_epoch(self, order, batch, steps)
         return lazy_epoch(
             (design.storage, problem.loss), self._operator, self._common(order), steps, self._state()
         )
@@ -187,7 +250,7 @@ class PSGD(StochasticSolver):
         return self._P, self._w, self._bias, self.problem.loss_param, design.longest_row, period
 
 
-def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Any, state: Any) -> tuple[float, bool]:
+def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
     """Run one epoch of the kernel for what the operator does to entries or rows that a sample leaves out."""
     if operator.lazy in ("decay", "entries", "rows"):
         kernel = lazy_rows(*kinds) if operator.lazy == "rows" else lazy_entries(*kinds)
@@ -201,7 +264,7 @@ def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Any, state: Any) -> 
     return kernel(*data, *steps, *state, grow)
 
 
-def dense_epoch(solver: StochasticSolver, order: np.ndarray, batch: int, steps: Any) -> tuple[float, bool]:
+def dense_epoch(solver: ShuffledSolver, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
     """Run one epoch of the kernel that applies the operator to all of P, and write P back."""
     problem, design = solver.problem, solver.problem.design
     M = np.ascontiguousarray(solver._P.T)
@@ -213,7 +276,7 @@ def dense_epoch(solver: StochasticSolver, order: np.ndarray, batch: int, steps: 
     return bias, finite
 
 
-class MiniBatchPSGD(StochasticSolver):
+class MiniBatchPSGD(ShuffledSolver):
     """Take a proximal step along the mean gradient of a batch of samples at a time."""
 
     name: ClassVar[str] = "mb_psgd"
@@ -223,13 +286,12 @@ class MiniBatchPSGD(StochasticSolver):
         "Mini-batch proximal stochastic gradient descent: as PSGD, with batches so large that the operator "
         "on all of P costs no more than the gradient."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH)
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH, MONOTONE)
 
-    def _run(self, order: np.ndarray) -> tuple[float, bool]:
-        batch = batch_size(self.problem, self.settings["batch_size"])
-        count = -(-order.size // batch)
-        steps = make_steps(self.problem, self.settings, self._t, count)
-        self._t += count
+    def _batch(self) -> int:
+        return batch_size(self.problem, self.settings["batch_size"])
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
         return dense_epoch(self, order, batch, steps)
 
 
@@ -240,7 +302,7 @@ def batch_size(problem: Problem, wanted: int) -> int:
     return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
 
 
-class SGD(StochasticSolver):
+class SGD(ShuffledSolver):
     """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM."""
 
     name: ClassVar[str] = "sgd"
@@ -250,6 +312,7 @@ class SGD(StochasticSolver):
         "Stochastic gradient descent: a step along the gradient of one random sample, at the cost of its own "
         "features. For the smooth penalty ℓ₂² only."
     )
+    implicit: ClassVar[bool] = False
 
     @classmethod
     def why_not(
@@ -264,9 +327,7 @@ class SGD(StochasticSolver):
             )
         return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
 
-    def _run(self, order: np.ndarray) -> tuple[float, bool]:
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
         problem, design = self.problem, self.problem.design
-        steps = make_steps(problem, self.settings, self._t, order.size, implicit=False)
-        self._t += order.size
         state = self._P, self._w, self._bias, problem.loss_param, design.longest_row, order.size + 1
         return lazy_entries(design.storage, problem.loss)(*self._common(order), *steps, *state)
