@@ -166,5 +166,8 @@ numba.core.event.register("numba:compile", _listener)
 
 
 def compiling() -> tuple[str, ...]:
-    """Return the names of the kernels that are being compiled at this moment, in any thread."""
-    return tuple(_listener.active)
+    """Return the name of the kernel that is being compiled at this moment, in any thread, if there is one.
+
+    Numba compiles one at a time; what it compiles on the way are the functions that the kernel calls.
+    """
+    return tuple(_listener.active[:1])

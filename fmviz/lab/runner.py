@@ -103,7 +103,7 @@ class Run:
         Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
         """
         experiment = self.experiment
-        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=2**31)
+        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
         *_, last = self._stream(budget, never)
         return replace(last, metrics=self.measure(last.parameters))
 

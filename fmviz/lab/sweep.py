@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -165,4 +165,4 @@ def _compile(experiments: Iterable[Experiment]) -> None:
             seen.add(kind)
             # What fails here fails again in a worker, which tells.
             with suppress(Exception):
-                next(Run.prepare(experiment).snapshots())
+                Run.prepare(replace(experiment, max_epochs=1)).end()
