@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import fmviz
+from fmviz.engine import _jit
 from fmviz.engine.warmup import _DESIGNS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
@@ -46,6 +48,7 @@ print(json.dumps({
     "kernels": sorted(_jit.KERNELS),
     "at first picture": at_first_picture,
     "from cache": sum(sum(one.cache_hits.values()) for one in stats),
+    "places": sorted(one.cache_path for one in stats),
     "compiled kernels": sum(sum(one.cache_misses.values()) for one in stats),
 }))
 """
@@ -70,6 +73,21 @@ def test_importing_fmviz_leaves_the_heavy_packages_alone():
         assert name not in loaded
 
 
+def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
+    monkeypatch.setenv("FMVIZ_CACHE_DIR", str(tmp_path))
+    now = time.time()
+    for i in range(6):
+        for name, age in (("old", 100_000 + i), ("new", 100 + i)):
+            (tmp_path / "kernels" / f"{name}{i}").mkdir(parents=True)
+            os.utime(tmp_path / "kernels" / f"{name}{i}", (now - age, now - age))
+    _jit.cache_directory.cache_clear()
+    try:
+        mine = _jit.cache_directory()
+    finally:
+        _jit.cache_directory.cache_clear()
+    assert {p.name for p in mine.parent.iterdir()} == {mine.name, *(f"new{i}" for i in range(6))}
+
+
 @pytest.mark.needs_jit
 def test_a_second_process_compiles_nothing(tmp_path):
     first, second = (json.loads(fresh(FIRST_PAGES, FMVIZ_CACHE_DIR=str(tmp_path))) for _ in range(2))
@@ -80,6 +98,9 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert second["kernels"] == first["kernels"]
     assert second["compiled"] == second["compiled kernels"] == 0
     assert second["from cache"] == len(second["kernels"])
+    # Numba's index of a place knows no lock: no two kernels share one.
+    assert len(set(first["places"])) == len(first["kernels"])
+    assert second["places"] == first["places"]
     # Nothing of the solver is needed to show its start.
     assert not any("sweep" in name for name in first["at first picture"])
     assert any("sweep" in name for name in first["kernels"])
