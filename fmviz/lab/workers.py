@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -80,7 +82,7 @@ def _results(
         # joblib draws from here in threads of its own.
         for index, item in tasks:
             begun.append(index)
-            yield delayed(_on_one_thread)(function, index, item)
+            yield delayed(_on_one_thread)(function, index, item, os.getpid())
 
     if backend is None:
         parallel = _parallel(n_jobs)
@@ -110,7 +112,17 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item) -> Numbered[Result]:
+@cache
+def _settle() -> None:
+    # A worker collects garbage every second, which need not go through all that was imported each time.
+    gc.collect()
+    gc.freeze()
+
+
+def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item, home: int) -> Numbered[Result]:
     # Workers of this machine are started with one thread; other backends, and this process itself, are not.
     with _threads().limit(limits=1, user_api="blas"):
-        return index, function(item)
+        result = function(item)
+    if os.getpid() != home:
+        _settle()
+    return index, result
