@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -108,11 +108,6 @@ def _parallel(n_jobs: int) -> Any:
 
 
 @cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@cache
 def _settle() -> None:
     # A worker collects garbage every second, which need not go through all that was imported each time.
     gc.collect()
@@ -121,7 +116,7 @@ def _settle() -> None:
 
 def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item, home: int) -> Numbered[Result]:
     # Workers of this machine are started with one thread; other backends, and this process itself, are not.
-    with _threads().limit(limits=1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"):
         result = function(item)
     if os.getpid() != home:
         _settle()
