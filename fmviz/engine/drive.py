@@ -35,8 +35,9 @@ class Budget:
         A run has converged when no parameter changed by more than `tol` times the largest one during an
         epoch, and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
         it has stalled. 0 never converges.
-    report_every : int
-        A snapshot every so many epochs, besides the first and the last.
+    report_every : int, optional
+        A snapshot every so many epochs, besides the first and the last. None is for those who read the last
+        alone: there is none between, and no certificate in the first.
     certify_every : int
         The certificate in every so many of the snapshots, besides the last; it is NaN in the others.
     """
@@ -44,7 +45,7 @@ class Budget:
     epochs: int = 100
     seconds: float | None = None
     tol: float = 1e-4
-    report_every: int = 1
+    report_every: int | None = 1
     certify_every: int = 1
 
     def __post_init__(self) -> None:
@@ -52,7 +53,8 @@ class Budget:
         if self.seconds is not None:
             finite_number("seconds", self.seconds, 0)
         finite_number("tol", self.tol, 0)
-        whole_number("report_every", self.report_every, 1)
+        if self.report_every is not None:
+            whole_number("report_every", self.report_every, 1)
         whole_number("certify_every", self.certify_every, 1)
 
 
@@ -144,19 +146,23 @@ def _loop(
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
     clock = method.clock
-    make_ready(problem, method)
-    begin = clock()
-    method.start(start, rng)
-    seconds = clock() - begin
-    last = _report(problem, start, 0, seconds, float("nan"), certify=True)
+    seconds = 0.0
+    every = budget.report_every
+    status = _finished(budget, 0, seconds, float("inf"), should_stop)
+    ended = status is not None
+    last = _report(problem, start, 0, seconds, float("nan"), ended or every is not None, ended)
     if not np.isfinite(last.objective):
         yield replace(last, status=_diverged(0, Solver.diverged_hint))
         return
     epoch, reports = 0, 0
     finite = last
-    status = _finished(budget, epoch, seconds, float("inf"), should_stop)
     if status is None:
+        # Before the solver's kernels are compiled: the start can be looked at meanwhile.
         yield last
+        make_ready(problem, method)
+        begin = clock()
+        method.start(start, rng)
+        seconds = clock() - begin
     while status is None:
         begin = clock()
         change = method.epoch()
@@ -168,7 +174,7 @@ def _loop(
             if finite_now
             else _diverged(epoch, method.diverged_hint)
         )
-        if status is None and epoch % budget.report_every:
+        if status is None and (every is None or epoch % every):
             continue
         reports += 1
         if finite_now:
@@ -192,7 +198,7 @@ def _report(
     seconds: float,
     change: float,
     certify: bool,
-    thorough: bool = False,
+    thorough: bool,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         parts = problem.parts(parameters)

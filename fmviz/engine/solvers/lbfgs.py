@@ -10,7 +10,6 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from ..params import ParamSpec
 from ..problem import Problem
@@ -31,6 +30,9 @@ def _optimise(
     point, with None once there is nothing more to do, or with the exception that ended it. It knows nothing
     of the solver, so that a forgotten solver is collected, which orders the end.
     """
+    # A good part of the time that the whole engine takes to import, and no other solver needs it.
+    from scipy.optimize import minimize
+
     if not orders.get():
         return
     joint = Joint(problem)
@@ -44,7 +46,7 @@ def _optimise(
             gradient[dk:-1] += 2.0 * problem.lambda_w * theta[dk:-1]
         return risk + joint.penalty(theta), gradient
 
-    def hand_over(intermediate_result: OptimizeResult) -> None:
+    def hand_over(intermediate_result: Any) -> None:
         results.put(intermediate_result.x.copy())
         if not orders.get():
             raise StopIteration
