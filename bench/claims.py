@@ -95,7 +95,7 @@ def fig6() -> list[list[Any]]:
         ("L21", {"regularizer": "l21"}, "pbcd", (1000, 2000, 4000)),
         ("Ω_*, SubGD", {"regularizer": "omega_star"}, "subgd", (1000, 2000, 4000)),
         ("Ω_*, nmAPGD", {"regularizer": "omega_star"}, "nmapgd", (500, 1000, 2000)),
-        ("SLQR", {"model": "qr", "regularizer": "l1"}, "incremental_pgd", (250, 500, 1000)),
+        ("SLQR", {"model": "qr", "regularizer": "l1"}, "incremental_pgd", (500, 1000, 2000)),
     ]
     rows = []
     for label, choice, solver, sizes in methods:

@@ -1,6 +1,6 @@
 """fmviz: see and train sparse factorization machines.
 
-The names below are stable. Estimators and data sets are imported when first used, so that
+The names below are stable. Estimators, sweeps and data sets are imported when first used, so that
 ``import fmviz`` stays quick.
 """
 
@@ -16,6 +16,7 @@ from fmviz.engine.registries import list_losses, list_models, list_regularizers,
 __version__ = "0.1.0"
 
 __all__ = [
+    "Experiment",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
     "QuadraticClassifier",
@@ -31,16 +32,19 @@ __all__ = [
     "prox",
     "regularization_path",
     "regularizer_value",
+    "sweep",
     "why_not",
 ]
 
 _LAZY = {
+    "Experiment": "fmviz.lab.experiment",
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.quadratic",
     "QuadraticRegressor": "fmviz.quadratic",
     "find_lambda": "fmviz.paths",
     "regularization_path": "fmviz.paths",
+    "sweep": "fmviz.lab.sweep",
 }
 
 

@@ -114,7 +114,7 @@ def _path(
     solver_params: dict[str, Any],
 ) -> Iterator[PathPoint]:
     # One report at the end of each fit is all that is read.
-    budget = replace(budget or Budget(epochs=1_000), report_every=2**31)
+    budget = replace(budget or Budget(epochs=1_000), report_every=None)
     for order in orders:
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
@@ -284,7 +284,7 @@ def find_lambda(
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
         tol=finite_number("tol", tol, low=0),
-        report_every=2**31,
+        report_every=None,
     )
     finite_number("narrowest", narrowest, low=0)
 

@@ -126,7 +126,9 @@ class QuadraticRegressor(_Quadratic, PairRegressor):
     --------
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
-    >>> fitted = fmviz.QuadraticRegressor(lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False).fit(X, y)
+    >>> fitted = fmviz.QuadraticRegressor(
+    ...     lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
+    ... ).fit(X, y)
     >>> fitted.certificate_ < 1e-3
     True
     """

@@ -115,7 +115,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
         one_epoch = setting.row_epoch if solver == "pbcd" else setting.coordinate_epoch
         P, w, b = one_epoch(P, w, b, here.multipliers)
     found = method.parameters()
-    assert found.P == pytest.approx(P, abs=1e-9)
+    assert pytest.approx(P, abs=1e-9) == found.P
     if regularizer in ("l1", "l21"):
         assert ((found.P == 0) == (P == 0)).all()
     else:
@@ -148,7 +148,7 @@ def test_order_two_is_the_factorization_machine(solver, regularizer, storage):
         for _ in range(5):
             method.epoch()
     first, second = (method.parameters() for method in methods)
-    assert first.P == pytest.approx(second.P, abs=1e-11)
+    assert pytest.approx(second.P, abs=1e-11) == first.P
     assert first.w == pytest.approx(second.w, abs=1e-11)
 
 

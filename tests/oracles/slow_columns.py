@@ -34,7 +34,7 @@ def slope(blocks, X, P, j, s):
 
 
 def weight_of(name: str, order: int | None, P: np.ndarray, j: int, s: int) -> float:
-    """The weight of |p_js| (of ‖p_j‖) in Ω, from its definition: Ω with the entry at 1 less Ω with it at 0."""
+    """The weight of |p_js| (of ‖p_j‖) in Ω, by definition: Ω with the entry at 1 less Ω with it at 0."""
     if name == "l2":
         return 0.0
     if name in ("l1", "l21"):

@@ -117,10 +117,17 @@ class Model:
         """Return f for every row of the design, shape (N,)."""
         raise NotImplementedError
 
+    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return `predict` and what `gradient` at the same parameters can use of it, or None."""
+        return self.predict(design, parameters), None
+
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias."""
+        """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias.
+
+        `sums` is what `forward` returned with the predictions at the same parameters.
+        """
         raise NotImplementedError
 
     def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:

@@ -121,9 +121,9 @@ class ColumnModel(Model):
         return f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the gradient of Σ_n slope_n f(x_n) in P, in w, shape (d,), and in the bias."""
+        """See `Model.gradient`."""
         in_P = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = slope[:, None] * parameters.multipliers[columns]

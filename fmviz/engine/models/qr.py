@@ -115,7 +115,7 @@ class QuadraticRegression(Model):
         return f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in the symmetric W, shape (d, d), in w, and in the bias.
 

@@ -49,11 +49,11 @@ class Joint:
     def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the empirical risk and its gradient in θ."""
         problem, here = self.problem, self.unpack(theta)
-        f = problem.predict(here)
+        f, sums = problem.model.forward(problem.design, here)
         slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
         if problem.sample_weight is not None:
             slope *= problem.sample_weight
-        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope)
+        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope, sums)
         gradient = self.pack(Parameters(in_P, in_w, in_bias, coefficients=self._coefficients))
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0

@@ -130,6 +130,13 @@ class Solver:
         """Make one epoch; return the largest change of a parameter, relative to the largest one."""
         raise NotImplementedError
 
+    def vouches(self, change: float) -> bool:
+        """Return whether so small a change of an epoch means that the point is nearly stationary.
+
+        Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
+        """
+        return change > 0.0
+
     def rehearse(self) -> None:
         """Call every kernel that an epoch may need; asked of a started solver of a small problem."""
         self.epoch()

@@ -10,7 +10,6 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from ..params import ParamSpec
 from ..problem import Problem
@@ -32,10 +31,13 @@ def _optimise(
     point, with None once there is nothing more to do, or with the exception that ended it. It knows nothing
     of the solver, so that a forgotten solver is collected, which orders the end.
     """
+    # A good part of the time that the whole engine takes to import, and no other solver needs it.
+    from scipy.optimize import minimize
+
     if not orders.get():
         return
 
-    def hand_over(intermediate_result: OptimizeResult) -> None:
+    def hand_over(intermediate_result: Any) -> None:
         results.put(intermediate_result.x.copy())
         if not orders.get():
             raise StopIteration
@@ -176,6 +178,9 @@ class AlternatingLBFGS(LBFGS):
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
+        # Imported here, as in the thread: no other solver needs scipy.optimize.
+        from scipy.optimize import minimize
+
         before = self.parameters()
         fitted = self._coefficient_step.refit(before)
         joint, x = self._joint, self._joint.pack(fitted)
