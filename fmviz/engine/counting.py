@@ -167,12 +167,12 @@ def _count_in_python(bits: list[int], counts: list[int], start: int, left: int, 
 
 @named()
 def count_matched(patterns, counts, ways):
-    """Count the sets of m rows that can be dealt out to the m factors of one column, for m = patterns.shape[1].
+    """Count the sets of m rows that can be dealt out to the m factors of one column.
 
-    ``patterns[i, t]`` has bit s set where the rows of group i are non-zero in column s of factor t;
-    ``counts[i]`` rows are in the group, and `ways`, of length m + 1, is work space. ``masks[q, S]`` has bit s
-    set where the q rows taken so far can be dealt out to the factors in the set S of column s. A branch ends
-    where no bit is left.
+    `patterns` has shape (groups, m, words): ``patterns[i, t]`` has bit s set where the rows of group i are
+    non-zero in column s of factor t; ``counts[i]`` rows are in the group, and `ways`, of length m + 1, is
+    work space. ``masks[q, S]`` has bit s set where the q rows taken so far can be dealt out to the factors in
+    the set S of column s. A branch ends where no bit is left.
     """
     u, degree, words = patterns.shape
     masks = np.zeros((degree + 1, 1 << degree, words), dtype=np.uint64)

@@ -47,7 +47,10 @@ class LiftedModel(Model):
 
     name = "lifted"
     label = "Lifted expansion"
-    formula = r"f(x) = b + \langle w, x\rangle + \langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\rangle"
+    formula = (
+        r"f(x) = b + \langle w, x\rangle"
+        r" + \big\langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\big\rangle"
+    )
     params = (
         ParamSpec(
             "kernel",
@@ -75,8 +78,8 @@ class LiftedModel(Model):
         self.distinct: bool = self.settings["kernel"] == "anova"
         if self.distinct and self.degree != 2:
             raise ValueError(
-                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated features "
-                "is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
+                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
+                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
                 "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
             )
 
@@ -89,9 +92,9 @@ class LiftedModel(Model):
         """See `Model.why_not`."""
         if regularizer.name in ("omega_ti", "omega_cs", "omega_star"):
             return (
-                f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a pair's "
-                "weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, which bound "
-                "those products, ℓ₁ or ℓ₂,₁."
+                f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a "
+                "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
+                "which bound those products, ℓ₁ or ℓ₂,₁."
             )
         found = regularizer.of_order(self.degree, regularizer.check({}))
         return found if isinstance(found, str) else None
@@ -107,8 +110,8 @@ class LiftedModel(Model):
         """See `Model.check_size`."""
         if d < self.least_features:
             raise ValueError(
-                f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct ones. "
-                "Choose the kernel 'polynomial'."
+                f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
+                "ones. Choose the kernel 'polynomial'."
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:

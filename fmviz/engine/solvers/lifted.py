@@ -39,9 +39,7 @@ class LiftedPCD(PCD):
 
     def _sweep_factors(self) -> float:
         problem = self.problem
-        sweep = lifted_sweep(
-            problem.design.storage, self._loss, self._view, self._weight, self._distinct
-        )
+        sweep = lifted_sweep(problem.design.storage, self._loss, self._view, self._weight, self._distinct)
         return sweep(
             *problem.design.columns,
             problem.y,
