@@ -191,7 +191,7 @@ def count_matched(patterns, counts, ways):
             index[level] += 1
             r = 1
             if level > 0 and group[level - 1] == i:
-                r = repeats[level - 1] + 1
+                r = int(repeats[level - 1]) + 1
             meets = False
             if r <= counts[i]:
                 masks[level + 1] = 0

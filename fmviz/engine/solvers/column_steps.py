@@ -18,9 +18,9 @@ from .psgd import PSGD, SGD, ShuffledSolver
 class _ColumnSteps(ShuffledSolver):
     """The frame: a step costs O(nnz(x)·m) for every column of order m, by the recursions of `kernels`.
 
-    Where the coefficients λ are fitted, each epoch begins with the exact fit of λ, and its steps are on
-    √|λ_s| p_s: λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these, and K(p_s) is homogeneous, so all columns
-    decay alike, as lazy updates need. A column with λ_s = 0 rests.
+    Where the coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of
+    column s is η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these,
+    and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 rests.
     """
 
     def __init__(self, problem: Problem, **params: Any) -> None:
