@@ -6,65 +6,148 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import cached_factory
+from .._jit import cached_factory, jitable
 from ..design import Storage
 from ..losses import Loss
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import RowPenalty
-from ._sweeping import SweepingSolver
+from ..regularizers.l21 import norm
+from ..snapshot import Parameters
+from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .pcd import NOISE
 
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 _BEYOND = 1e300
+# Numbers in a cache line.
+_LINE = 8
+
+
+def in_lines(M: np.ndarray) -> np.ndarray:
+    """Return a copy of M, shape (n, k), whose rows start cache lines and end in zeros up to whole ones.
+
+    Loops over a row so touch no line of its neighbours and need no remainder, and the zeros stay 0.
+    """
+    n, k = M.shape
+    wide = -(-k // _LINE) * _LINE
+    memory = np.zeros(n * wide + _LINE)
+    skip = -memory.ctypes.data % (8 * _LINE) // 8
+    lines = memory[skip : skip + n * wide].reshape(n, wide)
+    lines[:, :k] = M
+    return lines
+
+
+@jitable
+def raise_to_largest(largest, A, tops):
+    """Raise largest[0] to the largest |A|, by way of `tops`, one for each column of A."""
+    tops[:] = 0.0
+    for n in range(A.shape[0]):
+        a = A[n]
+        for s in range(tops.size):
+            tops[s] = max(tops[s], abs(a[s]))
+    for s in range(tops.size):
+        largest[0] = max(largest[0], tops[s])
+
+
+@jitable
+def accumulate(A, at, x, first, second, p, g, h):
+    """Add Σ first·df to g and Σ second·df² to h, entry by entry of df = a − x·p, over the rows `at` of A.
+
+    Four rows are taken together: g and h are then read and written a quarter as often.
+    """
+    count, rank = at.size, p.size
+    fours = count // 4
+    for block in range(fours):
+        i = 4 * block
+        a0, a1, a2, a3 = A[at[i]], A[at[i + 1]], A[at[i + 2]], A[at[i + 3]]
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        u0, u1, u2, u3 = first[i], first[i + 1], first[i + 2], first[i + 3]
+        v0, v1, v2, v3 = second[i], second[i + 1], second[i + 2], second[i + 3]
+        for s in range(rank):
+            d0 = a0[s] - x0 * p[s]
+            d1 = a1[s] - x1 * p[s]
+            d2 = a2[s] - x2 * p[s]
+            d3 = a3[s] - x3 * p[s]
+            g[s] += (u0 * d0 + u1 * d1) + (u2 * d2 + u3 * d3)
+            h[s] += (v0 * d0 * d0 + v1 * d1 * d1) + (v2 * d2 * d2 + v3 * d3 * d3)
+    for i in range(4 * fours, count):
+        a0 = A[at[i]]
+        for s in range(rank):
+            d0 = a0[s] - x[i] * p[s]
+            g[s] += first[i] * d0
+            h[s] += second[i] * d0 * d0
 
 
 @cached_factory()
 def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
-    """Return the kernel of one sweep over all rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
+    """Return the kernel of one sweep over the rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
 
-    P has shape (d, k) and A = XP shape (N, k). `moments` holds the Σ c x_j² of every column and
+    P has shape (d, k) and A = XP shape (N, k), both by `in_lines`. `places`, shape (longest column,), and
+    `work`, shape (4, longest column), are work space. `moments` holds the Σ c x_j² of every column and
     `largest[0]` the largest |A| so far: together they tell a slope from a rounding error, as in
-    `pcd.factor_sweep`. `lam_p` contains the penalty's own quadratic part.
+    `pcd.factor_sweep`. `lam_p` contains the penalty's own quadratic part. With `live_only` the rows that
+    are 0 are passed over.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
 
-    def sweep(data, indices, indptr, y, weights, f, P, A, moments, largest, cache, mu, theta, lam_p, lam):
+    def sweep(
+        data,
+        indices,
+        indptr,
+        y,
+        weights,
+        f,
+        P,
+        A,
+        moments,
+        largest,
+        places,
+        work,
+        cache,
+        mu,
+        theta,
+        lam_p,
+        lam,
+        live_only,
+    ):
         d, rank = P.shape
         n_samples = y.size
         g = np.empty(rank)
+        h = np.empty(rank)
         step = np.empty(rank)
         change = 0.0
-        for n in range(n_samples):
-            for s in range(rank):
-                largest[0] = max(largest[0], abs(A[n, s]))
+        if not live_only:
+            raise_to_largest(largest, A, g)
         begin(P, cache)
         for j in range(d):
+            if live_only and norm(P[j]) == 0.0:
+                continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]
-            g[:] = 0.0
-            h = 0.0
+            at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
             for i in range(count):
                 n = row(rows, i)
-                x = value(column, i)
                 c = weight(weights, n)
-                slope = c * derivative(f[n], y[n], theta) * x
-                square = 0.0
-                for s in range(rank):
-                    df = A[n, s] - x * P[j, s]
-                    g[s] += slope * df
-                    square += df * df
-                h += c * x * x * square
-            if h <= NOISE * largest[0] * largest[0] * moments[j]:
+                at[i] = n
+                x[i] = value(column, i)
+                first[i] = c * derivative(f[n], y[n], theta) * x[i]
+                second[i] = c * x[i] * x[i]
+            g[:] = 0.0
+            h[:] = 0.0
+            accumulate(A, at, x, first, second, P[j], g, h)
+            bend = 0.0
+            for s in range(rank):
+                bend += h[s]
+            if bend <= NOISE * largest[0] * largest[0] * moments[j]:
                 g[:] = 0.0
-                h = 0.0
-            h *= mu / n_samples
-            whole = h + 2.0 * lam_p
+                bend = 0.0
+            bend *= mu / n_samples
+            whole = bend + 2.0 * lam_p
             if whole > 0.0:
                 for s in range(rank):
-                    step[s] = (h * P[j, s] - g[s] / n_samples) / whole
+                    step[s] = (bend * P[j, s] - g[s] / n_samples) / whole
                 shrink(step, lam / whole, j, P, cache)
             else:
                 for s in range(rank):
@@ -81,13 +164,12 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
                 for i in range(count):
-                    n = row(rows, i)
-                    x = value(column, i)
+                    a = A[at[i]]
                     inner = 0.0
                     for s in range(rank):
-                        inner += A[n, s] * step[s]
-                        A[n, s] += x * step[s]
-                    f[n] += x * (inner - x * along)
+                        inner += a[s] * step[s]
+                        a[s] += x[i] * step[s]
+                    f[at[i]] += x[i] * (inner - x[i] * along)
                 change = max(change, moved)
         return change
 
@@ -98,11 +180,11 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
 def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
     """Return the kernel of one sweep with the line search of Tseng and Yun (2009).
 
-    As `row_sweep`, with `slope` of shape (longest column,) as work space, the constants sigma and rho, and
-    at most `most` halvings; where none of them suffices the row stays.
+    As `row_sweep`, with the constants sigma and rho, and at most `most` halvings; where none of them
+    suffices the row stays.
     """
     row, value = storage.row, storage.value
-    loss_value, derivative, second = loss.value, loss.derivative, loss.second
+    loss_value, derivative, bending = loss.value, loss.derivative, loss.second
     begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
 
     def sweep(
@@ -116,12 +198,14 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         A,
         moments,
         largest,
-        slope,
+        places,
+        work,
         cache,
         mu,
         theta,
         lam_p,
         lam,
+        live_only,
         sigma,
         rho,
         most,
@@ -133,42 +217,51 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         step = np.empty(rank)
         trial = np.empty(rank)
         change = 0.0
-        for n in range(n_samples):
-            for s in range(rank):
-                largest[0] = max(largest[0], abs(A[n, s]))
+        if not live_only:
+            raise_to_largest(largest, A, g)
         begin(P, cache)
         for j in range(d):
+            if live_only and norm(P[j]) == 0.0:
+                continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]
-            g[:] = 0.0
-            h[:] = 0.0
-            trace = 0.0
+            at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
+            slope = work[3, :count]
             for i in range(count):
                 n = row(rows, i)
-                x = value(column, i)
                 c = weight(weights, n)
-                first = c * derivative(f[n], y[n], theta) * x
-                bend = c * second(f[n], y[n], theta) * x * x
-                square = 0.0
-                for s in range(rank):
-                    df = A[n, s] - x * P[j, s]
-                    g[s] += first * df
-                    h[s] += bend * df * df
-                    square += df * df
-                trace += c * x * x * square
-            if trace <= NOISE * largest[0] * largest[0] * moments[j]:
-                g[:] = 0.0
-                h[:] = 0.0
-                trace = 0.0
+                at[i] = n
+                x[i] = value(column, i)
+                first[i] = c * derivative(f[n], y[n], theta) * x[i]
+                second[i] = c * bending(f[n], y[n], theta) * x[i] * x[i]
+            g[:] = 0.0
+            h[:] = 0.0
+            accumulate(A, at, x, first, second, P[j], g, h)
             bent = 0.0
             for s in range(rank):
                 g[s] /= n_samples
                 bent = max(bent, h[s] / n_samples)
-            trace *= mu / n_samples
-            # Where the loss is flat the second derivative says nothing; its Lipschitz constant does.
-            if bent + 2.0 * lam_p <= 1e-12 * trace:
-                bent = trace
+            # Only next to nothing can be a rounding error, or a loss that is flat here: then the sum of
+            # squares tells, and it need not be computed elsewhere.
+            size = mu / n_samples * rank * largest[0] * largest[0] * moments[j]
+            if bent <= NOISE * size or bent + 2.0 * lam_p <= 1e-9 * size:
+                for i in range(count):
+                    second[i] = weight(weights, row(rows, i)) * x[i] * x[i]
+                trial[:] = 0.0
+                h[:] = 0.0
+                accumulate(A, at, x, first, second, P[j], trial, h)
+                trace = 0.0
+                for s in range(rank):
+                    trace += h[s]
+                if trace <= NOISE * largest[0] * largest[0] * moments[j]:
+                    g[:] = 0.0
+                    bent = 0.0
+                    trace = 0.0
+                trace *= mu / n_samples
+                # Where the loss is flat the second derivative says nothing; its Lipschitz constant does.
+                if bent + 2.0 * lam_p <= 1e-12 * trace:
+                    bent = trace
             whole = bent + 2.0 * lam_p
             if whole > 0.0:
                 for s in range(rank):
@@ -190,12 +283,11 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
                 for i in range(count):
-                    n = row(rows, i)
-                    x = value(column, i)
+                    a = A[at[i]]
                     inner = 0.0
                     for s in range(rank):
-                        inner += A[n, s] * step[s]
-                    slope[i] = x * (inner - x * along)
+                        inner += a[s] * step[s]
+                    slope[i] = x[i] * (inner - x[i] * along)
                 alpha = 1.0
                 tried = 0
                 accepted = False
@@ -221,11 +313,10 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                     for s in range(rank):
                         P[j, s] = trial[s]
                     for i in range(count):
-                        n = row(rows, i)
-                        x = alpha * value(column, i)
-                        f[n] += alpha * slope[i]
+                        a = A[at[i]]
+                        f[at[i]] += alpha * slope[i]
                         for s in range(rank):
-                            A[n, s] += x * step[s]
+                            a[s] += alpha * x[i] * step[s]
                     change = max(change, alpha * moved)
         return change
 
@@ -243,9 +334,16 @@ class PBCD(SweepingSolver):
         "known to be safe. The objective never rises."
     )
 
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.row(**problem.regularizer_params)
         super().__init__(problem, penalty, **params)
+        design = problem.design
+        wide = in_lines(np.empty((1, problem.rank))).shape[1]
+        self._cache = np.zeros(max(1, self._penalty.cache_size(design.n_features, wide)))
+        self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
+        self._work = in_lines(np.empty((4, design.longest_column)))
 
     @classmethod
     def why_not(
@@ -260,13 +358,43 @@ class PBCD(SweepingSolver):
         return None
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
-        return np.array(P, order="C")
+        return in_lines(P)
 
     def _n_largest(self) -> int:
         return 1
 
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return Parameters(self._P[:, : self.problem.rank].copy(), self._w.copy(), self._bias)
+
     def _kernel(self) -> Any:
         return row_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
+
+    def _further(self) -> tuple[float, ...]:
+        """Return what the kernel takes besides."""
+        return ()
+
+    def _sweep_factors(self) -> float:
+        problem = self.problem
+        return self._kernel()(
+            *problem.design.columns,
+            problem.y,
+            problem.weights,
+            self._f,
+            self._P,
+            self._A,
+            self._moments,
+            self._largest,
+            self._places,
+            self._work,
+            self._cache,
+            problem.loss.mu,
+            problem.loss_param,
+            self._lambda_p,
+            problem.lambda_sparse,
+            self._live_only,
+            *self._further(),
+        )
 
 
 class PBCDLineSearch(PBCD):
@@ -280,30 +408,14 @@ class PBCDLineSearch(PBCD):
         "falls enough."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
+        ACTIVE_SWEEPS,
         ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )
     most_trials = 40
 
-    def _sweep_factors(self) -> float:
-        problem = self.problem
-        sweep = row_sweep_line_search(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            np.empty(max(1, problem.design.longest_column)),
-            self._cache,
-            problem.loss.mu,
-            problem.loss_param,
-            self._lambda_p,
-            problem.lambda_sparse,
-            self.settings["sigma"],
-            self.settings["rho"],
-            self.most_trials,
-        )
+    def _kernel(self) -> Any:
+        return row_sweep_line_search(self.problem.design.storage, self._loss, self._penalty, self._weight)
+
+    def _further(self) -> tuple[float, ...]:
+        return self.settings["sigma"], self.settings["rho"], self.most_trials
