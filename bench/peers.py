@@ -84,7 +84,8 @@ class SparsePoly:
             cwd=ROOT,
             env=os.environ | ONE_THREAD,
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         self._design: Any = None
 
