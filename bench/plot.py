@@ -21,6 +21,12 @@ TITLES = (
 )
 
 
+def chromium() -> str | None:
+    """Return the Chromium to use; None lets Playwright take its own."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("FMVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
 def named(names: Any) -> dict[str, str]:
     """Return a colour for each name, in order of appearance."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
@@ -98,13 +104,11 @@ def render(fig: go.Figure, path: Path) -> str | None:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
         return "Playwright is not installed, so there is no plot; `make setup-dev` installs it."
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = os.environ.get("FMVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     html = fig.to_html(include_plotlyjs=True, div_id="figure")
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+                executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
             )
         except Error:
             return "No Chromium was found, so there is no plot; FMVIZ_CHROMIUM names one."

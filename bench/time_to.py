@@ -11,6 +11,7 @@ bound, from all the time it had; the time to its own end is given as well.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -165,31 +166,30 @@ def run(quick: bool) -> dict[str, Any]:
         result["without"].append("MovieLens 100K (FMVIZ_DATA does not hold it)")
     if sparsepoly_python() is None:
         result["without"].append("sparsepoly")
-    for data, more in problems(quick):
-        for regularizer, solver in SWEEPS.items():
-            problem = data.problem(regularizer, **more)
-            start = problem.start(data.init_scale, np.random.default_rng(0))
-            if sparsepoly_python() is None:
-                traces, share = sweeps(problem, solver, start, seconds, None)
-            else:
-                with SparsePoly() as peer:
-                    traces, share = sweeps(problem, solver, start, seconds, peer)
-            had = traces[f"ours {solver}"].seconds[-1]
-            for name in () if quick else OTHERS:
-                trace = other(problem, name, start, had)
-                if trace is not None:
-                    traces[f"ours {name}"] = trace
-            about = {"data": data.name, "regularizer": regularizer, "alive": share}
-            rows = summary(traces, f"ours {solver}", about)
-            for row in rows:
-                print(
-                    f"  {data.name}, {regularizer}: {row['run']} {row['to_1e-06']:.3g} s to 1e-6", flush=True
-                )
-            result["rows"] += rows
-            best = min(trace.end for trace in traces.values())
-            result["traces"] += [
-                about | {"run": name, **thinned(trace, best)} for name, trace in traces.items()
-            ]
+    with contextlib.ExitStack() as stack:
+        peer = None if sparsepoly_python() is None else stack.enter_context(SparsePoly())
+        for data, more in problems(quick):
+            for regularizer, solver in SWEEPS.items():
+                problem = data.problem(regularizer, **more)
+                start = problem.start(data.init_scale, np.random.default_rng(0))
+                traces, share = sweeps(problem, solver, start, seconds, peer)
+                had = traces[f"ours {solver}"].seconds[-1]
+                for name in () if quick else OTHERS:
+                    trace = other(problem, name, start, had)
+                    if trace is not None:
+                        traces[f"ours {name}"] = trace
+                about = {"data": data.name, "regularizer": regularizer, "alive": share}
+                rows = summary(traces, f"ours {solver}", about)
+                for row in rows:
+                    print(
+                        f"  {data.name}, {regularizer}: {row['run']} {row['to_1e-06']:.3g} s to 1e-6",
+                        flush=True,
+                    )
+                result["rows"] += rows
+                best = min(trace.end for trace in traces.values())
+                result["traces"] += [
+                    about | {"run": name, **thinned(trace, best)} for name, trace in traces.items()
+                ]
     return result
 
 
