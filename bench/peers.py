@@ -145,23 +145,46 @@ def column(log: str, name: str) -> list[float]:
     return [float(line[place]) for line in lines]
 
 
-def libfm_epochs(problem: Problem, epochs: int) -> list[float]:
-    """Return the user seconds of every ALS epoch after the first, by libFM's own log."""
-    with tempfile.TemporaryDirectory() as folder:
-        data, log = Path(folder, "data"), Path(folder, "log")
+class LibFM:
+    """libFM on one problem, whose data it reads from a file; use it as a context manager."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._folder = tempfile.TemporaryDirectory()
         X = problem.design.matrix
         if sp.issparse(X):
             # The writer takes 32-bit indices alone.
             X = sp.csr_matrix(X)
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        dump_svmlight_file(X, problem.y, str(data), zero_based=False)
-        one = Path(folder, "one")
-        one.write_text(data.read_text().split("\n", 1)[0] + "\n")
-        strength = 2.0 * problem.design.n_samples * problem.lambda_p
-        command = [
-            str(libfm_binary()), "-task", "r", "-train", str(data), "-test", str(one), "-method", "als",
-            "-dim", f"0,0,{problem.rank}", "-iter", str(epochs + 1), "-regular", f"0,0,{strength}",
-            "-init_stdev", "0.01", "-rlog", str(log),
-        ]  # fmt: skip
-        subprocess.run(command, capture_output=True, check=True, cwd=folder)
-        return column(log.read_text(), "time_learn")[1:]
+        dump_svmlight_file(X, problem.y, str(self._file("data")), zero_based=False)
+        # It insists on test data.
+        dump_svmlight_file(X[:1], problem.y[:1], str(self._file("one")), zero_based=False)
+
+    def _file(self, name: str) -> Path:
+        return Path(self._folder.name, name)
+
+    def __enter__(self) -> LibFM:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def epoch(self, epochs: int) -> float:
+        """Return the median user seconds of so many ALS epochs after the first, by libFM's own log."""
+        strength = 2.0 * self._problem.design.n_samples * self._problem.lambda_p
+        options = {
+            "task": "r",
+            "method": "als",
+            "train": self._file("data"),
+            "test": self._file("one"),
+            "dim": f"0,0,{self._problem.rank}",
+            "iter": epochs + 1,
+            "regular": f"0,0,{strength}",
+            "init_stdev": 0.01,
+            "rlog": self._file("log"),
+        }
+        command = [str(libfm_binary())]
+        for name, value in options.items():
+            command += [f"-{name}", str(value)]
+        subprocess.run(command, capture_output=True, check=True, cwd=self._folder.name)
+        return float(np.median(column(self._file("log").read_text(), "time_learn")[1:]))

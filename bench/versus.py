@@ -21,7 +21,7 @@ import numpy as np
 from .data import SHAPES, Data, shapes
 from .epochs import SMALL_STEP, SWEEPS, settings, started
 from .ours import Ours, alive
-from .peers import SparsePoly, libfm_binary, libfm_epochs, sparsepoly_python
+from .peers import LibFM, SparsePoly, libfm_binary, sparsepoly_python
 from .report import alone, at_least, pick
 from .timing import Lap, floor_lap, in_turns, median_ratio, repeats
 
@@ -101,10 +101,9 @@ def against_libfm(data: Data, floor: Lap, rounds: int) -> dict[str, Any]:
     problem = data.problem("l2")
     run, lap, seconds = started(problem, data, "cd")
     epochs = repeats(seconds, 0.2)
-    times = in_turns(
-        {"floor": floor, "ours": lap, "peer": lambda: float(np.median(libfm_epochs(problem, epochs)))},
-        min(rounds, 3),
-    )
+    with LibFM(problem) as peer:
+        laps = {"floor": floor, "ours": lap, "peer": lambda: peer.epoch(epochs)}
+        times = in_turns(laps, min(rounds, 3))
     return {
         "data": data.name,
         "regularizer": "l2",
