@@ -92,7 +92,7 @@ def ml100k_like(n: int = 100_000, users: int = 943, items: int = 1_682) -> Data:
 def text(n: int = 20_000, terms: int = 10_000, per_row: int = 60) -> Data:
     """Return sparse data with real values, as term weights of short texts."""
     X, y = text_like(n, terms, per_row, np.random.default_rng(0))
-    return Data(f"text-like {n:,} × {terms:,}", X, y, 1e-6, {"": 1e-8, "l1": 1e-7, "l21": 1e-7}, 0.1)
+    return Data(f"text-like {n:,} × {terms:,}", X, y, 1e-7, {"": 1e-11, "l1": 1e-8, "l21": 1e-8}, 0.1)
 
 
 @cache

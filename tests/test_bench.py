@@ -129,7 +129,9 @@ def test_a_trace_knows_when_it_arrived_and_when_nothing_happens_any_more():
 
 
 def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
-    rows = time_to.summary({"ours": trace(2.0, 1.0), "theirs": trace(2.0, 1.5, 1.2)}, "ours", {"data": "x"})
+    rows = time_to.summary(
+        {"ours": trace(2.0, 1.0), "theirs": trace(2.0, 1.5, 1.2)}, "ours", 1.0, {"data": "x"}
+    )
     ours, theirs = rows
     assert ours["to_1e-06"] == 2.0
     assert not ours["bound"]
@@ -195,7 +197,7 @@ def kept():
         },
         "time_to": {
             "rows": time_to.summary(
-                {"ours pcd": trace(2.0, 1.0), "sparsepoly pcd": trace(3.0, 2.0, 1.0)}, "ours pcd", of
+                {"ours pcd": trace(2.0, 1.0), "sparsepoly pcd": trace(3.0, 2.0, 1.0)}, "ours pcd", 1.0, of
             ),
             "traces": [of | {"run": "ours pcd", "seconds": [1.0], "above": [0.0]}],
             "without": [],
