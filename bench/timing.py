@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 RANK = 30
-# An epoch reads X at least once for the slopes and once for the update of each of its components.
+# An epoch multiplies with X at least once for the slopes and once for the update of each component.
 FLOOR_PRODUCTS = 2 * RANK
 LEAST_LAP = 0.02
 
