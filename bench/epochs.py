@@ -3,9 +3,9 @@
     python -m bench.epochs
 
 Rank 30, no linear term. The floor is 60 matrix-vector products with the same matrix: as many multiplications
-as an epoch with 30 components needs, once for the slopes and once for the update. PBCD, which reads X once for
-all components where the products read it 60 times, can be below it where X is larger than the caches. Each
-case is measured in turns with the floor, after a first epoch that is not timed.
+as an epoch with 30 components needs, once for the slopes and once for the update. PBCD, which reads X once
+for all components where the products read it 60 times, can be below it where X is larger than the caches.
+Each case is measured in turns with the floor, after a first epoch that is not timed.
 """
 
 from __future__ import annotations
