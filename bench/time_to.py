@@ -149,15 +149,19 @@ def thinned(trace: Trace, best: float) -> dict[str, list[float]]:
     return {"seconds": trace.seconds, "above": [o / best - 1.0 for o in trace.objectives]}
 
 
-def problems(quick: bool) -> list[tuple[Data, dict[str, Any]]]:
-    """Return the data sets and what else their problems have."""
-    found: list[tuple[Data, dict[str, Any]]] = []
+def problems(quick: bool) -> list[Data]:
+    """Return the data sets.
+
+    There is no linear term: with one, rounding errors lead the two programs' sweeps over MovieLens into
+    different valleys after some ten epochs.
+    """
+    found = []
     for n in (200,) if quick else (200, 20_000):
         one = planted(n, 80, 8, 20)
-        found.append((Data(f"planted N = {n:,}", one.X, one.y, 0.1, {"": 0.1}, 0.01), {}))
+        found.append(Data(f"planted N = {n:,}", one.X, one.y, 0.1, {"": 0.1}, 0.01))
     movies = movielens()
     if movies is not None and not quick:
-        found.append((movies, {"fit_linear": True, "lambda_w": 5e-5}))
+        found.append(movies)
     return found
 
 
@@ -171,11 +175,11 @@ def run(quick: bool) -> dict[str, Any]:
         result["without"].append("sparsepoly")
     with contextlib.ExitStack() as stack:
         peer = None if sparsepoly_python() is None else stack.enter_context(SparsePoly())
-        for data, more in problems(quick):
+        for data in problems(quick):
             lap = floor_lap(data.X)
             floor = float(np.median([lap() for _ in range(5)]))
             for regularizer, solver in SWEEPS.items():
-                problem = data.problem(regularizer, **more)
+                problem = data.problem(regularizer)
                 start = problem.start(data.init_scale, np.random.default_rng(0))
                 traces, share = sweeps(problem, solver, start, seconds, peer)
                 best = min(trace.end for trace in traces.values())
