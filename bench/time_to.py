@@ -188,7 +188,8 @@ def run(quick: bool) -> dict[str, Any]:
                     trace = other(problem, name, start, had)
                     if trace is not None:
                         traces[f"ours {name}"] = trace
-                about = {"data": data.name, "regularizer": regularizer, "alive": share}
+                settled = traces[f"ours {solver}"].settled()
+                about = {"data": data.name, "regularizer": regularizer, "alive": share, "settled": settled}
                 rows = summary(traces, f"ours {solver}", best, about)
                 for row in rows:
                     row["floors"] = row["to_1e-06"] / floor
@@ -220,6 +221,7 @@ def markdown(result: dict[str, Any]) -> str:
         "times_1e-06": "times ours, 1e-6",
         "times_own": "times ours, to 1e-6 above its own end",
         "bound": "lower bound",
+        "settled": "settled",
         "alive": "alive",
     }
     text = pick(result["rows"], columns)
@@ -234,7 +236,9 @@ def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
     for row in result["rows"]:
         if row["run"].startswith("sparsepoly"):
             case = f"{row['regularizer']}, {row['data']}: sparsepoly's time to 1e-6 over ours"
-            if row["bound"]:
+            if not row.get("settled"):
+                case += " (cut short: both had the same epochs)"
+            elif row["bound"]:
                 case += " (it did not get there: from all the time it had)"
             rows.append(at_least("3", case, row["times_1e-06"] or 0.0, 15.0))
     return rows
