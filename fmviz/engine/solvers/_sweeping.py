@@ -20,16 +20,17 @@ ACTIVE_SWEEPS = ParamSpec(
     0,
     low=0,
     high=1_000,
-    help="After each sweep over all of P, at most so many over its non-zero entries alone. The next full "
-    "sweep certifies the rest. 0 gives the paper's epochs.",
+    help="After a sweep over all of P that leaves the same entries at 0 as before: at most so many sweeps "
+    "over the other entries alone. The next full sweep certifies the zeros. 0 gives the paper's epochs.",
 )
 
 
 class SweepingSolver(Solver):
     """Sweep over the linear part, then over P, with predictions and component sums kept up to date.
 
-    Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything followed by sweeps over what
-    is not zero, until these move it little; its kernel then heeds `_live_only`.
+    Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything, followed, if that changed
+    no entry from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
+    `_live_only`.
 
     Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
@@ -103,14 +104,18 @@ class SweepingSolver(Solver):
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._refresh()
         self._epochs += 1
+        most = self.settings.get("active_sweeps", 0)
+        before = self._P != 0.0
         first = largest = self._sweep()
-        self._live_only = True
-        for _ in range(self.settings.get("active_sweeps", 0)):
-            change = self._sweep()
-            largest = max(largest, change)
-            if change <= self.enough * first:
-                break
-        self._live_only = False
+        # Which entries live decides between stationary points: that is left to full sweeps.
+        if most and np.array_equal(before, self._P != 0.0):
+            self._live_only = True
+            for _ in range(most):
+                change = self._sweep()
+                largest = max(largest, change)
+                if change <= self.enough * first:
+                    break
+            self._live_only = False
         return largest
 
     def _sweep(self) -> float:
