@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..memory import aligned_copy
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty, RowPenalty
@@ -95,7 +96,7 @@ class SweepingSolver(Solver):
 
     def _refresh(self) -> None:
         here = self.parameters()
-        self._f = self.problem.predict(here) - self._shift
+        self._f = aligned_copy(self.problem.predict(here) - self._shift)
         self._A = self._lay(self.problem.design.dot(here.P))
         self._largest = np.zeros(self._n_largest())
 

@@ -11,6 +11,7 @@ from .._exponential import from_bits, size_bits
 from .._jit import cached_factory
 from ..design import Storage
 from ..losses import Loss, same_residual
+from ..memory import aligned_copy
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty
@@ -231,7 +232,7 @@ class PCD(SweepingSolver):
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
         super().__init__(problem, penalty, **params)
         stored = stores_slope(problem.design.storage, self._loss)
-        self._slope = np.empty(problem.design.n_samples if stored else 0)
+        self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
 
     @classmethod
     def why_not(
@@ -256,12 +257,12 @@ class PCD(SweepingSolver):
             np.full(shape, np.inf),
             np.zeros(shape),
             np.zeros(rank),
-            np.zeros((rank, design.n_samples) if dense else (0, 0)),
+            aligned_copy(np.zeros((rank, design.n_samples) if dense else (0, 0))),
         )
         super().start(parameters, rng)
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
-        return np.array(P.T, order="C")
+        return aligned_copy(P.T)
 
     def _n_largest(self) -> int:
         return self.problem.rank
