@@ -20,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fmviz.datasets import make_sparse_interactions
+from fmviz.engine.losses import LOSSES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 
@@ -37,6 +38,7 @@ CASES = [
     ("cs", "pbcd_ls", "squared"),
     ("ti", "pcd", "logistic"),
     ("ti", "pcd", "huber"),
+    ("ti", "pcd", "squared_hinge"),
 ]
 
 
@@ -72,7 +74,7 @@ def main() -> None:
         for regularizer, solver, loss in CASES:
             problem = Problem.build(
                 X,
-                np.sign(y) if loss == "logistic" else y,
+                np.sign(y) if LOSSES[loss].task == "binary" else y,
                 loss=loss,
                 regularizer=regularizer,
                 rank=30,
