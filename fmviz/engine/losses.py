@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, inf, log, log1p
+from math import inf, log, log1p
 from typing import Literal
 
 import numpy as np
 
+from ._exponential import exp_ratio, log1p_ratio
 from ._jit import cached_factory, jitable
 from .errors import one_of
 from .params import ParamSpec
@@ -42,6 +43,9 @@ class Loss:
     conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain: what a duality gap needs.
+    nudged : callable, optional
+        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact but for
+        rounding while |step| ≤ `nudge_reach`: where that is much cheaper than computing it anew.
     """
 
     name: str
@@ -55,6 +59,8 @@ class Loss:
     param: ParamSpec | None = None
     of_residual: Loss | None = None
     conjugate: Scalar | None = None
+    nudged: Callable[[float, float, float, float], float] | None = None
+    nudge_reach: float = 0.0
 
 
 @jitable
@@ -91,20 +97,29 @@ def same_residual(r, unused, theta):
 def logistic_value(f, y, theta):
     z = f * y
     # Never exponentiate a positive number: the value is right at any margin.
-    return log1p(exp(-abs(z))) + max(-z, 0.0)
+    return log1p_ratio(*exp_ratio(-abs(z))) + max(-z, 0.0)
 
 
 @jitable
 def logistic_derivative(f, y, theta):
-    z = f * y
-    e = exp(-abs(z))
-    return -y * (e if z > 0.0 else 1.0) / (1.0 + e)
+    below, above = exp_ratio(f * y)
+    return -y * (below / (below + above))
+
+
+@jitable
+def logistic_nudged(slope, step, y, theta):
+    # exp(r) = (c + r)/(c − r) as in `exp_ratio`, put into σ(z + r) = σ(z)/(σ(z) + σ(−z)·exp(−r)).
+    r = y * step
+    t = step * step
+    c = 2.0 + t * (1.0 / 6 + t * (-1.0 / 360 + t * (1.0 / 15120)))
+    return slope * (c - r) / (c + r + 2.0 * step * slope)
 
 
 @jitable
 def logistic_second(f, y, theta):
-    e = exp(-abs(f * y))
-    return e / ((1.0 + e) * (1.0 + e))
+    below, above = exp_ratio(-abs(f * y))
+    small = above / (below + above)
+    return small * (1.0 - small)
 
 
 @jitable
@@ -201,6 +216,8 @@ LOGISTIC = Loss(
     logistic_derivative,
     logistic_second,
     conjugate=logistic_conjugate,
+    nudged=logistic_nudged,
+    nudge_reach=1.0 / 16,
 )
 SQUARED_HINGE = Loss(
     "squared_hinge",

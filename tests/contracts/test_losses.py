@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from oracles import slow_fm
 
-from fmviz.engine.losses import LOSSES, evaluate
+from fmviz.engine import _jit
+from fmviz.engine._exponential import from_bits, size_bits
+from fmviz.engine.losses import LOGISTIC, LOSSES, evaluate
 
 LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
 
@@ -66,3 +70,88 @@ def test_residual_form_is_the_same_loss(loss):
     ):
         same = evaluate(two, f - y, np.zeros(50), 0.7)
         assert evaluate(one, f, y, 0.7) == pytest.approx(same, abs=1e-15)
+
+
+def exact_logistic(z: float) -> tuple[Decimal, Decimal, Decimal]:
+    """Value and slopes at the margin z in many digits, each from its definition."""
+    with localcontext() as context:
+        context.prec = 700
+        e = Decimal(z).exp()
+        return (1 + 1 / e).ln(), -1 / (1 + e), e / (1 + e) ** 2
+
+
+MARGINS = np.concatenate(
+    [
+        np.random.default_rng(0).uniform(-40, 40, 300),
+        np.random.default_rng(1).uniform(-700, 700, 100),
+        np.random.default_rng(2).normal(size=100) * 1e-3,
+        # Where the logarithm and the exponential change their ranges.
+        np.linspace(-1e-12, 1e-12, 20) - np.log(np.sqrt(2) - 1),
+        np.arange(-30, 30) * np.log(2) / 2,
+    ]
+)
+
+
+def apply_loosely(scalar):
+    """Compile a loop that may reorder its arithmetic, as the sweeps do."""
+
+    def apply(f, y, theta, out):
+        for n in range(f.size):
+            out[n] = scalar(f[n], y[n], theta)
+
+    return _jit._kernel(apply, exact=False)
+
+
+def test_logistic_is_right_to_rounding_in_every_compilation():
+    exact = [exact_logistic(float(z)) for z in MARGINS]
+    ones = np.ones_like(MARGINS)
+    for i, scalar in enumerate((LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second)):
+        loose, plain = np.empty_like(MARGINS), np.empty_like(MARGINS)
+        kernel = apply_loosely(scalar)
+        kernel(MARGINS, ones, 0.0, loose)
+        _jit.python_version(kernel)(MARGINS, ones, 0.0, plain)
+        for found in (evaluate(scalar, MARGINS, ones, 0.0), loose, plain):
+            error = [abs(Decimal(float(x)) / one[i] - 1) for x, one in zip(found, exact, strict=True)]
+            assert max(error) < 5e-16
+
+
+def test_logistic_lets_nan_through():
+    broken = np.array([np.nan, np.nan])
+    for scalar in (LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second):
+        assert np.isnan(evaluate(scalar, broken, np.array([1.0, -1.0]), 0.0)).all()
+        out = np.zeros(2)
+        apply_loosely(scalar)(broken, np.array([1.0, -1.0]), 0.0, out)
+        assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.nudged])
+def test_a_nudged_slope_is_the_slope_there(loss):
+    rng = np.random.default_rng(0)
+    f = np.concatenate([rng.normal(size=400), rng.uniform(-30, 30, 400)])
+    y = np.where(rng.random(f.size) < 0.5, -1.0, 1.0)
+    step = loss.nudge_reach * np.where(rng.random(f.size) < 0.5, rng.uniform(-1, 1, f.size), np.sign(f))
+
+    nudged = loss.nudged
+
+    def nudge(slope, step, y, out):
+        for n in range(slope.size):
+            out[n] = nudged(slope[n], step[n], y[n], 0.0)
+
+    slope = evaluate(loss.derivative, f, y, 0.0)
+    there = evaluate(loss.derivative, f + step, y, 0.0)
+    for kernel in (_jit._kernel(nudge, exact=False), nudge):
+        out = np.empty_like(f)
+        kernel(slope, step, y, out)
+        # Adding the step to f costs a rounding error of f.
+        assert (np.abs(out - there) <= 1e-15 * (1 + np.abs(f)) * np.abs(there)).all()
+        # NaN is not lost.
+        kernel(np.full_like(f, np.nan), step, y, out)
+        assert np.isnan(out).all()
+
+
+def test_bits_of_sizes_stand_in_order():
+    x = np.array([0.0, -1e-300, 2.0, -3.5, 1e300, -np.inf, np.nan])
+    bits = [int(size_bits(one)) for one in x]
+    assert bits == sorted(bits)
+    assert [from_bits(b) for b in bits[:-1]] == np.abs(x[:-1]).tolist()
+    assert np.isnan(from_bits(bits[-1]))
