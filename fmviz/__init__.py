@@ -21,6 +21,7 @@ __all__ = [
     "FactorizationMachineRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "absorb_coefficients",
     "certificate",
     "datasets",
     "find_lambda",
@@ -33,6 +34,8 @@ __all__ = [
     "regularization_path",
     "regularizer_value",
     "sweep",
+    "to_expansion",
+    "to_weights",
     "why_not",
 ]
 
@@ -42,9 +45,12 @@ _LAZY = {
     "FactorizationMachineRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.quadratic",
     "QuadraticRegressor": "fmviz.quadratic",
+    "absorb_coefficients": "fmviz.engine.conversion",
     "find_lambda": "fmviz.paths",
     "regularization_path": "fmviz.paths",
     "sweep": "fmviz.lab.sweep",
+    "to_expansion": "fmviz.engine.conversion",
+    "to_weights": "fmviz.engine.conversion",
 }
 
 

@@ -54,6 +54,63 @@ def weight_of(name: str, order: int | None, P: np.ndarray, j: int, s: int) -> fl
     return values[0] - values[1]
 
 
+def row_slopes(blocks, x, P, coefficients):
+    """∂f/∂P at one row, entry by entry, with the coefficients."""
+    G = np.zeros_like(P)
+    k = P.shape[1] // len(blocks)
+    for j, s in np.ndindex(P.shape):
+        kind, degree = blocks[s // k]
+        p = P[:, s]
+        if kind == "subsets":
+            G[j, s] = slow_kernels.all_subsets_slope(p, x, j)
+        elif kind == "polynomial":
+            G[j, s] = degree * (p @ x) ** (degree - 1) * x[j]
+        else:
+            G[j, s] = slow_kernels.anova_slope(p, x, degree, j)
+    return G * coefficients
+
+
+def stochastic_epoch(
+    blocks, X, y, P, w, b, coefficients, order, etas, *, loss, lam_w, lam_p, lam, name, linear, weights=None
+):
+    """One sample at a time, all of P at every step: [A] Algorithm 5 for "sgd", Eq. 28 with ℓ1 for "psgd".
+
+    The step of column s is over |its coefficient|; a column with coefficient 0 stays.
+    """
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    live = coefficients != 0
+    sizes = np.where(live, np.abs(coefficients), 1.0)
+    for (ep, ew), n in zip(etas, order, strict=True):
+        x = X[n]
+        f = predict(blocks, x[None], P, w, b, coefficients)
+        g = float((c[n] * slow_fm.SLOPE[loss](f, y[n : n + 1]))[0])
+        step = ep * g * row_slopes(blocks, x, P, coefficients) / sizes
+        if name == "sgd":
+            new = P - step - 2 * ep * (lam_p + lam) * P
+            w = w - ew * (g * x + 2 * lam_w * w) if linear else w
+        else:
+            r = 1 / (1 + 2 * ep * lam_p)
+            new = r * (P - step)
+            new = np.sign(new) * np.maximum(np.abs(new) - ep * lam * r, 0.0)
+            w = (w - ew * g * x) / (1 + 2 * ew * lam_w) if linear else w
+        P = np.where(live, new, P)
+        b = b - ew * g if linear else b
+    return P, w, b
+
+
+def fitted_coefficients(blocks, X, y, P, w, b, coefficients, *, loss, lam_p):
+    """argmin over λ of the mean loss plus lam_p Σ|λ_s|‖p_s‖², by plain coordinate descent."""
+    Z = np.array([[column(*blocks[0], P[:, s], x) for s in range(P.shape[1])] for x in X])
+    c = coefficients.copy()
+    for _ in range(5_000):
+        for s in range(c.size):
+            h = slow_fm.MU[loss] * np.mean(Z[:, s] ** 2)
+            g = np.mean(slow_fm.SLOPE[loss](b + X @ w + Z @ c, y) * Z[:, s])
+            z = h * c[s] - g
+            c[s] = np.sign(z) * max(abs(z) - lam_p * (P[:, s] ** 2).sum(), 0.0) / h
+    return c
+
+
 class Setting:
     """A problem of the house's convention."""
 

@@ -10,6 +10,7 @@ from .base import Model
 from .expansion import KernelExpansion
 from .fm import FactorizationMachine
 from .hofm import HigherOrderFM
+from .lifted import LiftedModel
 from .qr import QuadraticRegression
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "FactorizationMachine",
     "HigherOrderFM",
     "KernelExpansion",
+    "LiftedModel",
     "Model",
     "QuadraticRegression",
     "get_model",
@@ -30,6 +32,7 @@ MODELS: dict[str, Model] = {
         HigherOrderFM(),
         AllSubsetsModel(),
         KernelExpansion(),
+        LiftedModel(),
         QuadraticRegression(),
     )
 }

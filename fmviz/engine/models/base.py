@@ -49,13 +49,16 @@ class Model:
     notation : Notation
         How its objective is written.
     multilinear : bool
-        Whether f is linear in every single entry and row of P, as coordinate and row steps need.
+        Whether f is linear in every single entry of P, as coordinate steps need, and unless it is lifted in
+        every row.
     factorised : bool
         Whether the pair weights are products of factors P, rather than parameters W of their own.
     convex : bool
         Whether f is linear in its parameters, so that the objective is convex.
     columnar : bool
         Whether it is a sum of kernels of the columns of P, beyond the second-order machine.
+    lifted : bool
+        Whether P holds the factors of a tensor side by side, of which f has products.
     fits_coefficients : bool
         Whether the weights of the columns of P are fitted, too.
     certificate : {"stationarity", "gap"}
@@ -73,6 +76,7 @@ class Model:
     certificate: ClassVar[str] = "stationarity"
     fits_coefficients: bool = False
     columnar: ClassVar[bool] = False
+    lifted: ClassVar[bool] = False
 
     @property
     def least_features(self) -> int:

@@ -96,11 +96,18 @@ class Safeguard:
     def objective(self, at: Parameters) -> float:
         """Return the objective; not finite where it overflows."""
         problem, design = self._problem, self._problem.design
+        if problem.model.columnar:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return problem.objective(at)
         kernel = risk_by_rows(design.storage, problem.loss)
         P, theta = np.ascontiguousarray(at.P), problem.loss_param
         with np.errstate(over="ignore", invalid="ignore"):
             risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta)
             return float(risk) / design.n_samples + sum(problem.penalties(at).values())
+
+    def move(self, to: Parameters) -> None:
+        """Take another point to compare with, which is no worse than the one so far."""
+        self._value = self.objective(to)
 
     def keeps(self, end: Parameters) -> bool:
         """Return whether an epoch may end there, and set the scale of the next one."""

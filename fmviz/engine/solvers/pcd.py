@@ -254,7 +254,10 @@ class PCD(SweepingSolver):
     def for_model(cls, model: Any) -> type[Solver]:
         """See `Solver.for_model`."""
         from .columns import ColumnPCD
+        from .lifted import LiftedPCD
 
+        if model.lifted:
+            return LiftedPCD
         return ColumnPCD if model.columnar else cls
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -314,7 +317,7 @@ class CD(PCD):
 
     name: ClassVar[str] = "cd"
     label: ClassVar[str] = "CD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithm 1"
+    source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithms 1 and 2"
     about: ClassVar[str] = (
         "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
         "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
@@ -327,7 +330,10 @@ class CD(PCD):
     def for_model(cls, model: Any) -> type[Solver]:
         """See `Solver.for_model`."""
         from .columns import ColumnCD
+        from .lifted import LiftedCD
 
+        if model.lifted:
+            return LiftedCD
         return ColumnCD if model.columnar else cls
 
     @classmethod
