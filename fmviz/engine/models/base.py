@@ -58,6 +58,8 @@ class Model:
         Whether it is a sum of kernels of the columns of P, beyond the second-order machine.
     fits_coefficients : bool
         Whether the weights of the columns of P are fitted, too.
+    overflow_cause : str
+        Why f may overflow for reasons of the model's own, as a sentence and a space; else "".
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
     """
@@ -73,6 +75,7 @@ class Model:
     certificate: ClassVar[str] = "stationarity"
     fits_coefficients: bool = False
     columnar: ClassVar[bool] = False
+    overflow_cause: ClassVar[str] = ""
 
     @property
     def least_features(self) -> int:
