@@ -10,17 +10,25 @@ from importlib import import_module
 from typing import Any
 
 from fmviz.engine.compatibility import why_not
+from fmviz.engine.design import augmented
 from fmviz.engine.operators import certificate, prox, regularizer_value
 from fmviz.engine.registries import list_losses, list_models, list_regularizers, list_solvers
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllSubsetsClassifier",
+    "AllSubsetsRegressor",
     "Experiment",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
+    "HigherOrderFMClassifier",
+    "HigherOrderFMRegressor",
+    "PolynomialNetworkClassifier",
+    "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "augmented",
     "certificate",
     "datasets",
     "find_lambda",
@@ -30,21 +38,37 @@ __all__ = [
     "list_solvers",
     "metrics",
     "prox",
+    "ranked_subsets",
     "regularization_path",
     "regularizer_value",
+    "subset_weight",
     "sweep",
+    "tensor_slice",
+    "weight_matrix",
+    "weight_spectrum",
     "why_not",
 ]
 
 _LAZY = {
+    "AllSubsetsClassifier": "fmviz.related",
+    "AllSubsetsRegressor": "fmviz.related",
     "Experiment": "fmviz.lab.experiment",
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
+    "HigherOrderFMClassifier": "fmviz.related",
+    "HigherOrderFMRegressor": "fmviz.related",
+    "PolynomialNetworkClassifier": "fmviz.related",
+    "PolynomialNetworkRegressor": "fmviz.related",
     "QuadraticClassifier": "fmviz.quadratic",
     "QuadraticRegressor": "fmviz.quadratic",
     "find_lambda": "fmviz.paths",
+    "ranked_subsets": "fmviz.engine.tensors",
     "regularization_path": "fmviz.paths",
+    "subset_weight": "fmviz.engine.tensors",
     "sweep": "fmviz.lab.sweep",
+    "tensor_slice": "fmviz.engine.tensors",
+    "weight_matrix": "fmviz.engine.tensors",
+    "weight_spectrum": "fmviz.engine.tensors",
 }
 
 

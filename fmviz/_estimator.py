@@ -28,8 +28,8 @@ def with_parameters(init: Callable[..., None], **changes: Any) -> Callable[..., 
     """Return an ``__init__`` like `init`, with other defaults and more parameters.
 
     Scikit-learn reads an estimator's parameters off the signature of its ``__init__``. It is derived here, so
-    that classes that share most of them need not repeat them: a name in `changes` that `init` has gets the new
-    default, any other becomes a keyword and an attribute.
+    that classes that share most of them need not repeat them: a name in `changes` that `init` has gets the
+    new default, any other becomes a keyword and an attribute.
     """
     known = inspect.signature(init)
     added = {name: default for name, default in changes.items() if name not in known.parameters}
@@ -129,14 +129,13 @@ class ModelEstimator(BaseEstimator):
             augmented(X, dummies),
             y,
             loss=self.loss,
-            model=self._model,
             lambda_w=self.lambda_w,
             lambda_sparse=self.lambda_sparse,
             fit_linear=self.fit_linear,
             fit_intercept=self.fit_intercept,
             loss_param=self.loss_param,
             sample_weight=sample_weight,
-            **own,
+            **{"model": self._model, **own},
         )
         budget = Budget(
             epochs=whole_number("max_iter", self.max_iter, 1),
