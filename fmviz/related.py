@@ -327,11 +327,11 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     Examples
     --------
     >>> import numpy as np, fmviz
-    >>> X = np.random.default_rng(0).choice([0.0, 1.0], size=(200, 6))
-    >>> y = X[:, 0] * X[:, 1] * X[:, 2] * X[:, 3]
-    >>> fitted = fmviz.AllSubsetsRegressor(rank=4, init_scale=0.5, random_state=0).fit(X, y)
-    >>> fitted.score(X, y) > 0.9
-    True
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 6))
+    >>> y = (1 + X[:, 0]) * (1 - X[:, 1]) * (1 + X[:, 2])
+    >>> fitted = fmviz.AllSubsetsRegressor(rank=3, random_state=0).fit(X, y)
+    >>> round(fitted.interaction_weight([0, 1, 2]), 1)
+    -1.0
     """
 
 
