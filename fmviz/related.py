@@ -107,7 +107,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     intercept_ : float
         The constant, that due to dummy features included.
     used_features_ : (m,) int ndarray
-        The features in a column of P that is used.
+        The features whose row of P is not zero, columns with a coefficient of 0 left out.
     used_interactions_ : dict of int to int
         Sets of distinct features that share a column in which all their factors are non-zero, by size.
     n_used_interactions_ : int
@@ -221,7 +221,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     intercept_ : float
         The constant, that due to dummy features included.
     used_features_ : (m,) int ndarray
-        The features in a column of P that is used.
+        The features whose row of P is not zero, columns with a coefficient of 0 left out.
     used_interactions_ : dict of int to int
         Sets of distinct features that share a column in which all their factors are non-zero, by size.
         Products that hold a feature repeatedly are not counted; `interactions` ranks them, too.
@@ -316,7 +316,7 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     intercept_ : float
         The bias b.
     used_features_ : (m,) int ndarray
-        The features in a column of P that is used.
+        The features whose row of P is not zero, columns with a coefficient of 0 left out.
     used_interactions_ : dict of int to int
         Pairs and triples of features that share a column in which all their factors are non-zero.
     n_used_interactions_ : int

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from ._jit import jitable
 from .errors import whole_number
+from .memory import aligned_copy
 
 
 @jitable
@@ -131,7 +132,7 @@ class Design:
         if array.dtype.kind == "c":
             raise ValueError("X holds complex numbers; give real ones.")
         _check_shape(array.shape)
-        columns = np.array(array.T, dtype=np.float64, order="C")
+        columns = aligned_copy(array.T)
         _check_finite(columns)
         n_features, n_samples = columns.shape
         self.storage = DENSE

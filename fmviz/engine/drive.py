@@ -63,6 +63,19 @@ def never() -> bool:
     return False
 
 
+def chosen_solver(problem: Problem, solver: str) -> str:
+    """Return the name of the solver that `iterate` takes: `solver`, or for "auto" the best one."""
+    if solver != "auto":
+        return solver
+    return best_solver(
+        problem.regularizer.name,
+        loss=problem.loss.name,
+        model=problem.model.name,
+        regularizer_params=problem.regularizer_params,
+        model_params=problem.model.settings,
+    )
+
+
 def iterate(
     problem: Problem,
     solver: str = "auto",
@@ -107,14 +120,7 @@ def iterate(
         If the solver cannot take the problem, with the reason, or the start has a wrong shape.
     """
     budget = budget or Budget()
-    if solver == "auto":
-        solver = best_solver(
-            problem.regularizer.name,
-            loss=problem.loss.name,
-            model=problem.model.name,
-            regularizer_params=problem.regularizer_params,
-            model_params=problem.model.settings,
-        )
+    solver = chosen_solver(problem, solver)
     reason = why_not(
         problem.regularizer.name,
         solver,
