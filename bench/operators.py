@@ -20,7 +20,8 @@ import numpy as np
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.regularizers._squared_norm import FINDERS, prox_vector
 
-from ._timing import keep, print_table, seconds_of
+from .report import alone, at_least, at_most, table
+from .timing import cpu_seconds, in_turns
 
 STRENGTHS = (0.001, 0.1, 10.0)
 EXPONENTS = range(3, 21)
@@ -34,6 +35,14 @@ DISTRIBUTIONS: dict[str, Callable[..., np.ndarray]] = {
     "constant": lambda rng, shape: np.full(shape, 0.7),
 }
 MATRICES = ((2**12, 30), (2**16, 30), (2**20, 4))
+
+
+def seconds_of(calls: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
+    """Return the median processor time of each call, in turns, after one that is not timed."""
+    for call in calls.values():
+        call()
+    times = in_turns({name: partial(cpu_seconds, call) for name, call in calls.items()}, rounds)
+    return {name: float(np.median(laps)) for name, laps in times.items()}
 
 
 def kernel_of(find: Any) -> Any:
@@ -70,10 +79,10 @@ def row_of(label: str, M: np.ndarray, strength: float) -> dict[str, Any]:
     }
 
 
-def vectors() -> list[dict[str, Any]]:
+def vectors(quick: bool) -> list[dict[str, Any]]:
     """Measure standard normal vectors of every length."""
     rng = np.random.default_rng(0)
-    shapes = [(max(8, ENTRIES // 2**e), 2**e) for e in EXPONENTS]
+    shapes = [(max(8, ENTRIES // 2**e), 2**e) for e in (EXPONENTS[::3] if quick else EXPONENTS)]
     return [row_of("normal", rng.normal(size=shape), lam) for lam in STRENGTHS for shape in shapes]
 
 
@@ -112,26 +121,38 @@ def matrices() -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    """Print the tables and keep them."""
-    tables = {}
-    for name, title, measure in (
-        ("vectors", "One vector", vectors),
-        ("distributions", "One vector of another distribution", distributions),
-        ("matrices", "A matrix", matrices),
-    ):
-        tables[name] = measure()
-        print_table(title, tables[name])
-    long = [r["Random/ours"] for r in tables["vectors"] if r["d"] >= 2**12]
-    short = [r["Random/ours"] for r in tables["vectors"] if r["d"] < 2**12]
-    others = [r["Random/ours"] for r in tables["distributions"]]
-    largest = [r["ours/copy"] for r in tables["vectors"] if r["d"] == 2**20]
-    print(f"\nWorst Random/ours from d = 4,096: {min(long):.1f}; below: {min(short):.2f}.")
-    print(
-        f"Worst on other distributions: {min(others):.2f}. Worst ours/copy at d = 2^20: {max(largest):.1f}."
+def run(quick: bool) -> dict[str, Any]:
+    """Measure."""
+    found = {"vectors": vectors(quick)}
+    return found if quick else found | {"distributions": distributions(), "matrices": matrices()}
+
+
+def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return bar 4: against Algorithm 3 on normal vectors, and against a copy."""
+    rows = result["vectors"]
+    ratios = {d: min(r["Random/ours"] for r in rows if r["d"] == d) for d in sorted({r["d"] for r in rows})}
+    lines = [at_least("4", f"Random/ours, d = {d:,}", x, 8) for d, x in ratios.items() if d >= 2**12]
+    lines.append(
+        at_least("4", "Random/ours, worst below d = 4,096", min(x for d, x in ratios.items() if d < 2**12), 1)
     )
-    keep("operators", tables)
+    largest = [r["ours/copy"] for r in rows if r["d"] == 2**20]
+    if largest:
+        lines.append(at_most("4", "ours/copy, d = 2^20", max(largest), 10))
+    return lines
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """Return the tables."""
+    titles = {
+        "vectors": "One vector, N(0, 1)",
+        "distributions": "One vector of another distribution",
+        "matrices": "A matrix",
+    }
+    return "\n\n".join(
+        table(list(rows[0]), [list(row.values()) for row in rows], titles[name])
+        for name, rows in result.items()
+    )
 
 
 if __name__ == "__main__":
-    main()
+    alone("operators", run, markdown)

@@ -63,6 +63,19 @@ def never() -> bool:
     return False
 
 
+def chosen_solver(problem: Problem, solver: str) -> str:
+    """Return the name of the solver that `iterate` takes: `solver`, or for "auto" the best one."""
+    if solver != "auto":
+        return solver
+    return best_solver(
+        problem.regularizer.name,
+        loss=problem.loss.name,
+        model=problem.model.name,
+        regularizer_params=problem.regularizer_params,
+        model_params=problem.model.settings,
+    )
+
+
 def iterate(
     problem: Problem,
     solver: str = "auto",
@@ -107,14 +120,7 @@ def iterate(
         If the solver cannot take the problem, with the reason, or the start has a wrong shape.
     """
     budget = budget or Budget()
-    if solver == "auto":
-        solver = best_solver(
-            problem.regularizer.name,
-            loss=problem.loss.name,
-            model=problem.model.name,
-            regularizer_params=problem.regularizer_params,
-            model_params=problem.model.settings,
-        )
+    solver = chosen_solver(problem, solver)
     reason = why_not(
         problem.regularizer.name,
         solver,
@@ -147,14 +153,14 @@ def _loop(
     start: Parameters,
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
-    clock = method.clock
+    clock, cause = method.clock, problem.model.overflow_cause
     seconds = 0.0
     every = budget.report_every
     status = _finished(budget, 0, seconds, float("inf"), should_stop)
     ended = status is not None
     last = _report(problem, start, 0, seconds, float("nan"), ended or every is not None, ended)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, Solver.diverged_hint))
+        yield replace(last, status=_diverged(0, cause + Solver.diverged_hint))
         return
     epoch, reports = 0, 0
     finite = last
@@ -174,7 +180,7 @@ def _loop(
         status = (
             _finished(budget, epoch, seconds, change, should_stop)
             if finite_now
-            else _diverged(epoch, method.diverged_hint)
+            else _diverged(epoch, cause + method.diverged_hint)
         )
         if status is None and (every is None or epoch % every):
             continue
@@ -187,7 +193,7 @@ def _loop(
                 if status is not None and status.converged and not _proved(method, last, budget.tol):
                     status = _stalled(last, budget.tol)
             else:
-                status = _diverged(epoch, method.diverged_hint)
+                status = _diverged(epoch, cause + method.diverged_hint)
         if status is None:
             yield last
     yield replace(finite, status=status)

@@ -30,7 +30,7 @@ def test_lifted_factors_become_columns_that_predict_alike(kernel, d, rank):
     direct = get_model("expansion", kernel=kernel)
     assert direct.predict(design, found) == pytest.approx(model.predict(design, here), abs=1e-10)
     assert found.P.shape[1] <= min(2 * rank, d)
-    assert found.P.T @ found.P == pytest.approx(np.eye(found.P.shape[1]), abs=1e-12)
+    assert pytest.approx(np.eye(found.P.shape[1]), abs=1e-12) == found.P.T @ found.P
     assert (np.diff(np.abs(found.coefficients)) <= 0).all()
     U, V = here.P[:, :rank], here.P[:, rank:]
     W = 0.5 * (U @ V.T + V @ U.T)

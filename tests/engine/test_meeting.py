@@ -73,6 +73,33 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
     assert max(ends.values()) <= min(ends.values()) * (1 + 1e-6), ends
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_inexact_solvers_meet_from_a_near_optimal_point(loss):
+    # Ω_* has kinks at which either solver alone can rest: a point is near-optimal once neither leaves it.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
+    problem = Problem.build(
+        X,
+        np.sign(y) if loss == "logistic" else y,
+        loss=loss,
+        regularizer="omega_star",
+        rank=3,
+        lambda_w=0.01,
+        lambda_p=0.02,
+        lambda_sparse=0.02,
+    )
+    here = problem.start(0.5, rng)
+    for _ in range(20):
+        ends = [run(problem, solver, here, 2_000)[-1] for solver in ("nmapgd", "subgd")]
+        best = min(ends, key=lambda end: end.objective)
+        assert max(end.objective for end in ends) <= problem.objective(here) * (1 + 1e-14)
+        if max(end.objective for end in ends) <= best.objective * (1 + 1e-6):
+            return
+        here = best.parameters
+    pytest.fail(f"after 20 rounds one solver still improves on the other: {[end.objective for end in ends]}")
+
+
 @pytest.mark.parametrize("solver", ["subgd", "nmapgd"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_kink_is_taken_for_convergence(solver, seed):

@@ -61,6 +61,8 @@ class Model:
         Whether P holds the factors of a tensor side by side, of which f has products.
     fits_coefficients : bool
         Whether the weights of the columns of P are fitted, too.
+    overflow_cause : str
+        Why f may overflow for reasons of the model's own, as a sentence and a space; else "".
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
     """
@@ -77,6 +79,7 @@ class Model:
     fits_coefficients: bool = False
     columnar: ClassVar[bool] = False
     lifted: ClassVar[bool] = False
+    overflow_cause: ClassVar[str] = ""
 
     @property
     def least_features(self) -> int:

@@ -76,8 +76,8 @@ class ColumnModel(Model):
 
     @property
     def least_features(self) -> int:
-        """The highest order: so many features must be distinct."""
-        return max(kernel.degree or 1 for kernel in self.kernels())
+        """The highest order of those kernels whose products have no feature twice."""
+        return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
     def check_size(self, d: int) -> None:
         """See `Model.check_size`."""
@@ -143,8 +143,11 @@ class ColumnModel(Model):
         return parameters.P
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: non-zero rows of P."""
-        return int(np.count_nonzero(parameters.P.any(axis=1)))
+        """Return the number of features that some interaction may use: rows of P with a non-zero entry.
+
+        A column whose coefficient is 0 uses nothing.
+        """
+        return int(np.count_nonzero(_live(parameters).any(axis=1)))
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of subsets that P uses, by structure, over all orders."""
@@ -153,6 +156,14 @@ class ColumnModel(Model):
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
         counts: dict[int, int] = {}
+        live = _live(parameters)
         for columns, kernel in self.parts(parameters.P.shape[1]):
-            counts |= used_subsets(parameters.P[:, columns], kernel.degree)
+            counts |= used_subsets(live[:, columns], kernel.degree)
         return counts
+
+
+def _live(parameters: Parameters) -> np.ndarray:
+    """Return P with zeros in the columns whose coefficient is 0."""
+    if parameters.coefficients is None:
+        return parameters.P
+    return np.asarray(np.where(parameters.coefficients != 0, parameters.P, 0.0))
