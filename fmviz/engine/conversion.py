@@ -13,7 +13,7 @@ import numpy as np
 from .errors import one_of
 from .models import Model, get_model
 from .snapshot import Parameters
-from .tensors import weight_matrix, weight_spectrum
+from .tensors import weight_spectrum
 
 # Eigenvalues below this share of the largest one are rounding.
 _ROUNDING = 1e-13
@@ -42,11 +42,10 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
     of_second_order = _of_second_order(model)
     if parameters.W is not None:
         return parameters.W.copy()
-    if of_second_order.lifted:
-        U, V = _halves(parameters.P)
-        half = 0.5 * (U @ V.T)
-        return half + half.T
-    return weight_matrix(parameters.P, parameters.multipliers)
+    P = parameters.P
+    left, right = _halves(P) if of_second_order.lifted else (P * parameters.multipliers, P)
+    half = 0.5 * (left @ right.T)
+    return half + half.T
 
 
 def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
