@@ -11,6 +11,7 @@ import numpy as np
 
 from fmviz import metrics
 from fmviz.engine import compatibility
+from fmviz.engine.conversion import to_weights
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
@@ -172,6 +173,13 @@ class Run:
         found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")
+        model: Any = self.problem.model
+        if model.lifted:
+            if model.degree > 2 or (self.dataset.truth is None and self.dataset.true_pairs is None):
+                return found
+            # xᵀWx has every pair twice.
+            pairs = to_weights(model, parameters) * (1.0 if model.distinct else 2.0)
+            parameters = Parameters.of_weights(pairs)
         truth = self.dataset.truth
         if truth is not None:
             found["estimation_error"] = metrics.estimation_error(truth, parameters)
