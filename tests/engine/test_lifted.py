@@ -223,7 +223,9 @@ def planted(loss: str):
     return X, np.sign(y) if loss == "logistic" else y
 
 
-@pytest.mark.parametrize(("kernel", "loss"), [("polynomial", "squared"), ("anova", "squared"), ("anova", "logistic")])
+@pytest.mark.parametrize(
+    ("kernel", "loss"), [("polynomial", "squared"), ("anova", "squared"), ("anova", "logistic")]
+)
 def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
     X, y = planted(loss)
     lam = 0.15 if loss == "squared" else 0.05
@@ -264,7 +266,13 @@ def test_equal_factors_are_the_direct_model_at_the_same_price(degree):
     X, y = data("dense", "squared")
     params = {"kernel": "polynomial", "degree": degree}
     direct = Problem.build(
-        X, y, model="expansion", model_params={**params, "coefficients": "ones"}, regularizer="l2", rank=3, lambda_p=0.3
+        X,
+        y,
+        model="expansion",
+        model_params={**params, "coefficients": "ones"},
+        regularizer="l2",
+        rank=3,
+        lambda_p=0.3,
     )
     lifted = Problem.build(X, y, model="lifted", model_params=params, regularizer="l2", rank=3, lambda_p=0.3)
     P = np.random.default_rng(0).normal(size=(4, 3))
