@@ -13,6 +13,7 @@ import numpy as np
 from .errors import one_of
 from .models import Model, get_model
 from .snapshot import Parameters
+from .tensors import weight_spectrum
 
 # Eigenvalues below this share of the largest one are rounding.
 _ROUNDING = 1e-13
@@ -38,13 +39,13 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
     ValueError
         If the model is not of second order.
     """
+    of_second_order = _of_second_order(model)
     if parameters.W is not None:
         return parameters.W.copy()
-    if _of_second_order(model).lifted:
-        U, V = _halves(parameters.P)
-        half = 0.5 * (U @ V.T)
-        return half + half.T
-    return (parameters.P * parameters.multipliers) @ parameters.P.T
+    P = parameters.P
+    left, right = _halves(P) if of_second_order.lifted else (P * parameters.multipliers, P)
+    half = 0.5 * (left @ right.T)
+    return half + half.T
 
 
 def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
@@ -74,26 +75,25 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     ValueError
         If the model is not of second order.
     """
-    if parameters.W is not None:
-        W = parameters.W
-        live = np.flatnonzero(W.any(axis=1))
-        basis = None
-        middle = W[np.ix_(live, live)]
+    of_second_order = _of_second_order(model)
+    given = parameters.P if parameters.W is None else parameters.W
+    live = np.flatnonzero(given.any(axis=1))
+    if live.size == 0:
+        values, vectors = np.zeros(0), np.zeros((0, 0))
+    elif parameters.W is not None:
+        values, vectors = np.linalg.eigh(given[np.ix_(live, live)])
+    elif of_second_order.lifted:
+        basis, R = np.linalg.qr(given[live])
+        left, right = _halves(R)
+        values, vectors = np.linalg.eigh(0.5 * (left @ right.T + right @ left.T))
+        vectors = basis @ vectors
     else:
-        P = parameters.P
-        live = np.flatnonzero(P.any(axis=1))
-        basis, R = np.linalg.qr(P[live])
-        if _of_second_order(model).lifted:
-            left, right = _halves(R)
-            middle = 0.5 * (left @ right.T + right @ left.T)
-        else:
-            middle = (R * parameters.multipliers) @ R.T
-    values, vectors = np.linalg.eigh(middle)
+        values, vectors = weight_spectrum(given[live], parameters.multipliers)
     size = np.abs(values)
     order = np.argsort(-size, kind="stable")
     order = order[size[order] > _ROUNDING * size.max(initial=0.0)]
     columns = np.zeros((parameters.w.size, order.size))
-    columns[live] = vectors[:, order] if basis is None else basis @ vectors[:, order]
+    columns[live] = vectors[:, order]
     return Parameters(columns, parameters.w.copy(), parameters.intercept, coefficients=values[order])
 
 

@@ -153,7 +153,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
                 for i in range(count - 1, -1, -1):
                     j = entry(features, i)
                     x = value(row, i)
-                    slope = x * ldexp(before[i] * after, shifts[i] + exponent)
+                    slope = x * ldexp(before[i] * after, int(shifts[i]) + exponent)
                     G[j, s] += weight[n, s] * power(slope)
                     after *= 1.0 + x * P[j, s]
                     size = abs(after)

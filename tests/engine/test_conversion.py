@@ -57,6 +57,8 @@ def test_weights_and_machines_become_columns_too():
     assert to_weights("qr", of_weights) is not W
     empty = to_expansion("lifted", Parameters(np.zeros((4, 6)), np.ones(4), 1.0))
     assert empty.P.shape == (4, 0)
+    assert to_expansion("fm", Parameters(np.zeros((4, 3)), np.ones(4), 1.0)).P.shape == (4, 0)
+    assert to_expansion("qr", Parameters.of_weights(np.zeros((4, 4)))).P.shape == (4, 0)
 
 
 def test_many_features_need_no_square_matrix():

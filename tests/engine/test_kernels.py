@@ -141,19 +141,36 @@ def test_counting_kernel_agrees_with_python():
 
 
 def test_no_kernel_is_left_out():
+    # Those of columns, of lifted models and of powers are compared in test_column_kernels.
     for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.engine.operators"):
         importlib.import_module(module)
     factories = {name.split("(")[0].removeprefix("fmviz.engine.") for name in KERNELS}
     assert factories <= {
+        "counting.count_common",
+        "counting.count_matched",
         "counting.count_meeting",
+        "kernels.anova_of_rows",
+        "kernels.anova_slopes_of_rows",
+        "kernels.subsets_of_rows",
+        "kernels.subsets_slopes_of_rows",
         "losses._evaluate",
+        "regularizers._power_norm.prox_power_rows",
         "regularizers._squared_norm.prox_each_row",
+        "solvers._coefficients.coefficient_sweeps",
         "solvers._coupled_entries.coupled_entries",
         "solvers._coupled_rows.coupled_rows",
         "solvers._dense_steps.dense_steps",
         "solvers._lazy.lazy_entries",
         "solvers._lazy.lazy_rows",
+        "solvers._lifted.lifted_sweep",
         "solvers._linear.linear_sweep",
+        "solvers._multilinear.anova_sweep",
+        "solvers._multilinear.subsets_sweep",
+        "solvers._multilinear_rows.anova_row_sweep",
+        "solvers._multilinear_rows.anova_tables",
+        "solvers._multilinear_rows.subsets_row_sweep",
+        "solvers._multilinear_rows.subsets_tables",
+        "solvers._polynomial.polynomial_sweep",
         "solvers._safeguard.risk_by_rows",
         "solvers.katyusha.katyusha_steps",
         "solvers.pbcd.row_sweep",

@@ -265,16 +265,10 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
 def test_equal_factors_are_the_direct_model_at_the_same_price(degree):
     X, y = data("dense", "squared")
     params = {"kernel": "polynomial", "degree": degree}
-    direct = Problem.build(
-        X,
-        y,
-        model="expansion",
-        model_params={**params, "coefficients": "ones"},
-        regularizer="l2",
-        rank=3,
-        lambda_p=0.3,
-    )
-    lifted = Problem.build(X, y, model="lifted", model_params=params, regularizer="l2", rank=3, lambda_p=0.3)
+    more = {"regularizer": "l2", "rank": 3, "lambda_p": 0.3}
+    ones = {**params, "coefficients": "ones"}
+    direct = Problem.build(X, y, model="expansion", model_params=ones, **more)
+    lifted = Problem.build(X, y, model="lifted", model_params=params, **more)
     P = np.random.default_rng(0).normal(size=(4, 3))
     w = np.ones(4)
     one = direct.objective(Parameters(P, w, 0.5, coefficients=np.ones(3)))
