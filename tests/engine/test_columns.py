@@ -70,7 +70,7 @@ def test_predictions_and_objective_are_the_definition(case, storage):
 
 
 SWEEPS = [
-    (case, solver, regularizer)
+    (case, solver, regularizer, storage, loss)
     for case in MULTILINEAR
     for solver, regularizer in [
         ("cd", "l2"),
@@ -81,13 +81,13 @@ SWEEPS = [
         ("pbcd", "omega_ti"),
         ("pbcd", "omega_cs"),
     ]
+    for storage, loss in [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
+    # Every kernel in every storage; the others differ in the degree alone.
+    if storage == "dense" or case in ("hofm3", "all")
 ]
 
 
-@pytest.mark.parametrize(
-    ("storage", "loss"), [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
-)
-@pytest.mark.parametrize(("case", "solver", "regularizer"), SWEEPS)
+@pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
     linear = storage != "sparse"

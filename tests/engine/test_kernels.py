@@ -176,6 +176,7 @@ def test_no_kernel_is_left_out():
         "solvers.pbcd.row_sweep",
         "solvers.pbcd.row_sweep_line_search",
         "solvers.pcd.factor_sweep",
+        "tensors.search_subsets",
     }, "a new kernel needs a test that compares it with its Python source"
 
 
