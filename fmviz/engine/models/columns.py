@@ -143,8 +143,8 @@ class ColumnModel(Model):
         return parameters.P
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: non-zero rows of P."""
-        return int(np.count_nonzero(parameters.P.any(axis=1)))
+        """Return the number of features that some interaction may use: rows of P, not 0 where c_s is not."""
+        return int(np.count_nonzero(_live(parameters).any(axis=1)))
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of subsets that P uses, by structure, over all orders."""
@@ -153,6 +153,14 @@ class ColumnModel(Model):
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
         counts: dict[int, int] = {}
-        for columns, kernel in self.parts(parameters.P.shape[1]):
-            counts |= used_subsets(parameters.P[:, columns], kernel.degree)
+        P = _live(parameters)
+        for columns, kernel in self.parts(P.shape[1]):
+            counts |= used_subsets(P[:, columns], kernel.degree)
         return counts
+
+
+def _live(parameters: Parameters) -> np.ndarray:
+    """Return P without the columns that the coefficients leave out."""
+    if parameters.coefficients is None:
+        return parameters.P
+    return np.where(parameters.coefficients != 0, parameters.P, 0.0)
