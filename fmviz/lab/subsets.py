@@ -244,7 +244,7 @@ def weight_of(factors: Factors, features: Sequence[int]) -> float:
 
 def spectrum(factors: Factors) -> np.ndarray:
     """Return the non-zero eigenvalues of P diag(c) Pᵀ, from the largest magnitude down, k at most."""
-    R = np.linalg.qr(factors.values, mode="r")
+    R = np.asarray(np.linalg.qr(factors.values, mode="r"))
     values = np.linalg.eigvalsh((R * factors.coefficients) @ R.T)
     values = values[np.argsort(-np.abs(values), kind="stable")]
     largest = np.abs(values).max(initial=0.0)

@@ -25,9 +25,7 @@ def draw_exports(view: JobView) -> None:
     letter = MODELS[experiment.model].notation.matrix
     matrix = getattr(parameters, letter)
     machine = experiment.machine
-    kind = (
-        experiment.regularizer if experiment.model == "fm" else f"{experiment.model}-{experiment.regularizer}"
-    )
+    kind = f"{experiment.model}-{experiment.regularizer}".removeprefix("fm-")
     headings = column_headings(machine, matrix.shape[1]) if letter == "P" else dataset.feature_names
     more = {"column_order": np.array(column_orders(machine, matrix.shape[1]))} if machine.columnar else {}
     if parameters.coefficients is not None:
