@@ -20,7 +20,14 @@ from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors
 from fmviz.lab.tiles import pooled_matrix, tile_labels
 from fmviz.ui import orders
-from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.components.matrix_view import (
+    NOT_AN_INTERACTION,
+    CodesFrame,
+    FactorFrame,
+    Panel,
+    encode_codes,
+    matrix_view,
+)
 from fmviz.ui.look import Look, order_name
 from fmviz.ui.state import Settings
 
@@ -56,7 +63,7 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
     structure_only = None
     truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
     if truth is not None:
-        panel = _truth_panel(dataset, truth, sized)
+        panel = _truth_panel(dataset, truth, sized, look)
         if sized:
             panels.append(panel)
         else:
@@ -192,19 +199,23 @@ def _picture(thinned: Thinned, key: str, caption: str, look: Look | None = None)
     return CodesFrame(codes, scale, key=key, caption=caption)
 
 
-def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool) -> Panel:
+def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
     codes, scale = encode_codes(truth if exact else pooled_matrix(truth, N_TILES), grey_diagonal=exact)
+    if look is not None and exact:
+        held = list(look.at)
+        codes[held] = codes[:, held] = NOT_AN_INTERACTION
+    name = "pairs" if look is None else order_name(look.order)
     labels = dataset.feature_names if exact else tile_labels(d, N_TILES)
-    frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} interactions")
+    frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} {name if look else 'interactions'}")
     return Panel(
         "In truth" if known else "In truth (which, not how much)",
         [frame],
         row_labels=labels,
         col_labels=labels,
-        **({"gram_label": "W" if known else "pairs"} if exact else {}),
+        **({"gram_label": "W" if known else name} if exact else {}),
     )
 
 

@@ -222,7 +222,9 @@ def _suited(settings: Settings) -> Callable[[], None]:
         model = settings["model"]
         own = _model_params(settings) if model == before.model else _remembered(model)
         wanted = left.get((model, own)) or suggested(settings["dataset"], model, own)
-        if model == before.model and not _unsuited(settings):
+        now = experiment_of(settings)
+        freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
+        if model == before.model and not freed and now.why_not() is None:
             return
         settings.set(**{name: getattr(wanted, name) for name in _OF_MODEL})
 
@@ -231,22 +233,10 @@ def _suited(settings: Settings) -> Callable[[], None]:
 
 def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
     """Return the own parameters that a model had when it was set on this page last, defaults left out."""
-    present = Settings(
-        "train", [dataclasses.replace(s, name=f"model_{s.name}") for s in MODELS[model].params]
-    )
-    found = ((s.name, present[f"model_{s.name}"], s.default) for s in MODELS[model].params)
+    specs = MODELS[model].params
+    present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
+    found = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
     return tuple(sorted((name, value) for name, value, default in found if value != default))
-
-
-def _unsuited(settings: Settings) -> bool:
-    """Return whether the model's own parameters rule out its penalty, its solver or its strengths.
-
-    Or have ruled them out before: where a penalty has become possible, that is to be seen.
-    """
-    experiment = experiment_of(settings)
-    return experiment.why_not() is not None or (
-        experiment.regularizer == "l2" and not experiment.machine.fits_coefficients
-    )
 
 
 def _formulas(settings: Settings, model: Model) -> None:

@@ -68,11 +68,13 @@ def render() -> None:
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
+        if any(spec.name not in settings.own for spec in own_specs()):
+            st.rerun()  # What was suggested has parameters that this table lacks.
         st.title("Train")
         st.markdown(
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
-            "regression, and watch the penalty choose its interactions. Every setting and the seed are in the address bar: the same link gives the "
-            "same numbers."
+            "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
+            "the address bar: the same link gives the same numbers."
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
@@ -264,13 +266,14 @@ def _impossible(settings: Settings, reason: str) -> None:
 def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
     """Return the least change that makes the run possible, in words and as settings, or nothing."""
     experiment = dataclasses.replace(experiment_of(settings), solver_params=())
-    other = REGULARIZERS[dataclasses.replace(experiment, solver="auto").applicable().regularizer]
+    suits = dataclasses.replace(experiment, solver="auto").applicable()
+    penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
     fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         ("the solver that fits", {}, {}),
         ("the strength λ̃ = 0", {"lambda_sparse": 0.0}, {}),
         ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
-        (other.label, {"regularizer": other.name}, {"regularizer_params": ()}),
-        ("a factorization machine", {"model": "fm"}, {}),
+        (REGULARIZERS[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
     )
     for words, change, own in fixes:
         changes = {**change, "solver": "auto"}
