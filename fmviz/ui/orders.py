@@ -70,6 +70,13 @@ def _features(
     fits = tuple(j for j in settings[name] if j < len(names))[:most]
     if fits != settings[name]:
         settings.set(**{name: fits})
+    # The browser takes a value that is assigned in a fragment's first run for none and reports that as a
+    # change; a default it keeps.
+    key, start = settings.key(name), {}
+    if key not in st.session_state:
+        start["default"] = list(fits)
+    elif tuple(st.session_state[key]) != fits:
+        st.session_state[key] = list(fits)
     st.multiselect(
         label,
         range(len(names)),
@@ -78,7 +85,9 @@ def _features(
         placeholder=placeholder,
         help=settings.table[name].help,  # type: ignore[union-attr]
         width=420,
-        **settings.bind(name),
+        key=key,
+        on_change=lambda: settings.set(**{name: st.session_state[key]}),
+        **start,
     )
 
 
@@ -156,7 +165,12 @@ def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
     if few < n or view.thinned.n_dropped:
         st.caption(f"Among the {few:,} features of largest entries.")
     if factors.repeats:
-        st.caption("Products in which a feature occurs more than once are not listed.")
+        times = {2: "2 wᵢⱼ: f holds xᵀWx, with both triangles of W", 3: "3! times its entry"}.get(
+            look.order, f"{look.order}! times its entry"
+        )
+        st.caption(
+            f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
+        )
 
 
 def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:

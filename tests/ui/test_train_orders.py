@@ -91,7 +91,7 @@ def test_triples_are_trained_looked_at_and_linked(open_page, manager):
     assert "Σₛ pᵢₛ pⱼₛ pₗₛ" in words(app)
     assert query(app)["order"] == "3"
     (table,) = app.dataframe
-    assert list(table.value.columns)[:4] == ["Feature", "with", "and ", "Weight"]
+    assert list(table.value.columns)[:4] == ["Feature", "with", "and", "Weight"]
     assert len(table.value) == last["used_interactions_3"]
     checked(app.multiselect(key="train_slice").set_value([1]).run())
     assert query(app)["slice"] == "1"
