@@ -138,6 +138,7 @@ def test_powers_have_their_degree():
     assert any(r"= 4\lambda S_{\theta,0}^{3} = 4\cdot0.5\cdot" in text for text in latex)
     assert any(r"\tau = 4\lambda S_\theta^{3} = 4\cdot0.5\cdot" in text for text in latex)
     assert "'degree': 4" in test.code[0].value
+    assert [tab.label for tab in test.tabs] == ["ℓ₁", "TI, order 4", "CS, order 4"]
     test.slider(key="prox_degree").set_value(2).run()
     assert fine(test)
     assert address(test)["degree"] == "2"

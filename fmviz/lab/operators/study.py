@@ -56,7 +56,8 @@ def with_degree(variant: Variant, degree: int) -> Variant:
     """Return the variant with another degree, where it has one."""
     if "degree" not in variant.params:
         return variant
-    return replace(variant, params={**variant.params, "degree": degree})
+    label = variant.label.replace("order m", f"order {degree}")
+    return replace(variant, params={**variant.params, "degree": degree}, label=label)
 
 
 def _variants() -> dict[str, Variant]:
