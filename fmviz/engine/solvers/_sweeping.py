@@ -11,6 +11,7 @@ from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty, RowPenalty
 from ..snapshot import Parameters
+from ._anderson import ANDERSON, Extrapolation
 from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
@@ -94,12 +95,19 @@ class SweepingSolver(Solver):
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
         self._epochs = 0
+        self._extrapolation = None
+        if depth := self.settings.get(ANDERSON.name, 0):
+            self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
+            self._live = self._P != 0.0
         self._refresh()
 
     def _refresh(self) -> None:
-        here = self.parameters()
-        self._f = aligned_copy(self.problem.predict(here) - self._shift)
-        self._A = self._lay(self.problem.design.dot(here.P))
+        self._hold(*self.problem.model.forward(self.problem.design, self.parameters()))
+
+    def _hold(self, f: np.ndarray, A: np.ndarray) -> None:
+        """Take freshly computed predictions and A = XP, shape (N, k)."""
+        self._f = aligned_copy(f - self._shift)
+        self._A = self._lay(A)
         self._largest = np.zeros(self._n_largest())
 
     def epoch(self) -> float:
@@ -107,12 +115,14 @@ class SweepingSolver(Solver):
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._refresh()
         self._epochs += 1
-        most = self.settings.get("active_sweeps", 0)
-        before = self._P != 0.0
+        most = self.settings.get(ACTIVE_SWEEPS.name, 0)
+        before = self._P != 0.0 if most else None
         first = largest = self._sweep()
+        if before is None:
+            return largest
         live = self._P != 0.0
         # Which entries live decides between stationary points: that is left to full sweeps.
-        if most and np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
+        if np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
             self._live_only = True
             for _ in range(most):
                 change = self._sweep()
@@ -125,7 +135,34 @@ class SweepingSolver(Solver):
     def _sweep(self) -> float:
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
-        return relative_change((change, self._P), (linear_change, self._w, self._bias))
+        largest = relative_change((change, self._P), (linear_change, self._w, self._bias))
+        return largest if self._extrapolation is None else max(largest, self._extrapolate(self._extrapolation))
+
+    def _extrapolate(self, extrapolation: Extrapolation) -> float:
+        """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
+        live = self._P != 0.0
+        if not np.array_equal(live, self._live):
+            extrapolation.restart()
+            self._live = live
+        here, problem = self.parameters(), self.problem
+        if not extrapolation.add(here.P, here.w, here.intercept):
+            return 0.0
+        point = extrapolation.point()
+        extrapolation.restart()
+        if point is None:
+            return 0.0
+        P, w, bias = np.split(point, (here.P.size, -1))
+        there = Parameters(P.reshape(here.P.shape), w.copy(), float(bias[0]))
+        f, A = problem.model.forward(problem.design, there)
+        fall = sum(problem.parts(here, self._f + self._shift).values()) - sum(problem.parts(there, f).values())
+        if not fall > 0.0:
+            return 0.0
+        self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
+        self._hold(f, A)
+        return relative_change(
+            (float(np.abs(there.P - here.P).max()), there.P),
+            (max(np.abs(w - here.w).max(initial=0.0), abs(there.intercept - here.intercept)), w, bias),
+        )
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
