@@ -12,8 +12,8 @@ ANDERSON = ParamSpec(
     0,
     low=0,
     high=50,
-    help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates whose "
-    "steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
+    help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
+    "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
 )
 
 # Keeps the small linear system regular where steps are nearly parallel, as they are when it pays.
@@ -49,7 +49,7 @@ class Extrapolation:
         return self._count == len(self._iterates)
 
     def point(self) -> np.ndarray | None:
-        """Return the combination, or None where the steps do not determine a finite one."""
+        """Return the combination, or None where nothing moved or not all is finite."""
         steps = np.diff(self._iterates, axis=0)
         gram = steps @ steps.T
         largest = gram.diagonal().max()
@@ -58,7 +58,6 @@ class Extrapolation:
         gram /= largest
         gram[np.diag_indices_from(gram)] += _RIDGE
         weights = np.linalg.solve(gram, np.ones(len(gram)))
-        total = weights.sum()
-        if not (np.isfinite(total) and total != 0.0):
-            return None
-        return np.asarray(weights / total @ self._iterates[1:])
+        # Seen from the last one, what is the same in all of them stays exactly.
+        last = self._iterates[-1]
+        return np.asarray(last + weights / weights.sum() @ (self._iterates[1:] - last))

@@ -34,6 +34,8 @@ class SweepingSolver(Solver):
     few entries from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
     `_live_only`.
 
+    With `ANDERSON`, sweeps that leave the zeros alone are extrapolated from time to time.
+
     Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
     """
@@ -72,22 +74,7 @@ class SweepingSolver(Solver):
 
     def _sweep_factors(self) -> float:
         """Sweep over P; return the largest change of an entry."""
-        problem = self.problem
-        return self._kernel()(
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            self._cache,
-            problem.loss.mu,
-            problem.loss_param,
-            self._lambda_p,
-            problem.lambda_sparse,
-        )
+        raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -95,6 +82,7 @@ class SweepingSolver(Solver):
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
         self._epochs = 0
+        self._compiled = self._kernel()
         self._extrapolation = None
         if depth := self.settings.get(ANDERSON.name, 0):
             self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
@@ -102,7 +90,12 @@ class SweepingSolver(Solver):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._hold(*self.problem.model.forward(self.problem.design, self.parameters()))
+        self._hold(*self._forward(self.parameters()))
+
+    def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        f, A = self.problem.model.forward(self.problem.design, parameters)
+        assert A is not None, "the driver asks why_not_model first"
+        return f, A
 
     def _hold(self, f: np.ndarray, A: np.ndarray) -> None:
         """Take freshly computed predictions and A = XP, shape (N, k)."""
@@ -136,7 +129,9 @@ class SweepingSolver(Solver):
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
         largest = relative_change((change, self._P), (linear_change, self._w, self._bias))
-        return largest if self._extrapolation is None else max(largest, self._extrapolate(self._extrapolation))
+        if self._extrapolation is not None:
+            largest = max(largest, self._extrapolate(self._extrapolation))
+        return largest
 
     def _extrapolate(self, extrapolation: Extrapolation) -> float:
         """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
@@ -153,9 +148,9 @@ class SweepingSolver(Solver):
             return 0.0
         P, w, bias = np.split(point, (here.P.size, -1))
         there = Parameters(P.reshape(here.P.shape), w.copy(), float(bias[0]))
-        f, A = problem.model.forward(problem.design, there)
-        fall = sum(problem.parts(here, self._f + self._shift).values()) - sum(problem.parts(there, f).values())
-        if not fall > 0.0:
+        f, A = self._forward(there)
+        now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
+        if not then < now:
             return 0.0
         self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
         self._hold(f, A)

@@ -268,10 +268,12 @@ class PCD(SweepingSolver):
     def _n_largest(self) -> int:
         return self.problem.rank
 
+    def _kernel(self) -> Any:
+        return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
+
     def _sweep_factors(self) -> float:
         problem = self.problem
-        sweep = factor_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
