@@ -175,16 +175,18 @@ def test_rows_that_are_passed_over_would_have_stayed(solver, regularizer, loss, 
     for _ in range(60):
         # An infinite size bounds nothing, so that every row is looked at.
         slow._screen.sizes[:] = np.inf
-        marks = quick._screen.marks.copy()
+        marks, path = quick._screen.marks, quick._screen.path[0]
+        # Looking at a row would mark it with the path, which is longer by now.
+        waiting, marked = marks < path, marks.copy()
         quick.epoch()
         slow.epoch()
-        if quick._epochs % quick.refresh_every != 1:
-            passed += int((marks == quick._screen.marks).sum())
+        if marks is quick._screen.marks:
+            passed += int((waiting & (marks == marked)).sum())
         ours, plain = quick.parameters(), slow.parameters()
         assert ((ours.P != 0) == (plain.P != 0)).all()
         assert pytest.approx(plain.P, abs=1e-9) == ours.P
     assert (~ours.P.any(axis=1)).sum() > 3
-    assert passed > 50
+    assert passed > 20
 
 
 @pytest.mark.parametrize(("solver", "regularizer"), [("pbcd", "cs"), ("pbcd_ls", "cs")])
