@@ -12,8 +12,7 @@ from fmviz.engine.certificate import stationarity
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
-from fmviz.engine.solvers._rows import in_lines
-from fmviz.engine.solvers.pbcd import PBCD
+from fmviz.engine.solvers.pbcd import PBCD, in_lines
 
 X, Y, _ = make_sparse_interactions(60, 8, 1, 12, random_state=0)
 

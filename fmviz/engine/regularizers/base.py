@@ -59,9 +59,6 @@ class RowPenalty:
         ``penalty(q, j, P, cache) -> float``.
     update : callable
         ``update(cache, j, P, q)``: row j is about to change from P[j] to q.
-    threshold : callable
-        ``threshold(j, P, cache) -> t`` with t·‖q‖₂ ≤ penalty(q) for all q: a row at 0 whose slope has no
-        larger norm stays there. 0 where there is no such bound.
     """
 
     name: str
@@ -71,7 +68,6 @@ class RowPenalty:
     shrink: Callable[..., None]
     penalty: Callable[..., float]
     update: Callable[..., None]
-    threshold: Callable[..., float]
 
 
 @dataclass(frozen=True)

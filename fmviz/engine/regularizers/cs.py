@@ -23,18 +23,13 @@ def begin_with_sum_of_norms(P, cache):
 
 
 @jitable
-def twice_other_norms(j, P, cache):
-    return 2.0 * max(cache[0] - norm(P[j]), 0.0)
-
-
-@jitable
 def shrink_by_twice_other_norms(u, strength, j, P, cache):
-    shrink_norm(u, strength * twice_other_norms(j, P, cache))
+    shrink_norm(u, 2.0 * strength * max(cache[0] - norm(P[j]), 0.0))
 
 
 @jitable
 def weighted_by_twice_other_norms(q, j, P, cache):
-    return twice_other_norms(j, P, cache) * norm(q)
+    return 2.0 * max(cache[0] - norm(P[j]), 0.0) * norm(q)
 
 
 @jitable
@@ -87,7 +82,6 @@ class CS(Regularizer):
             shrink_by_twice_other_norms,
             weighted_by_twice_other_norms,
             update_sum_of_norms,
-            twice_other_norms,
         )
 
     def operator(self, **params: Any) -> MatrixOperator:

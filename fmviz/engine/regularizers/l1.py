@@ -41,11 +41,6 @@ def sum_of_entries(q, j, P, cache):
     return total
 
 
-@jitable
-def unit_bound(j, P, cache):
-    return 1.0
-
-
 class L1(Regularizer):
     """Ω(P) = Σ |p_js|."""
 
@@ -80,7 +75,7 @@ class L1(Regularizer):
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
         return RowPenalty(
-            self.name, 0.0, no_cache, begin_rows, shrink_entries, sum_of_entries, update_nothing, unit_bound
+            self.name, 0.0, no_cache, begin_rows, shrink_entries, sum_of_entries, update_nothing
         )
 
     def operator(self, **params: Any) -> MatrixOperator:

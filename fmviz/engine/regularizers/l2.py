@@ -45,11 +45,6 @@ def no_penalty(q, j, P, cache):
     return 0.0
 
 
-@jitable
-def no_bound(j, P, cache):
-    return 0.0
-
-
 class L2(Regularizer):
     """Ω(P) = ‖P‖²_F."""
 
@@ -83,7 +78,7 @@ class L2(Regularizer):
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(self.name, 1.0, no_cache, begin_rows, keep, no_penalty, update_nothing, no_bound)
+        return RowPenalty(self.name, 1.0, no_cache, begin_rows, keep, no_penalty, update_nothing)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

@@ -10,7 +10,6 @@ import numpy as np
 from .._jit import jitable
 from ._matrix import shrink_norms
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
-from .l1 import unit_bound
 from .l2 import begin_rows, no_cache, update_nothing
 
 
@@ -75,9 +74,7 @@ class L21(Regularizer):
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(
-            self.name, 0.0, no_cache, begin_rows, shrink_row, norm_of_row, update_nothing, unit_bound
-        )
+        return RowPenalty(self.name, 0.0, no_cache, begin_rows, shrink_row, norm_of_row, update_nothing)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

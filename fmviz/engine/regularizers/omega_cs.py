@@ -17,18 +17,13 @@ from .ti import one_number, rest_of_sum
 
 
 @jitable
-def other_norms(j, P, cache):
-    return max(cache[0] - norm(P[j]), 0.0)
-
-
-@jitable
 def shrink_by_other_norms(u, strength, j, P, cache):
-    shrink_norm(u, strength * other_norms(j, P, cache))
+    shrink_norm(u, strength * max(cache[0] - norm(P[j]), 0.0))
 
 
 @jitable
 def weighted_by_other_norms(q, j, P, cache):
-    return other_norms(j, P, cache) * norm(q)
+    return max(cache[0] - norm(P[j]), 0.0) * norm(q)
 
 
 class OmegaCS(Regularizer):
@@ -78,7 +73,6 @@ class OmegaCS(Regularizer):
             shrink_by_other_norms,
             weighted_by_other_norms,
             update_sum_of_norms,
-            other_norms,
         )
 
     def operator(self, **params: Any) -> MatrixOperator:

@@ -11,7 +11,6 @@ from ._matrix import shrink_pairs
 from ._squared_norm import FINDERS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
-from .l2 import no_bound
 from .ti import (
     begin_with_all_column_sums,
     begin_with_column_sum,
@@ -108,7 +107,6 @@ class OmegaTI(Regularizer):
             shrink_by_rest,
             weighted_by_rest,
             update_all_column_sums,
-            no_bound,
         )
 
     def operator(self, **params: Any) -> MatrixOperator:

@@ -12,7 +12,6 @@ from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import FINDERS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
-from .l2 import no_bound
 
 
 def one_number(d: int, k: int) -> int:
@@ -178,7 +177,6 @@ class TI(Regularizer):
             shrink_by_rest_of_columns,
             weighted_by_rest_of_columns,
             update_all_column_sums,
-            no_bound,
         )
 
     def operator(self, axis: str = "columns", **params: Any) -> MatrixOperator:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import cached_factory
+from .._jit import cached_factory, jitable
 from ..design import Storage
 from ..losses import Loss
 from ..params import ParamSpec
@@ -16,12 +15,68 @@ from ..regularizers import RowPenalty
 from ..regularizers.l21 import norm
 from ..snapshot import Parameters
 from ._anderson import ANDERSON
-from ._rows import RowScreen, accumulate, follow, in_lines, note, raise_to_largest, stays
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .pcd import NOISE
 
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 _BEYOND = 1e300
+# Numbers in a cache line.
+_LINE = 8
+
+
+def in_lines(M: np.ndarray) -> np.ndarray:
+    """Return a copy of M, shape (n, k), whose rows start cache lines and end in zeros up to whole ones.
+
+    Loops over a row so touch no line of its neighbours and need no remainder, and the zeros stay 0.
+    """
+    n, k = M.shape
+    wide = -(-k // _LINE) * _LINE
+    memory = np.zeros(n * wide + _LINE)
+    skip = -memory.ctypes.data % (8 * _LINE) // 8
+    lines = memory[skip : skip + n * wide].reshape(n, wide)
+    lines[:, :k] = M
+    return lines
+
+
+@jitable
+def raise_to_largest(largest, A, tops):
+    """Raise largest[0] to the largest |A|, by way of `tops`, one for each column of A."""
+    tops[:] = 0.0
+    for n in range(A.shape[0]):
+        a = A[n]
+        for s in range(tops.size):
+            tops[s] = max(tops[s], abs(a[s]))
+    for s in range(tops.size):
+        largest[0] = max(largest[0], tops[s])
+
+
+@jitable
+def accumulate(A, at, x, first, second, p, g, h):
+    """Add Σ first·df to g and Σ second·df² to h, entry by entry of df = a − x·p, over the rows `at` of A.
+
+    Four rows are taken together: g and h are then read and written a quarter as often.
+    """
+    count, rank = at.size, p.size
+    fours = count // 4
+    for block in range(fours):
+        i = 4 * block
+        a0, a1, a2, a3 = A[at[i]], A[at[i + 1]], A[at[i + 2]], A[at[i + 3]]
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        u0, u1, u2, u3 = first[i], first[i + 1], first[i + 2], first[i + 3]
+        v0, v1, v2, v3 = second[i], second[i + 1], second[i + 2], second[i + 3]
+        for s in range(rank):
+            d0 = a0[s] - x0 * p[s]
+            d1 = a1[s] - x1 * p[s]
+            d2 = a2[s] - x2 * p[s]
+            d3 = a3[s] - x3 * p[s]
+            g[s] += (u0 * d0 + u1 * d1) + (u2 * d2 + u3 * d3)
+            h[s] += (v0 * d0 * d0 + v1 * d1 * d1) + (v2 * d2 * d2 + v3 * d3 * d3)
+    for i in range(4 * fours, count):
+        a0 = A[at[i]]
+        for s in range(rank):
+            d0 = a0[s] - x[i] * p[s]
+            g[s] += first[i] * d0
+            h[s] += second[i] * d0 * d0
 
 
 @cached_factory()
@@ -29,13 +84,13 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
     """Return the kernel of one sweep over the rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
 
     P has shape (d, k) and A = XP shape (N, k), both by `in_lines`. `places`, shape (longest column,), and
-    `work`, shape (5, longest column), are work space. `moments` holds the Σ c x_j² of every column and
+    `work`, shape (4, longest column), are work space. `moments` holds the Σ c x_j² of every column and
     `largest[0]` the largest |A| so far: together they tell a slope from a rounding error, as in
-    `pcd.factor_sweep`. `screen` tells which zeros stay, see `RowScreen`. `lam_p` contains the penalty's own
-    quadratic part. With `live_only` the rows that are 0 are passed over.
+    `pcd.factor_sweep`. `lam_p` contains the penalty's own quadratic part. With `live_only` the rows that
+    are 0 are passed over.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
-    begin, shrink, update, threshold = penalty.begin, penalty.shrink, penalty.update, penalty.threshold
+    begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
 
     def sweep(
         data,
@@ -51,7 +106,6 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
         places,
         work,
         cache,
-        screen,
         mu,
         theta,
         lam_p,
@@ -66,33 +120,24 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
         change = 0.0
         if not live_only:
             raise_to_largest(largest, A, g)
-        moved = 0.0
-        for n in range(n_samples):
-            now = weight(weights, n) * derivative(f[n], y[n], theta)
-            moved += (now - screen.slopes[n]) ** 2 * screen.squares[n]
-            screen.slopes[n] = now
-        screen.path[0] += sqrt(max(moved, 0.0))
         begin(P, cache)
         for j in range(d):
-            dead = norm(P[j]) == 0.0
-            if dead and (live_only or stays(screen, j, n_samples, lam * threshold(j, P, cache))):
+            if live_only and norm(P[j]) == 0.0:
                 continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]
             at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
-            inner, now = work[3, :count], work[4, :count]
             for i in range(count):
                 n = row(rows, i)
                 c = weight(weights, n)
                 at[i] = n
                 x[i] = value(column, i)
-                first[i] = screen.slopes[n] * x[i]
+                first[i] = c * derivative(f[n], y[n], theta) * x[i]
                 second[i] = c * x[i] * x[i]
             g[:] = 0.0
             h[:] = 0.0
             accumulate(A, at, x, first, second, P[j], g, h)
-            note(screen, j, norm(g) / n_samples if dead else inf)
             bend = 0.0
             for s in range(rank):
                 bend += h[s]
@@ -112,27 +157,20 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
             update(cache, j, P, step)
             moved = 0.0
             along = 0.0
-            square = 0.0
             for s in range(rank):
                 p = P[j, s]
                 P[j, s] = step[s]
                 step[s] -= p
                 along += p * step[s]
-                square += step[s] * step[s]
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
                 for i in range(count):
                     a = A[at[i]]
-                    total = 0.0
+                    inner = 0.0
                     for s in range(rank):
-                        total += a[s] * step[s]
+                        inner += a[s] * step[s]
                         a[s] += x[i] * step[s]
-                    inner[i] = total
-                for i in range(count):
-                    n = row(rows, i)
-                    f[n] += x[i] * (inner[i] - x[i] * along)
-                    now[i] = weight(weights, n) * derivative(f[n], y[n], theta)
-                follow(screen, at, x, inner, now, square)
+                    f[at[i]] += x[i] * (inner - x[i] * along)
                 change = max(change, moved)
         return change
 
@@ -149,7 +187,6 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
     row, value = storage.row, storage.value
     loss_value, derivative, bending = loss.value, loss.derivative, loss.second
     begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
-    threshold = penalty.threshold
 
     def sweep(
         data,
@@ -165,7 +202,6 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         places,
         work,
         cache,
-        screen,
         mu,
         theta,
         lam_p,
@@ -184,33 +220,25 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
         change = 0.0
         if not live_only:
             raise_to_largest(largest, A, g)
-        moved = 0.0
-        for n in range(n_samples):
-            now = weight(weights, n) * derivative(f[n], y[n], theta)
-            moved += (now - screen.slopes[n]) ** 2 * screen.squares[n]
-            screen.slopes[n] = now
-        screen.path[0] += sqrt(max(moved, 0.0))
         begin(P, cache)
         for j in range(d):
-            dead = norm(P[j]) == 0.0
-            if dead and (live_only or stays(screen, j, n_samples, lam * threshold(j, P, cache))):
+            if live_only and norm(P[j]) == 0.0:
                 continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]
             at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
-            inner, now = work[3, :count], work[4, :count]
+            slope = work[3, :count]
             for i in range(count):
                 n = row(rows, i)
                 c = weight(weights, n)
                 at[i] = n
                 x[i] = value(column, i)
-                first[i] = screen.slopes[n] * x[i]
+                first[i] = c * derivative(f[n], y[n], theta) * x[i]
                 second[i] = c * bending(f[n], y[n], theta) * x[i] * x[i]
             g[:] = 0.0
             h[:] = 0.0
             accumulate(A, at, x, first, second, P[j], g, h)
-            note(screen, j, norm(g) / n_samples if dead else inf)
             bent = 0.0
             for s in range(rank):
                 g[s] /= n_samples
@@ -245,7 +273,6 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                     step[s] = P[j, s]
                 shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
             along = 0.0
-            square = 0.0
             predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
             before = lam * penalty_of(P[j], j, P, cache)
             moved = 0.0
@@ -253,16 +280,15 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                 step[s] -= P[j, s]
                 predicted += (g[s] + 2.0 * lam_p * P[j, s]) * step[s]
                 along += P[j, s] * step[s]
-                square += step[s] * step[s]
                 before += lam_p * P[j, s] * P[j, s]
                 moved = max(moved, abs(step[s]))
             if moved > 0.0:
                 for i in range(count):
                     a = A[at[i]]
-                    total = 0.0
+                    inner = 0.0
                     for s in range(rank):
-                        total += a[s] * step[s]
-                    inner[i] = total
+                        inner += a[s] * step[s]
+                    slope[i] = x[i] * (inner - x[i] * along)
                 alpha = 1.0
                 tried = 0
                 accepted = False
@@ -276,8 +302,7 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                     for i in range(count):
                         n = row(rows, i)
                         risk += weight(weights, n) * (
-                            loss_value(f[n] + alpha * x[i] * (inner[i] - x[i] * along), y[n], theta)
-                            - loss_value(f[n], y[n], theta)
+                            loss_value(f[n] + alpha * slope[i], y[n], theta) - loss_value(f[n], y[n], theta)
                         )
                     rise += risk / n_samples
                     accepted = rise <= sigma * alpha * predicted
@@ -290,14 +315,9 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
                         P[j, s] = trial[s]
                     for i in range(count):
                         a = A[at[i]]
+                        f[at[i]] += alpha * slope[i]
                         for s in range(rank):
                             a[s] += alpha * x[i] * step[s]
-                    for i in range(count):
-                        n = row(rows, i)
-                        f[n] += alpha * x[i] * (inner[i] - x[i] * along)
-                        now[i] = weight(weights, n) * derivative(f[n], y[n], theta)
-                        inner[i] *= alpha
-                    follow(screen, at, x, inner, now, alpha * alpha * square)
                     change = max(change, alpha * moved)
         return change
 
@@ -312,7 +332,7 @@ class PBCD(SweepingSolver):
     source: ClassVar[str] = "atarashi2021, Algorithm 6"
     about: ClassVar[str] = (
         "Proximal block coordinate descent: each row of P in turn takes a proximal step, whose size is "
-        "known to be safe. The objective never rises. Rows that provably stay 0 are passed over."
+        "known to be safe. The objective never rises."
     )
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
@@ -323,9 +343,8 @@ class PBCD(SweepingSolver):
         design = problem.design
         wide = in_lines(np.empty((1, problem.rank))).shape[1]
         self._cache = np.zeros(max(1, self._penalty.cache_size(design.n_features, wide)))
-        self._norms = np.sqrt(design.power(2).T @ np.ones(design.n_samples))
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
-        self._work = in_lines(np.empty((5, design.longest_column)))
+        self._work = in_lines(np.empty((4, design.longest_column)))
 
     @classmethod
     def why_not(
@@ -344,18 +363,6 @@ class PBCD(SweepingSolver):
 
     def _n_largest(self) -> int:
         return 1
-
-    def _hold(self, f: np.ndarray, A: np.ndarray) -> None:
-        super()._hold(f, A)
-        design = self.problem.design
-        self._screen = RowScreen(
-            self._norms,
-            np.full(design.n_features, np.inf),
-            np.zeros(design.n_features),
-            np.zeros(1),
-            np.einsum("ns,ns->n", A, A),
-            np.zeros(design.n_samples),
-        )
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
@@ -382,7 +389,6 @@ class PBCD(SweepingSolver):
             self._places,
             self._work,
             self._cache,
-            self._screen,
             problem.loss.mu,
             problem.loss_param,
             self._lambda_p,
