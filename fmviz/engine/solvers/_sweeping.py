@@ -16,6 +16,9 @@ from ._linear import LinearPart
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
 
+# The smallest relative fall of the objective that is surely none of rounding.
+VISIBLE = 1e-13
+
 ACTIVE_SWEEPS = ParamSpec(
     "active_sweeps",
     "int",
@@ -150,7 +153,8 @@ class SweepingSolver(Solver):
         there = Parameters(P.reshape(here.P.shape), w.copy(), float(bias[0]))
         f, A = self._forward(there)
         now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
-        if not then < now:
+        # A jump whose fall is a rounding error would keep a run from settling.
+        if not now - then > VISIBLE * abs(now):
             return 0.0
         self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
         self._hold(f, A)
