@@ -14,6 +14,7 @@ from ..problem import Problem
 from ..regularizers import RowPenalty
 from ..regularizers.l21 import norm
 from ..snapshot import Parameters
+from ._anderson import ANDERSON
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .pcd import NOISE
 
@@ -334,7 +335,7 @@ class PBCD(SweepingSolver):
         "known to be safe. The objective never rises."
     )
 
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.row(**problem.regularizer_params)
@@ -376,7 +377,7 @@ class PBCD(SweepingSolver):
 
     def _sweep_factors(self) -> float:
         problem = self.problem
-        return self._kernel()(
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -409,6 +410,7 @@ class PBCDLineSearch(PBCD):
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ACTIVE_SWEEPS,
+        ANDERSON,
         ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )

@@ -17,6 +17,7 @@ from ..problem import Problem
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ..snapshot import Parameters
+from ._anderson import ANDERSON
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 
 # The square of a relative rounding error, with room for sums of many.
@@ -226,7 +227,7 @@ class PCD(SweepingSolver):
         "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
         "over entries that provably stay 0."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
@@ -267,10 +268,12 @@ class PCD(SweepingSolver):
     def _n_largest(self) -> int:
         return self.problem.rank
 
+    def _kernel(self) -> Any:
+        return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
+
     def _sweep_factors(self) -> float:
         problem = self.problem
-        sweep = factor_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
