@@ -12,6 +12,7 @@ from ..problem import Problem
 from ..regularizers import CoordinatePenalty, RowPenalty
 from ..snapshot import Parameters
 from ._linear import LinearPart
+from ._pairs import predict_pairs
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
 
@@ -37,6 +38,8 @@ class SweepingSolver(Solver):
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
     """
 
+    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
+    takes_pairs = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every = 10
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
@@ -56,6 +59,7 @@ class SweepingSolver(Solver):
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._moments = second_moments(problem)
         self._live_only = False
+        self._partners = problem.design.partners if self.takes_pairs else None
         self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
@@ -97,9 +101,13 @@ class SweepingSolver(Solver):
         self._refresh()
 
     def _refresh(self) -> None:
-        here = self.parameters()
-        self._f = aligned_copy(self.problem.predict(here) - self._shift)
-        self._A = self._lay(self.problem.design.dot(here.P))
+        here, design = self.parameters(), self.problem.design
+        if self._partners is None:
+            f = self.problem.predict(here)
+            self._A = self._lay(design.dot(here.P))
+        else:
+            f = predict_pairs(design, self._partners, here.P, here.w, here.intercept)
+        self._f = aligned_copy(f - self._shift)
         self._largest = np.zeros(self._n_largest())
 
     def epoch(self) -> float:

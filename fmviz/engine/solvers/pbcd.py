@@ -14,11 +14,9 @@ from ..problem import Problem
 from ..regularizers import RowPenalty
 from ..regularizers.l21 import norm
 from ..snapshot import Parameters
+from ._pairs import BEYOND, NOISE, pair_row_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
-from .pcd import NOISE
 
-# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
-_BEYOND = 1e300
 # Numbers in a cache line.
 _LINE = 8
 
@@ -152,7 +150,7 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
             update(cache, j, P, step)
             moved = 0.0
             along = 0.0
@@ -270,7 +268,7 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, _BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
             along = 0.0
             predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
             before = lam * penalty_of(P[j], j, P, cache)
@@ -344,6 +342,7 @@ class PBCD(SweepingSolver):
         self._cache = np.zeros(max(1, self._penalty.cache_size(design.n_features, wide)))
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
         self._work = in_lines(np.empty((4, design.longest_column)))
+        self._sizes = np.empty(design.n_features)
 
     @classmethod
     def why_not(
@@ -376,6 +375,25 @@ class PBCD(SweepingSolver):
 
     def _sweep_factors(self) -> float:
         problem = self.problem
+        if self._partners is not None:
+            return pair_row_sweep(self._loss, self._penalty, self._weight)(
+                self._partners.other,
+                problem.design.columns.indices,
+                problem.design.columns.indptr,
+                problem.y,
+                problem.weights,
+                self._f,
+                self._P,
+                self._moments,
+                self._sizes,
+                self._work[0],
+                self._cache,
+                problem.loss.mu,
+                problem.loss_param,
+                self._lambda_p,
+                problem.lambda_sparse,
+                self._live_only,
+            )
         return self._kernel()(
             *problem.design.columns,
             problem.y,
@@ -413,6 +431,7 @@ class PBCDLineSearch(PBCD):
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )
     most_trials = 40
+    takes_pairs = False
 
     def _kernel(self) -> Any:
         return row_sweep_line_search(self.problem.design.storage, self._loss, self._penalty, self._weight)
