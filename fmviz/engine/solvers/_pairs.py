@@ -1,6 +1,6 @@
 """Sweeps where every row of X is a pair of ones, as in matrix factorisation.
 
-The other feature of the row then is the whole of ⟨p_:,s, x⟩ − x_j p_js: neither XP nor its updates are needed.
+The row's other feature is then the whole of ⟨p_:,s, x⟩ − x_j p_js: neither XP nor its updates are needed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ NOISE = 1e-28
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 BEYOND = 1e300
 _FOUR = 4
+# Numbers that a derivative is computed for together.
+_VECTORS = 8
 
 
 @named()
@@ -50,18 +52,20 @@ class Lanes(NamedTuple):
 
     Attributes
     ----------
-    partners, rows : (L,) integer ndarrays
+    partners, rows : (L,) unsigned ndarrays
         The other feature of the entry's row, and the row.
     edges : (2d + 1,) int64 ndarray
         Where the parts begin.
-    y, weights : (L,) ndarrays
+    y, weights : (L + 8,) ndarrays
         Target and sample weight of the entry's row; `weights` is empty where all are 1.
     held : (L,) ndarray
         Work space for the predictions.
-    table : (d + 1, 4) ndarray
-        Work space for what an entry wants to know of its partner.
-    steps : (d,) ndarray
-        Work space for the last step of every feature.
+    table : (d + 1, 2) ndarray
+        Work space: every feature's entry now, and at the end of the component before.
+    steps : (d + 1,) ndarray
+        Work space: every feature's last step.
+    work : (2, longest column + 8) ndarray
+        Work space.
     """
 
     partners: np.ndarray
@@ -72,33 +76,35 @@ class Lanes(NamedTuple):
     held: np.ndarray
     table: np.ndarray
     steps: np.ndarray
+    work: np.ndarray
 
     @classmethod
     def of(cls, design: Design, partners: Partners, y: np.ndarray, weights: np.ndarray) -> Lanes:
         """Lay out the entries of a design of pairs."""
         d = design.n_features
         column = np.repeat(np.arange(d), np.diff(design.columns.indptr))
-        after = partners.other > column
-        # Neighbours in memory then have neighbouring partners, too.
+        # Neighbours in memory have neighbouring partners, too.
         order = np.lexsort((partners.other, column))
-        part = (2 * column + after)[order]
+        part = (2 * column + (partners.other > column))[order]
         counts = np.bincount(part, minlength=2 * d)
-        wide = -(-counts // _FOUR) * _FOUR
-        edges = np.concatenate([[0], np.cumsum(wide)])
-        place = np.arange(order.size) + (edges[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]]))[part]
+        edges = np.concatenate([[0], np.cumsum(-(-counts // _FOUR) * _FOUR)])
+        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        place = np.arange(order.size) + (edges[:-1] - begins)[part]
         found = np.full(edges[-1], d, dtype=partners.other.dtype)
         found[place] = partners.other[order]
         rows = np.zeros(edges[-1], dtype=design.columns.indices.dtype)
         rows[place] = design.columns.indices[order]
+        tail = np.zeros(_VECTORS)
         return cls(
             found,
             rows,
             edges.astype(np.int64),
-            aligned_copy(y[rows]),
-            aligned_copy(weights[rows] if weights.size else weights),
-            aligned_copy(np.zeros(edges[-1])),
-            aligned_copy(np.zeros((d + 1, 4))),
-            np.zeros(d),
+            aligned_copy(np.concatenate([y[rows], tail])),
+            aligned_copy(np.concatenate([weights[rows], tail]) if weights.size else weights),
+            aligned_copy(np.zeros(rows.size)),
+            aligned_copy(np.zeros((d + 1, 2))),
+            aligned_copy(np.zeros(d + 1)),
+            aligned_copy(np.zeros((2, int((edges[2::2] - edges[:-2:2]).max()) + _VECTORS))),
         )
 
 
@@ -107,12 +113,17 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
     """Return the kernel of one sweep over the entries of P as `pcd.factor_sweep` makes it.
 
     The arguments that are not those of `factor_sweep` are the fields of `Lanes`. A prediction is held twice,
-    at the row's entry in either column, so that a column finds its own side by side. What both
-    features of the row have done since is made up for when the column is next visited: with p its own
-    and q its partner's entry, the last step of p times the last q, and p times the last step of q.
+    at its row's entries in both columns, so that every column finds its own side by side and they are never
+    gathered. A column catches up with what its partners have done since when it is next visited. Say p
+    is its own entry and q its partner's, P and Q what they were at the end of the component before. Where
+    the partner is swept before, the prediction was left before the last step of p: missing are that
+    step times Q, and the present step of q times p. Where it is swept after, what was left is without the
+    share of the component before, PQ.
     """
     derivative = loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
+    # Derivatives with cheap updates are dear by themselves: they are computed in vectors, from an array.
+    dear = loss.nudged is not None
 
     def sweep(
         partners,
@@ -123,6 +134,7 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
         held,
         table,
         steps,
+        work,
         f,
         P,
         moments,
@@ -135,9 +147,9 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
     ):
         rank, d = P.shape
         n_samples = f.size
-        for i in range(rows.size):
-            held[i] = f[rows[i]]
-        # Of every feature: its last step, its entry, and its entry at the end of the component before.
+        now, force = work[0], work[1]
+        for lane in range(rows.size):
+            held[lane] = f[rows[lane]]
         table[:] = 0.0
         steps[:] = 0.0
         change = 0.0
@@ -149,37 +161,73 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
                 # No entry has a slope while all others of its component are 0.
                 continue
             for j in range(d):
-                table[j, 2] = table[j, 1]
-                table[j, 1] = P[s, j]
+                table[j, 1] = table[j, 0]
+                table[j, 0] = P[s, j]
             begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
                 own = steps[j]
-                was = table[j, 2] - own
+                was = table[j, 1]
                 stays = live_only and p == 0.0
-                g = 0.0
-                h = 0.0
+                # Sums in four parts, which need not wait for each other.
+                g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
+                h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
                 if not (stays and own == 0.0 and was == 0.0):
-                    for part in range(2 * j, 2 * j + 2):
-                        # Whose partner was here before has since made the step of this component.
-                        by = p if part == 2 * j else was
-                        at = partners[edges[part] : edges[part + 1]]
-                        r = held[edges[part] : edges[part + 1]]
-                        target = y[edges[part] : edges[part + 1]]
-                        c = weights[edges[part] : edges[part + 1]]
-                        for i in range(at.size):
-                            n = at[i]
-                            df = table[n, 1]
-                            now = r[i] + (own * table[n, 2] + by * table[n, 0])
-                            r[i] = now
-                            c_df = weight(c, i) * df
-                            g += derivative(now, target[i], theta) * c_df
-                            h += c_df * df
+                    here, ends = edges[2 * j], edges[2 * j + 2]
+                    at, r, target, c = partners[here:ends], held[here:ends], y[here:], weights[here:]
+                    before = (edges[2 * j + 1] - here) // 4
+                    for block in range(before):
+                        # Unsigned: a kernel need not ask whether an index counts from the end.
+                        i: Any = np.uint64(4 * block)
+                        n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
+                        d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
+                        r0 = r[i] + own * table[n0, 1] + p * steps[n0]
+                        r1 = r[i + 1] + own * table[n1, 1] + p * steps[n1]
+                        r2 = r[i + 2] + own * table[n2, 1] + p * steps[n2]
+                        r3 = r[i + 3] + own * table[n3, 1] + p * steps[n3]
+                        r[i], r[i + 1], r[i + 2], r[i + 3] = r0, r1, r2, r3
+                        c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
+                        c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
+                        h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
+                        if dear:
+                            now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
+                            force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
+                        else:
+                            g0 += derivative(r0, target[i], theta) * c0
+                            g1 += derivative(r1, target[i + 1], theta) * c1
+                            g2 += derivative(r2, target[i + 2], theta) * c2
+                            g3 += derivative(r3, target[i + 3], theta) * c3
+                    for block in range(before, at.size // 4):
+                        i = np.uint64(4 * block)
+                        n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
+                        d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
+                        r0 = r[i] + was * table[n0, 1]
+                        r1 = r[i + 1] + was * table[n1, 1]
+                        r2 = r[i + 2] + was * table[n2, 1]
+                        r3 = r[i + 3] + was * table[n3, 1]
+                        r[i], r[i + 1] = r0 - p * d0, r1 - p * d1
+                        r[i + 2], r[i + 3] = r2 - p * d2, r3 - p * d3
+                        c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
+                        c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
+                        h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
+                        if dear:
+                            now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
+                            force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
+                        else:
+                            g0 += derivative(r0, target[i], theta) * c0
+                            g1 += derivative(r1, target[i + 1], theta) * c1
+                            g2 += derivative(r2, target[i + 2], theta) * c2
+                            g3 += derivative(r3, target[i + 3], theta) * c3
+                    if dear:
+                        force[at.size : at.size + _VECTORS] = 0.0
+                        for i in range((at.size + _VECTORS - 1) // _VECTORS * _VECTORS):
+                            g0 += derivative(now[i], target[i], theta) * force[i]
                 q = p
                 if not stays:
-                    g /= n_samples
-                    # As the kernel for any design: what is a rounding error beside its peers is none here,
-                    # but to divide by its square would leave the range of numbers.
+                    g = ((g0 + g1) + (g2 + g3)) / n_samples
+                    h = (h0 + h1) + (h2 + h3)
+                    # An entry that is a rounding error beside its peers gives a slope that is one as well:
+                    # divided by its square it would leave the range of numbers.
                     if h <= NOISE * largest * largest * moments[j]:
                         g = 0.0
                         h = 0.0
@@ -192,8 +240,7 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
                         q = 0.0
                 step = q - p
                 steps[j] = step
-                table[j, 0] = step
-                table[j, 1] = q
+                table[j, 0] = q
                 if step != 0.0:
                     P[s, j] = q
                     update(cache, j, p, q)
@@ -202,7 +249,7 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
             for i in range(edges[2 * j], edges[2 * j + 1]):
                 n = partners[i]
                 if n < d:
-                    f[rows[i]] = held[i] + steps[j] * table[n, 1]
+                    f[rows[i]] = held[i] + steps[j] * table[n, 0]
         return change
 
     return sweep
