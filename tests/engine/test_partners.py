@@ -23,12 +23,14 @@ from fmviz.engine.warmup import tiny_problem
 D = 9
 METHODS = ("cd", "pcd", "pbcd")
 CASES = [
-    (regularizer, params, solver)
+    (regularizer, params, solver, loss)
     for regularizer, params in [(r, {}) for r in REGULARIZERS] + [("ti", {"axis": "rows"})]
     for solver in METHODS
+    for loss in LOSSES
     if why_not(regularizer, solver, regularizer_params=params) is None
+    and (loss in ("squared", "logistic") or (regularizer, solver) in (("ti", "pcd"), ("cs", "pbcd")))
 ]
-IDS = [f"{r}{''.join(p.values())}-{s}" for r, p, s in CASES]
+IDS = [f"{r}{''.join(p.values())}-{s}-{loss}" for r, p, s, loss in CASES]
 
 
 def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
@@ -122,14 +124,16 @@ def test_predictions_are_the_models():
     assert found == pytest.approx(plain, abs=1e-14)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("regularizer", "params", "solver"), CASES, ids=IDS)
+@pytest.mark.parametrize(("regularizer", "params", "solver", "loss"), CASES, ids=IDS)
 def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
     for make, linear, bias, lam, lam_p, weighted in (
         (pairs, True, True, 0.05, 0.02, False),
         (users_and_items, False, False, 0.3, 0.01, False),
         (pairs, False, True, 0.02, 0.02, True),
     ):
+        # Compiling takes most of the time: few kernels meet both weights and none.
+        if weighted != (loss == "logistic") and (regularizer, solver) != ("ti", "pcd"):
+            continue
         X = make()
         y = target(X, loss)
         weights = np.linspace(0.0, 2.0, y.size) if weighted else None
