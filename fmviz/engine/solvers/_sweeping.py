@@ -13,6 +13,7 @@ from ..regularizers import CoordinatePenalty, RowPenalty
 from ..snapshot import Parameters
 from ._anderson import ANDERSON, Extrapolation
 from ._linear import LinearPart
+from ._pairs import predict_pairs
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
 
@@ -43,6 +44,8 @@ class SweepingSolver(Solver):
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
     """
 
+    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
+    takes_pairs = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every = 10
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
@@ -62,6 +65,7 @@ class SweepingSolver(Solver):
         self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._moments = second_moments(problem)
         self._live_only = False
+        self._partners = problem.design.partners if self.takes_pairs else None
         self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
@@ -95,15 +99,19 @@ class SweepingSolver(Solver):
     def _refresh(self) -> None:
         self._hold(*self._forward(self.parameters()))
 
-    def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
-        f, A = self.problem.model.forward(self.problem.design, parameters)
-        assert A is not None, "the driver asks why_not_model first"
-        return f, A
+    def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the predictions, and A = XP where the kernel needs it."""
+        design = self.problem.design
+        if self._partners is None:
+            return self.problem.model.forward(design, parameters)
+        found = predict_pairs(design, self._partners, parameters.P, parameters.w, parameters.intercept)
+        return found, None
 
-    def _hold(self, f: np.ndarray, A: np.ndarray) -> None:
-        """Take freshly computed predictions and A = XP, shape (N, k)."""
+    def _hold(self, f: np.ndarray, A: np.ndarray | None) -> None:
+        """Take freshly computed predictions and A, shape (N, k)."""
         self._f = aligned_copy(f - self._shift)
-        self._A = self._lay(A)
+        if A is not None:
+            self._A = self._lay(A)
         self._largest = np.zeros(self._n_largest())
 
     def epoch(self) -> float:

@@ -18,10 +18,9 @@ from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._anderson import ANDERSON
+from ._pairs import NOISE, Lanes, pair_factor_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 
-# The square of a relative rounding error, with room for sums of many.
-NOISE = 1e-28
 # For the rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
@@ -234,6 +233,8 @@ class PCD(SweepingSolver):
         super().__init__(problem, penalty, **params)
         stored = stores_slope(problem.design.storage, self._loss)
         self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
+        if self._partners is not None:
+            self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
 
     @classmethod
     def why_not(
@@ -269,10 +270,25 @@ class PCD(SweepingSolver):
         return self.problem.rank
 
     def _kernel(self) -> Any:
+        if self._partners is not None:
+            return pair_factor_sweep(self._loss, self._penalty, self._weight)
         return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
 
     def _sweep_factors(self) -> float:
         problem = self.problem
+        if self._partners is not None:
+            return self._compiled(
+                *self._lanes,
+                self._f,
+                self._P,
+                self._moments,
+                self._cache,
+                problem.loss.mu,
+                problem.loss_param,
+                self._lambda_p,
+                problem.lambda_sparse,
+                self._live_only,
+            )
         return self._compiled(
             *problem.design.columns,
             problem.y,
