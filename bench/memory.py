@@ -34,6 +34,7 @@ def size_of(X: Any) -> int:
 def measure(shape: str, regularizer: str, solver: str) -> dict[str, Any]:
     """Fit in this process; return the peak beyond what was held before, in bytes."""
     # Here and not above: the process that only starts others needs no engine.
+    from fmviz.engine.design import Design
     from fmviz.engine.solvers import get_solver
     from fmviz.engine.warmup import make_ready, tiny_problem
 
@@ -41,8 +42,7 @@ def measure(shape: str, regularizer: str, solver: str) -> dict[str, Any]:
     from .ours import Ours
 
     data = SHAPES[shape]()
-    storage = "dense" if not sp.issparse(data.X) else "binary" if (data.X.data == 1.0).all() else "sparse"
-    tiny = tiny_problem(storage, "squared", regularizer)
+    tiny = tiny_problem(Design(data.X).layout, "squared", regularizer)
     make_ready(tiny, get_solver(solver)(tiny, **settings(solver)))
     before = reset_peak()
     problem = data.problem(regularizer)

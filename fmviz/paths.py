@@ -24,6 +24,8 @@ ORDERS = ("cold", "down", "up")
 # Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its
 # support already.
 ACTIVE_SWEEPS = 10
+# Sweeps to an extrapolation, where a solver takes them.
+ANDERSON = 5
 # Where the paper's search begins (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
 
@@ -83,7 +85,8 @@ def iterate_path(
 ) -> Iterator[PathPoint]:
     """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`.
 
-    A solver with `active_sweeps` makes 10 of them unless `solver_params` say otherwise.
+    A solver with `active_sweeps` makes 10 of them, and one with `anderson` extrapolates 5 sweeps, unless
+    `solver_params` say otherwise.
     """
     strengths = sorted({finite_number("lambdas", value, low=0) for value in lambdas})
     if not strengths:
@@ -106,8 +109,10 @@ def iterate_path(
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     solver = chosen_solver(problem, solver)
-    if any(spec.name == "active_sweeps" for spec in get_solver(solver).params):
-        solver_params.setdefault("active_sweeps", ACTIVE_SWEEPS)
+    taken = {spec.name for spec in get_solver(solver).params}
+    for name, value in (("active_sweeps", ACTIVE_SWEEPS), ("anderson", ANDERSON)):
+        if name in taken:
+            solver_params.setdefault(name, value)
     return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, solver_params)
 
 
@@ -168,7 +173,8 @@ def regularization_path(
     validation : (X, y), optional
         Rows kept out, for the column ``validation_loss``.
     solver, max_iter, tol, init_scale, random_state
-        As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each epoch.
+        As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each
+        epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
         What else describes the objective: ``loss``, ``regularizer``, ``rank``, ``lambda_w``, ``lambda_p``,
         ``fit_linear``, ``fit_intercept``, ``regularizer_params``, ``loss_param``, ``sample_weight``.

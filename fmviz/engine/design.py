@@ -54,6 +54,9 @@ SPARSE = Storage("sparse", sparse_row, stored_value)
 BINARY = Storage("binary", sparse_row, unit_value)
 
 STORAGES: dict[str, Storage] = {s.name: s for s in (DENSE, SPARSE, BINARY)}
+# Binary designs whose rows are pairs of ones have kernels of their own in some solvers.
+PAIRS = "pairs"
+LAYOUTS = (*STORAGES, PAIRS)
 
 
 class Columns(NamedTuple):
@@ -76,6 +79,22 @@ class Rows(NamedTuple):
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
+
+
+class Partners(NamedTuple):
+    """The pairs of features of the rows of X where each row is a pair of ones.
+
+    Attributes
+    ----------
+    other : (2N,) unsigned ndarray
+        For every entry, in the order of `Columns`, the other feature of its row.
+    first, second : (N,) unsigned ndarrays
+        The features of every row, the smaller first.
+    """
+
+    other: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 class Design:
@@ -186,6 +205,22 @@ class Design:
     def longest_row(self) -> int:
         """The largest number of stored entries in a row."""
         return int(np.diff(self.rows.indptr).max())
+
+    @cached_property
+    def partners(self) -> Partners | None:
+        """The pairs of features where each row is a pair of ones, as in matrix factorisation, else None."""
+        if self.storage is not BINARY or self.nnz != 2 * self.n_samples:
+            return None
+        if (np.bincount(self.columns.indices, minlength=self.n_samples) != 2).any():
+            return None
+        first, second = self.rows.indices[::2].copy(), self.rows.indices[1::2].copy()
+        column = np.repeat(np.arange(self.n_features, dtype=first.dtype), np.diff(self.columns.indptr))
+        return Partners((first + second)[self.columns.indices] - column, first, second)
+
+    @property
+    def layout(self) -> str:
+        """A name from `LAYOUTS`: what decides, of the design, which kernels a solver calls."""
+        return self.storage.name if self.partners is None else PAIRS
 
     def power(self, exponent: int) -> Any:
         """Return X with every entry raised to `exponent`, a whole number from 1."""

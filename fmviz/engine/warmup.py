@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .compatibility import best_solver, why_not
 from .counting import used_interactions
-from .design import STORAGES
+from .design import LAYOUTS, PAIRS
 from .losses import LOSSES
 from .models import get_model
 from .operators import prox
@@ -18,7 +18,7 @@ from .problem import Problem
 from .regularizers import REGULARIZERS
 from .solvers import SOLVERS, Solver, make_solver
 
-# The storages and losses of the data sets that every installation has.
+# The layouts and losses of the data sets that every installation has.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 
 
@@ -31,7 +31,7 @@ def warm_operators() -> None:
 
 
 def tiny_problem(
-    storage: str,
+    layout: str,
     loss: str,
     regularizer: str,
     weighted: bool = False,
@@ -39,14 +39,18 @@ def tiny_problem(
     model_params: Mapping[str, Any] | None = None,
     **params: Any,
 ) -> Problem:
-    """Return a problem of a few rows in the given storage: dense, sparse or binary."""
+    """Return a problem of a few rows in the given layout: dense, sparse, binary or pairs."""
     rng = np.random.default_rng(0)
     shape = (6, max(3, get_model(model, **dict(model_params or {})).least_features))
     mask = rng.random(shape) < 0.7
-    X = np.where(mask, 1.0 if storage == "binary" else rng.normal(size=shape), 0.0)
+    if layout == PAIRS:
+        mask = np.zeros(shape, dtype=bool)
+        for n in range(6):
+            mask[n, [n % shape[1], (n + 1) % shape[1]]] = True
+    X = np.where(mask, 1.0 if layout in ("binary", PAIRS) else rng.normal(size=shape), 0.0)
     y = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
     return Problem.build(
-        X if storage == "dense" else sp.csr_array(X),
+        X if layout == "dense" else sp.csr_array(X),
         y,
         loss=loss,
         regularizer=regularizer,
@@ -75,7 +79,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
     model, own = problem.model.name, problem.model.settings
-    what = (problem.design.storage.name, problem.loss.name, problem.regularizer.name)
+    what = (problem.design.layout, problem.loss.name, problem.regularizer.name)
     key = (*what, params, weighted, model, *own.values(), solver, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
@@ -92,31 +96,31 @@ def make_ready(problem: Problem, method: Solver) -> None:
 
 def warm_training() -> Iterator[str]:
     """Ready the kernels of the training page; yields a word on each before it is compiled."""
-    for storage, loss in _DESIGNS:
+    for layout, loss in _DESIGNS:
         for regularizer in REGULARIZERS:
             solver = best_solver(regularizer, loss=loss)
             words = (
                 SOLVERS[solver].label,
                 REGULARIZERS[regularizer].label,
                 f"{loss} loss",
-                f"{storage} data",
+                f"{layout} data",
             )
             yield " · ".join(words)
-            _make_ready(storage, loss, regularizer, solver)
+            _make_ready(layout, loss, regularizer, solver)
 
 
-def _make_ready(storage: str, loss: str, regularizer: str, solver: str) -> None:
-    problem = tiny_problem(storage, loss, regularizer)
+def _make_ready(layout: str, loss: str, regularizer: str, solver: str) -> None:
+    problem = tiny_problem(layout, loss, regularizer)
     make_ready(problem, make_solver(solver, problem))
 
 
 def warm_everything() -> Iterator[str]:
-    """Ready every kernel there is: all storages, losses, regularizers and solvers."""
+    """Ready every kernel there is: all layouts, losses, regularizers and solvers."""
     warm_operators()
-    for storage in STORAGES:
+    for layout in LAYOUTS:
         for loss in LOSSES:
             for regularizer in REGULARIZERS:
                 for solver in SOLVERS:
                     if why_not(regularizer, solver, loss=loss) is None:
-                        yield f"{solver} · {regularizer} · {loss} · {storage}"
-                        _make_ready(storage, loss, regularizer, solver)
+                        yield f"{solver} · {regularizer} · {loss} · {layout}"
+                        _make_ready(layout, loss, regularizer, solver)

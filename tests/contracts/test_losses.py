@@ -99,7 +99,7 @@ def apply_loosely(scalar):
         for n in range(f.size):
             out[n] = scalar(f[n], y[n], theta)
 
-    return _jit._kernel(apply, exact=False)
+    return _jit._kernel(apply, apply.__name__, exact=False)
 
 
 def test_logistic_is_right_to_rounding_in_every_compilation():
@@ -139,7 +139,7 @@ def test_a_nudged_slope_is_the_slope_there(loss):
 
     slope = evaluate(loss.derivative, f, y, 0.0)
     there = evaluate(loss.derivative, f + step, y, 0.0)
-    for kernel in (_jit._kernel(nudge, exact=False), nudge):
+    for kernel in (_jit._kernel(nudge, nudge.__name__, exact=False), nudge):
         out = np.empty_like(f)
         kernel(slope, step, y, out)
         # Adding the step to f costs a rounding error of f.

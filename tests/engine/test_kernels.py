@@ -24,6 +24,7 @@ NOISY = [name for name, solver in SOLVERS.items() if issubclass(solver, psgd.Sto
 CASES = [(r, s, storage) for r, s in PAIRS if s not in NOISY for storage in STORAGES]
 # Stochastic kernels are made of the same parts in many ways: each pair meets one storage, in turn.
 CASES += [(r, s, list(STORAGES)[i % 3]) for i, (r, s) in enumerate((r, s) for r, s in PAIRS if s in NOISY)]
+CASES += [(r, s, "pairs") for r, s in PAIRS if s in ("cd", "pcd", "pbcd")]
 CASES += [("ti", "psgd", storage) for storage in STORAGES] + [("cs", "psgd", "sparse")]
 
 
@@ -33,6 +34,8 @@ def problem_for(storage: str, loss: str, regularizer: str, weighted: bool, **par
     X[:, 3] = 0.0
     if storage == "binary":
         X = (X != 0).astype(float)
+    if storage == "pairs":
+        X = np.eye(5)[rng.integers(0, 2, 11)] + np.eye(5)[rng.choice([2, 4], 11)]
     y = np.where(rng.random(11) < 0.5, 1.0, -1.0)
     return Problem.build(
         X if storage == "dense" else sp.csr_array(X),
@@ -63,7 +66,9 @@ def in_python(monkeypatch) -> None:
     """Let the solvers take every kernel as its Python source."""
     for module, name in (
         (pcd, "factor_sweep"),
+        (pcd, "pair_factor_sweep"),
         (pbcd, "row_sweep"),
+        (pbcd, "pair_row_sweep"),
         (pbcd, "row_sweep_line_search"),
         (_linear, "linear_sweep"),
         (losses, "_evaluate"),
@@ -81,9 +86,12 @@ def in_python(monkeypatch) -> None:
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
-    loss, weighted = {"dense": ("squared", False), "sparse": ("logistic", True), "binary": ("huber", False)}[
-        storage
-    ]
+    loss, weighted = {
+        "dense": ("squared", False),
+        "sparse": ("logistic", True),
+        "binary": ("huber", False),
+        "pairs": ("logistic", True),
+    }[storage]
     compiled = two_epochs(problem_for(storage, loss, regularizer, weighted), solver)
     in_python(monkeypatch)
     plain = two_epochs(problem_for(storage, loss, regularizer, weighted), solver)
@@ -94,10 +102,11 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
-def test_every_loss_in_kernels_agrees_with_python(loss, monkeypatch):
-    compiled = two_epochs(problem_for("dense", loss, "ti", True, axis="rows"), "pcd")
+@pytest.mark.parametrize("storage", ["dense", "pairs"])
+def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
+    compiled = two_epochs(problem_for(storage, loss, "ti", True, axis="rows"), "pcd")
     in_python(monkeypatch)
-    plain = two_epochs(problem_for("dense", loss, "ti", True, axis="rows"), "pcd")
+    plain = two_epochs(problem_for(storage, loss, "ti", True, axis="rows"), "pcd")
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
 
 
@@ -171,6 +180,9 @@ def test_no_kernel_is_left_out():
         "solvers._multilinear_rows.subsets_row_sweep",
         "solvers._multilinear_rows.subsets_tables",
         "solvers._polynomial.polynomial_sweep",
+        "solvers._pairs.add_products",
+        "solvers._pairs.pair_factor_sweep",
+        "solvers._pairs.pair_row_sweep",
         "solvers._safeguard.risk_by_rows",
         "solvers.katyusha.katyusha_steps",
         "solvers.pbcd.row_sweep",

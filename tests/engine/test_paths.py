@@ -59,7 +59,8 @@ def test_each_fit_goes_on_where_the_last_one_ended():
     start = problem.start(0.01, np.random.default_rng(3))
     for point in points:
         one = replace(problem, lambda_sparse=point.lambda_sparse)
-        *_, end = iterate(one, budget=Budget(epochs=1_000), start=start)
+        # A path's own settings of the solver, see `iterate_path`.
+        *_, end = iterate(one, "pcd", budget=Budget(epochs=1_000), start=start, active_sweeps=10, anderson=5)
         start = end.parameters
         assert np.array_equal(start.P, point.snapshot.parameters.P)
         assert end.certificate == point.snapshot.certificate

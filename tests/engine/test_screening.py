@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from oracles import slow_fm
+from scipy.sparse import csr_array
 
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine.certificate import stationarity
@@ -12,6 +15,7 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.losses import evaluate
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
+from fmviz.engine.solvers._anderson import Extrapolation
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -31,9 +35,9 @@ def problem(loss: str = "squared", regularizer: str = "ti", lam: float = 0.05, *
     )
 
 
-def started(of: Problem, **settings) -> PCD:
+def started(of: Problem, solver: str = "pcd", **settings) -> Any:
     rng = np.random.default_rng(0)
-    method = get_solver("pcd")(of, **settings)
+    method = get_solver(solver)(of, **settings)
     method.start(of.start(0.3, rng), rng)
     return method
 
@@ -106,8 +110,6 @@ def test_a_dead_component_stays_dead():
 def test_active_sweeps_end_at_the_same_point_in_fewer_epochs(loss, sparse):
     of = problem(loss, lam=0.02)
     if sparse:
-        from scipy.sparse import csr_array
-
         of = Problem.build(
             csr_array(X),
             of.y,
@@ -143,3 +145,74 @@ def test_active_sweeps_wait_until_the_zeros_are_settled():
     plain.epoch()
     active.epoch()
     assert np.array_equal(plain.parameters().P, active.parameters().P)
+
+
+def test_extrapolation_finds_the_limit_of_an_affine_map():
+    rng = np.random.default_rng(0)
+    M = 0.95 * np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([1.0, 0.9, 0.5])
+    fixed = rng.normal(size=3)
+    of = Extrapolation(4, 4)
+    theta = np.zeros(3)
+    for _ in range(4):
+        assert not of.add(theta, 7.0)
+        theta = fixed + M @ (theta - fixed)
+    assert of.add(theta, 7.0)
+    found = of.point()
+    assert found[:3] == pytest.approx(fixed, abs=1e-5)
+    # What stays the same in all iterates stays exactly.
+    assert found[3] == 7.0
+
+
+@pytest.mark.parametrize("value", [0.0, np.inf, np.nan])
+def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
+    of = Extrapolation(2, 1)
+    with np.errstate(invalid="ignore"):
+        assert [of.add(np.array([value])) for _ in range(3)] == [False, False, True]
+        assert of.point() is None
+
+
+@pytest.mark.parametrize("active", [0, 10])
+@pytest.mark.parametrize(
+    ("solver", "regularizer", "loss"), [("pcd", "ti", "squared"), ("pbcd", "cs", "logistic")]
+)
+def test_extrapolation_never_raises_the_objective_and_ends_at_a_certified_point(
+    solver, regularizer, loss, active
+):
+    of = problem(loss, regularizer, lam=0.02)
+    epochs = {}
+    for depth in (0, 5):
+        objectives = []
+        for end in iterate(
+            of,
+            solver,
+            Budget(20_000, tol=1e-11, report_every=1),
+            rng=np.random.default_rng(0),
+            init_scale=0.3,
+            active_sweeps=active,
+            anderson=depth,
+        ):
+            objectives.append(end.objective)
+        assert end.status.converged
+        assert stationarity(of, end.parameters) < 1e-7
+        assert (np.diff(objectives) <= 1e-12).all()
+        epochs[depth] = end.epoch
+    assert epochs[5] < (0.8 if active == 0 else 1.0) * epochs[0]
+
+
+@pytest.mark.parametrize(("solver", "regularizer"), [("pcd", "ti"), ("pbcd", "cs")])
+def test_near_an_optimum_extrapolated_sweeps_end_where_plain_ones_do(solver, regularizer):
+    of = problem(regularizer=regularizer, lam=0.02)
+    near = started(of, solver)
+    for _ in range(300):
+        near.epoch()
+    ends = []
+    for depth in (0, 5):
+        method = get_solver(solver)(of, anderson=depth)
+        method.start(near.parameters(), np.random.default_rng(0))
+        for _ in range(3_000):
+            method.epoch()
+        ends.append(method.parameters())
+    plain, quick = ends
+    assert ((plain.P != 0) == (quick.P != 0)).all()
+    assert pytest.approx(plain.P, abs=1e-6) == quick.P
+    assert of.objective(quick) == pytest.approx(of.objective(plain), rel=1e-10)

@@ -110,5 +110,5 @@ def test_the_warm_up_covers_the_data_sets_at_hand():
     for name in DATASETS:
         if DATASETS[name].unavailable() is None:
             experiment = suggested(name)
-            storage = Run.prepare(experiment).problem.design.storage.name
-            assert (storage, experiment.loss) in _DESIGNS, f"{name}: {storage}, {experiment.loss}"
+            layout = Run.prepare(experiment).problem.design.layout
+            assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"

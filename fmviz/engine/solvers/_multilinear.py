@@ -12,7 +12,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
-from .pcd import NOISE
+from ._pairs import NOISE
 
 
 @cached_factory()

@@ -13,8 +13,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..regularizers import RowPenalty
 from ._multilinear import others
-from .pbcd import FLAT_STRENGTH
-from .pcd import NOISE
+from ._pairs import BEYOND, NOISE
 
 
 @cached_factory()
@@ -73,7 +72,7 @@ def row_step(P, j, g, h, lam_p, lam, shrink, cache, step):
     else:
         for s in range(g.size):
             step[s] = P[j, s]
-        shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
+        shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
 
 
 @cached_factory()

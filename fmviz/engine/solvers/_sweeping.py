@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,14 @@ from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty, RowPenalty
 from ..snapshot import Parameters
+from ._anderson import ANDERSON, Extrapolation
 from ._linear import LinearPart
+from ._pairs import predict_pairs
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
+
+# The smallest relative fall of the objective that is surely none of rounding.
+VISIBLE = 1e-13
 
 ACTIVE_SWEEPS = ParamSpec(
     "active_sweeps",
@@ -33,10 +39,14 @@ class SweepingSolver(Solver):
     few entries from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
     `_live_only`.
 
+    With `ANDERSON`, sweeps that leave the zeros alone are extrapolated from time to time.
+
     Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
     """
 
+    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
+    takes_pairs = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every = 10
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
@@ -53,10 +63,12 @@ class SweepingSolver(Solver):
         self._linear = LinearPart(problem)
         self._moments = second_moments(problem)
         self._live_only = False
+        self._partners = None
         if penalty is not None:
             self._penalty: Any = penalty
             self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
             self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
+            self._partners = problem.design.partners if self.takes_pairs else None
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         """Return a (d, k) matrix, or XP, as a fresh array in the kernel's layout; its own inverse."""
@@ -71,22 +83,7 @@ class SweepingSolver(Solver):
 
     def _sweep_factors(self) -> float:
         """Sweep over P; return the largest change of an entry."""
-        problem = self.problem
-        return self._kernel()(
-            *problem.design.columns,
-            problem.y,
-            problem.weights,
-            self._f,
-            self._P,
-            self._A,
-            self._moments,
-            self._largest,
-            self._cache,
-            problem.loss.mu,
-            problem.loss_param,
-            self._lambda_p,
-            problem.lambda_sparse,
-        )
+        raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -94,12 +91,29 @@ class SweepingSolver(Solver):
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
         self._epochs = 0
+        self._compiled = self._kernel()
+        self._extrapolation = None
+        if depth := self.settings.get(ANDERSON.name, 0):
+            self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
+            self._live = self._P != 0.0
         self._refresh()
 
     def _refresh(self) -> None:
-        here = self.parameters()
-        self._f = aligned_copy(self.problem.predict(here) - self._shift)
-        self._A = self._lay(self.problem.design.dot(here.P))
+        self._hold(*self._forward(self.parameters()))
+
+    def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the predictions, and A = XP where the kernel needs it."""
+        design = self.problem.design
+        if self._partners is None:
+            return self.problem.model.forward(design, parameters)
+        found = predict_pairs(design, self._partners, parameters.P, parameters.w, parameters.intercept)
+        return found, None
+
+    def _hold(self, f: np.ndarray, A: np.ndarray | None) -> None:
+        """Take freshly computed predictions and A, shape (N, k)."""
+        self._f = aligned_copy(f - self._shift)
+        if A is not None:
+            self._A = self._lay(A)
         self._largest = np.zeros(self._n_largest())
 
     def epoch(self) -> float:
@@ -107,12 +121,14 @@ class SweepingSolver(Solver):
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._refresh()
         self._epochs += 1
-        most = self.settings.get("active_sweeps", 0)
-        before = self._P != 0.0
+        most = self.settings.get(ACTIVE_SWEEPS.name, 0)
+        before = self._P != 0.0 if most else None
         first = largest = self._sweep()
+        if before is None:
+            return largest
         live = self._P != 0.0
         # Which entries live decides between stationary points: that is left to full sweeps.
-        if most and np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
+        if np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
             self._live_only = True
             for _ in range(most):
                 change = self._sweep()
@@ -125,7 +141,37 @@ class SweepingSolver(Solver):
     def _sweep(self) -> float:
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
-        return relative_change((change, self._P), (linear_change, self._w, self._bias))
+        largest = relative_change((change, self._P), (linear_change, self._w, self._bias))
+        if self._extrapolation is not None:
+            largest = max(largest, self._extrapolate(self._extrapolation))
+        return largest
+
+    def _extrapolate(self, extrapolation: Extrapolation) -> float:
+        """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
+        live = self._P != 0.0
+        if not np.array_equal(live, self._live):
+            extrapolation.restart()
+            self._live = live
+        here, problem = self.parameters(), self.problem
+        if not extrapolation.add(here.P, here.w, here.intercept):
+            return 0.0
+        point = extrapolation.point()
+        extrapolation.restart()
+        if point is None:
+            return 0.0
+        P, w, bias = np.split(point, (here.P.size, -1))
+        there = replace(here, P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
+        f, A = self._forward(there)
+        now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
+        # A jump whose fall is a rounding error would keep a run from settling.
+        if not now - then > VISIBLE * abs(now):
+            return 0.0
+        self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
+        self._hold(f, A)
+        return relative_change(
+            (float(np.abs(there.P - here.P).max()), there.P),
+            (max(np.abs(w - here.w).max(initial=0.0), abs(there.intercept - here.intercept)), w, bias),
+        )
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""

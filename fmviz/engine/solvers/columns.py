@@ -52,8 +52,11 @@ class _ColumnSweeps(SweepingSolver):
         self._given = parameters.coefficients is not None
         SweepingSolver.start(self, parameters, rng)
 
-    def _refresh(self) -> None:
-        self._f = self.problem.predict(self.parameters()) - self._shift
+    def _kernel(self) -> None:
+        """Every block has a kernel of its own."""
+
+    def _hold(self, f: np.ndarray, A: np.ndarray | None) -> None:
+        self._f = f - self._shift
 
     def _sweep(self) -> float:
         if self._coefficient_step is None:
@@ -142,8 +145,8 @@ class ColumnPBCD(_ColumnSweeps, PBCD):
     def _flat(self) -> np.ndarray:
         return np.array(self._P.transpose(1, 0, 2), order="C").reshape(self._P.shape[1], -1)
 
-    def _refresh(self) -> None:
-        super()._refresh()
+    def _hold(self, f: np.ndarray, A: np.ndarray | None) -> None:
+        super()._hold(f, A)
         problem, shape = self.problem, (self.problem.design.n_samples, self.problem.rank)
         storage = problem.design.storage
         self._states: list[tuple[np.ndarray, ...]] = []

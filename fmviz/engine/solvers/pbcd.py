@@ -14,12 +14,12 @@ from ..problem import Problem
 from ..regularizers import RowPenalty
 from ..regularizers.l21 import norm
 from ..snapshot import Parameters
+from ._anderson import ANDERSON
+from ._pairs import BEYOND, NOISE, pair_row_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .base import Solver
-from .pcd import NOISE, not_linear
+from .pcd import not_linear
 
-# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
-FLAT_STRENGTH = 1e300
 # Numbers in a cache line.
 _LINE = 8
 
@@ -153,7 +153,7 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
             update(cache, j, P, step)
             moved = 0.0
             along = 0.0
@@ -271,7 +271,7 @@ def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, wei
             else:
                 for s in range(rank):
                     step[s] = P[j, s]
-                shrink(step, FLAT_STRENGTH if lam > 0.0 else 0.0, j, P, cache)
+                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
             along = 0.0
             predicted = lam * (penalty_of(step, j, P, cache) - penalty_of(P[j], j, P, cache))
             before = lam * penalty_of(P[j], j, P, cache)
@@ -335,7 +335,7 @@ class PBCD(SweepingSolver):
         "known to be safe. The objective never rises."
     )
 
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.row(**problem.regularizer_params)
@@ -345,6 +345,7 @@ class PBCD(SweepingSolver):
         self._cache = np.zeros(max(1, self._penalty.cache_size(design.n_features, wide)))
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
         self._work = in_lines(np.empty((4, design.longest_column)))
+        self._sizes = np.empty(design.n_features)
 
     @classmethod
     def for_model(cls, model: Any) -> type[Solver]:
@@ -378,6 +379,8 @@ class PBCD(SweepingSolver):
         return Parameters(self._P[:, : self.problem.rank].copy(), self._w.copy(), self._bias)
 
     def _kernel(self) -> Any:
+        if self._partners is not None:
+            return pair_row_sweep(self._loss, self._penalty, self._weight)
         return row_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
 
     def _further(self) -> tuple[float, ...]:
@@ -386,7 +389,26 @@ class PBCD(SweepingSolver):
 
     def _sweep_factors(self) -> float:
         problem = self.problem
-        return self._kernel()(
+        if self._partners is not None:
+            return self._compiled(
+                self._partners.other,
+                problem.design.columns.indices,
+                problem.design.columns.indptr,
+                problem.y,
+                problem.weights,
+                self._f,
+                self._P,
+                self._moments,
+                self._sizes,
+                self._work[0],
+                self._cache,
+                problem.loss.mu,
+                problem.loss_param,
+                self._lambda_p,
+                problem.lambda_sparse,
+                self._live_only,
+            )
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -419,10 +441,12 @@ class PBCDLineSearch(PBCD):
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ACTIVE_SWEEPS,
+        ANDERSON,
         ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )
     most_trials = 40
+    takes_pairs = False
 
     @classmethod
     def for_model(cls, model: Any) -> type[Solver]:

@@ -17,11 +17,11 @@ from ..problem import Problem
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ..snapshot import Parameters
+from ._anderson import ANDERSON
+from ._pairs import NOISE, Lanes, pair_factor_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .base import Solver
 
-# The square of a relative rounding error, with room for sums of many.
-NOISE = 1e-28
 # For the rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
@@ -227,13 +227,15 @@ class PCD(SweepingSolver):
         "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
         "over entries that provably stay 0."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
         super().__init__(problem, penalty, **params)
         stored = stores_slope(problem.design.storage, self._loss)
         self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
+        if self._partners is not None:
+            self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
 
     @classmethod
     def why_not(
@@ -280,10 +282,27 @@ class PCD(SweepingSolver):
     def _n_largest(self) -> int:
         return self.problem.rank
 
+    def _kernel(self) -> Any:
+        if self._partners is not None:
+            return pair_factor_sweep(self._loss, self._penalty, self._weight)
+        return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
+
     def _sweep_factors(self) -> float:
         problem = self.problem
-        sweep = factor_sweep(problem.design.storage, self._loss, self._penalty, self._weight)
-        return sweep(
+        if self._partners is not None:
+            return self._compiled(
+                *self._lanes,
+                self._f,
+                self._P,
+                self._moments,
+                self._cache,
+                problem.loss.mu,
+                problem.loss_param,
+                self._lambda_p,
+                problem.lambda_sparse,
+                self._live_only,
+            )
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
