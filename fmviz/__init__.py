@@ -16,6 +16,8 @@ from fmviz.engine.registries import list_losses, list_models, list_regularizers,
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConvexFMClassifier",
+    "ConvexFMRegressor",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
     "QuadraticClassifier",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 _LAZY = {
+    "ConvexFMClassifier": "fmviz.convex",
+    "ConvexFMRegressor": "fmviz.convex",
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.quadratic",

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import get_model
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot
@@ -55,6 +55,10 @@ class PairEstimator(BaseEstimator):
         """Check what is this estimator's own, and return its part of the arguments of `Problem.build`."""
         raise NotImplementedError
 
+    def _model_params(self) -> dict[str, Any]:
+        """Return the model's own parameters."""
+        return {}
+
     def _run_settings(self) -> dict[str, Any]:
         """Return this estimator's part of the arguments of `iterate`."""
         return {}
@@ -88,6 +92,7 @@ class PairEstimator(BaseEstimator):
             y,
             loss=self.loss,
             model=self._model,
+            model_params=self._model_params(),
             lambda_w=self.lambda_w,
             lambda_sparse=self.lambda_sparse,
             fit_linear=self.fit_linear,
@@ -130,7 +135,7 @@ class PairEstimator(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = MODELS[self._model].predict(Design(X), self._fitted())
+            f = get_model(self._model, **self._model_params()).predict(Design(X), self._fitted())
         if not np.isfinite(f).all():
             raise ValueError(
                 "A prediction overflows; X holds larger values than the model can take. Scale X."
@@ -155,7 +160,10 @@ class PairEstimator(BaseEstimator):
         if top is not None:
             whole_number("top", top, 1)
         found = self._fitted()
-        i, j, weight = ranked_pairs(found.P, top) if found.W is None else ranked_weights(found.W, top)
+        if found.W is None:
+            i, j, weight = ranked_pairs(found.P, top, found.coefficients)
+        else:
+            i, j, weight = ranked_weights(found.W, top)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.arange(found.w.size)

@@ -75,7 +75,7 @@ class _FactorizationMachine(PairEstimator):
         }
 
     def _run_settings(self) -> dict[str, Any]:
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         return {"init_scale": self.init_scale, "rng": rng, **(self.solver_params or {})}
 
     def _keep(self, parameters: Parameters) -> None:
@@ -232,7 +232,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, PairClassifier):
         )
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     try:

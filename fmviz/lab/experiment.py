@@ -88,8 +88,11 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
-# Iterations of a gradient method are short, and take many to a small duality gap.
-_PACE: dict[str, dict[str, Any]] = {"qr": {"max_epochs": 2_000, "tol": 1e-6}}
+# Iterations of a gradient method are short, and take many to a small duality gap; epochs of GCD are long.
+_PACE: dict[str, dict[str, Any]] = {
+    "qr": {"max_epochs": 2_000, "tol": 1e-6},
+    "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0},
+}
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 

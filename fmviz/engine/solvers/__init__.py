@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import one_of
 from .base import Solver
+from .gcd import GCD
 from .katyusha import Katyusha, MiniBatchKatyusha
 from .lbfgs import LBFGS
 from .nmapgd import NmAPGD
@@ -35,6 +36,7 @@ SOLVERS: dict[str, type[Solver]] = {
         MiniBatchKatyusha,
         ExactPGD,
         IncrementalPGD,
+        GCD,
     )
 }
 
