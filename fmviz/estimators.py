@@ -233,6 +233,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, PairClassifier):
 
 
 def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     try:

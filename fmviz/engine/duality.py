@@ -1,4 +1,4 @@
-r"""How far a model that is convex in W is from its optimum: the duality gap, from its parameters, X and y alone.
+r"""How far a model that is convex in W is from its optimum: the duality gap, from parameters, X and y alone.
 
 The objectives F of `fmviz.engine.models.qr` and of `fmviz.engine.models.convex` are convex, with the Fenchel
 dual over α, shape (N,),

@@ -39,15 +39,19 @@ def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.n
     """
     P = P[:, coefficients != 0]
     coefficients = coefficients[coefficients != 0]
-    live = np.flatnonzero(P.any(axis=1))
-    if live.size == 0:
-        return np.zeros((P.shape[0], 0)), np.zeros(0)
-    basis, R = np.linalg.qr(P[live])
+    Q, R = orthonormal(P)
     small = (R * coefficients) @ R.T
     values, vectors = _leading_part(0.5 * (small + small.T))
-    Q = np.zeros((P.shape[0], values.size))
-    Q[live] = basis @ vectors
-    return Q, values
+    return Q @ vectors, values
+
+
+def orthonormal(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the QR decomposition of P, shape (d, k), in which zero rows of P are exactly zero in Q."""
+    live = np.flatnonzero(P.any(axis=1))
+    basis, R = np.linalg.qr(P[live])
+    Q = np.zeros((P.shape[0], basis.shape[1]))
+    Q[live] = basis
+    return Q, R
 
 
 def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +64,7 @@ def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.nda
 
 
 def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues that are not lost in the rounding of the largest, by falling size, and vectors."""
+    """Return the eigenvalues that are more than rounding, by falling size, and their vectors."""
     values, vectors = np.linalg.eigh(small)
     size = np.abs(values)
     order = np.argsort(-size, kind="stable")

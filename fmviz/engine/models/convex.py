@@ -50,7 +50,8 @@ class ConvexFM(ColumnModel):
     name: ClassVar[str] = "convex_fm"
     label: ClassVar[str] = "Convex factorization machine (trace norm)"
     formula: ClassVar[str] = (
-        r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad W = P\,\mathrm{diag}(\lambda)\,P^\top"
+        r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
+        r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -92,8 +93,8 @@ class ConvexFM(ColumnModel):
         """See `Model.why_not`."""
         if regularizer.name != "l2":
             return (
-                f"{regularizer.label} depends on which columns P has, but the convex factorization machine is "
-                "a function of W = P diag(λ) Pᵀ alone, and its penalty is the trace norm of W, with the "
+                f"{regularizer.label} depends on which columns P has, but the convex factorization machine "
+                "is a function of W = P diag(λ) Pᵀ alone, and its penalty is the trace norm of W, with the "
                 "strength lambda_p. Choose ℓ₂², with lambda_sparse at 0."
             )
         return None

@@ -11,12 +11,11 @@ from scipy.optimize import OptimizeResult, minimize
 
 from ..design import Design
 from ..losses import evaluate
-from ..lowrank import PairGradient, eigenform, features_of_pairs
+from ..lowrank import PairGradient, eigenform, features_of_pairs, orthonormal
 from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM
 from ..params import ParamSpec
-from ..problem import Problem
 from ..snapshot import Parameters
 from ..spectral import trace_norm
 from ._joint import Joint
@@ -135,10 +134,10 @@ class GCD(Solver):
     ) -> str | None:
         """See `Solver.cost_note`."""
         return (
-            f"An epoch of {cls.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to {_LOCAL} "
-            f"of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the k ≤ {rank:,} columns found so far. "
-            f"W itself, {in_words(8.0 * d * d)} for {d:,} features, is never formed; P and its copies take up "
-            f"to {in_words(8.0 * model.copies * d * rank)}."
+            f"An epoch of {cls.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
+            f"{_LOCAL} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the k ≤ {rank:,} columns "
+            f"found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is never formed; P and its "
+            f"copies take up to {in_words(8.0 * model.copies * d * rank)}."
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -278,5 +277,5 @@ def _beside(P: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of what the columns of V add to those of P, which are orthonormal."""
     for _ in range(2):
         V = V - P @ (P.T @ V)
-    Q, R = np.linalg.qr(V)
+    Q, R = orthonormal(V)
     return Q[:, np.abs(np.diagonal(R)) > 1e-7]
