@@ -160,7 +160,7 @@ class ConvexFMRegressor(_ConvexFM, PairRegressor):
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
     >>> fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(X, y)
     >>> fitted.rank_
-    8
+    11
     >>> fitted.certificate_ < 1e-4
     True
     """

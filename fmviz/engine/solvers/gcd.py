@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from ..design import Design
 from ..losses import evaluate
@@ -18,15 +17,16 @@ from ..models.convex import ConvexFM
 from ..params import ParamSpec
 from ..snapshot import Parameters
 from ..spectral import trace_norm
-from ._joint import Joint
+from ._signed import SignedFactors
 from ._sweeping import relative_change
 from .base import Solver
 from .slqr import IncrementalPGD
 
-# The most iterations of an epoch: of the refit where that is all, where L-BFGS does the rest, and of L-BFGS.
-_INNER_ALONE, _INNER, _LOCAL = 200, 20, 500
-# L-BFGS ends where so many iterations add less than this share to what it gained.
-_PAUSE, _SHARE = 10, 0.005
+# The most iterations of a refit: where it is all, and where the local search does the rest.
+_INNER_ALONE, _INNER = 200, 20
+# Newton steps follow an epoch that changed no more than this.
+_NEAR = 1e-2
+_ROUNDING = 1e-15
 # Accuracy of the eigenvectors: a new column is refitted at once.
 _LANCZOS = 1e-4
 
@@ -82,9 +82,9 @@ class GCD(Solver):
     3. writes the result in its eigenvectors, which does not raise the trace norm.
 
     Refit "factors" puts L-BFGS iterations before these steps, on the columns √|λ_s| p_s themselves with
-    their signs fixed, under λ_tr Σ‖·‖², which is ‖W‖_tr at the least ([B] Theorem 2): the local search of
-    Laue (2012), which turns all columns at once. The greedy step finds the rank and the signs for it, and
-    proves the optimum.
+    their signs fixed, under λ_tr Σ‖·‖², which is ‖W‖_tr at the least ([B] Theorem 2), and Newton steps near
+    the end: the local search of Laue (2012), which turns all columns at once. The greedy step finds the rank
+    and the signs for it, and proves the optimum.
 
     Without a limit all three converge to the optimum, "diagonal" slowly. Where `rank` is smaller than the
     rank of the optimum, the columns of least weight make room as long as the objective falls; then the end
@@ -135,14 +135,15 @@ class GCD(Solver):
         """See `Solver.cost_note`."""
         return (
             f"An epoch of {cls.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
-            f"{_LOCAL} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the k ≤ {rank:,} columns "
-            f"found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is never formed; P and its "
-            f"copies take up to {in_words(8.0 * model.copies * d * rank)}."
+            f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
+            f"k ≤ {rank:,} columns found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is "
+            f"never formed; P and its copies take up to {in_words(8.0 * model.copies * d * rank)}."
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
         self._rng = rng
+        self._moved = np.inf
         self._live = features_of_pairs(self.problem.design, self._diagonal)
         self._now = self._eigen(
             parameters.P, parameters.multipliers, parameters.w.copy(), float(parameters.intercept)
@@ -159,9 +160,9 @@ class GCD(Solver):
         return Parameters(Q[:, :rank], w, bias, coefficients=values[:rank])
 
     def _take(self, new: Parameters) -> bool:
-        """Move to `new` unless the objective would rise; return whether it moved."""
+        """Move to `new` unless the objective would rise by more than rounding; return whether it moved."""
         objective = self.problem.objective(new)
-        if not objective <= self._objective:
+        if not objective <= self._objective + _ROUNDING * abs(self._objective):
             return False
         self._now, self._objective = new, objective
         return True
@@ -179,7 +180,8 @@ class GCD(Solver):
             new = self._local_search(new)
         if not self._take(new) and V.shape[1] > free:
             self._take(self._refitted(V[:, :free]))
-        return self._change(before)
+        self._moved = self._change(before)
+        return self._moved
 
     def _steepest(self) -> np.ndarray:
         """Return the leading eigenvectors beyond λ_tr, shape (d, at most `bases`)."""
@@ -216,39 +218,13 @@ class GCD(Solver):
         return self._eigen(Q @ vectors, values, found.w, found.intercept)
 
     def _local_search(self, here: Parameters) -> Parameters:
-        """Return the end of L-BFGS iterations on √|λ_s| p_s, w and the bias from `here`."""
-        problem = self.problem
-        weights = here.multipliers
-        joint = Joint(replace(problem, rank=weights.size))
-        signs = np.sign(weights)
-        start = joint.pack(
-            Parameters(here.P * np.sqrt(np.abs(weights)), here.w, here.intercept, coefficients=signs)
-        )
-
-        def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            risk, gradient = joint.risk_and_gradient(theta)
-            at = joint.unpack(theta)
-            penalty = problem.lambda_w * float(at.w @ at.w) + problem.lambda_p * float(np.square(at.P).sum())
-            return risk + penalty, gradient + joint.quadratic_gradient(theta)
-
-        values: list[float] = []
-
-        def enough(intermediate_result: OptimizeResult) -> None:
-            values.append(float(intermediate_result.fun))
-            if len(values) > _PAUSE and values[-_PAUSE - 1] - values[-1] <= _SHARE * (values[0] - values[-1]):
-                raise StopIteration
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            end = minimize(
-                value_and_gradient,
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                callback=enough,
-                options={"maxiter": _LOCAL, "maxfun": 2 * _LOCAL, "ftol": 0.0, "gtol": 0.0},
-            ).x
-        at = joint.copy(end)
-        return self._eigen(at.P, signs, at.w, at.intercept)
+        """Return the end of a search on √|λ_s| p_s, w and the bias from `here`."""
+        search = SignedFactors(self.problem, here)
+        search.descend()
+        if self._moved < _NEAR:
+            search.polish()
+        end = search.parameters()
+        return self._eigen(end.P, end.multipliers, end.w, end.intercept)
 
     def _change(self, before: Parameters) -> float:
         now = self._now
