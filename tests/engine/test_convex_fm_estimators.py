@@ -117,9 +117,7 @@ def test_bad_settings_get_a_sentence(settings, words):
 
 
 def test_planted_groups_are_of_low_rank():
-    table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    table, y, _ = fmviz.datasets.make_sparse_interactions(random_state=0)
     fitted = ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(table, y)
     assert 8 <= fitted.rank_ <= 12
-    assert fitted.certificate_ < 1e-4
-    found = Parameters(fitted.P_, fitted.w_, 0.0, coefficients=fitted.coefficients_)
-    assert fmviz.metrics.estimation_error(W, found) < 0.3
+    assert fitted.certificate_ < 1e-10
