@@ -32,7 +32,9 @@ from fmviz.engine.regularizers import get_regularizer
 from fmviz.engine.regularizers._squared_norm import FINDERS, prox_each_row
 from fmviz.engine.snapshot import Snapshot
 
-PLAIN = {"rank": 30, "fit_linear": False, "fit_intercept": False}
+from .report import table
+
+PLAIN: dict[str, Any] = {"rank": 30, "fit_linear": False, "fit_intercept": False}
 SETTINGS = {"interaction selection": (80, 8, 20), "feature selection": (20, 1, 80)}
 
 
@@ -51,13 +53,9 @@ def weights_l1(snapshot: Snapshot) -> float:
     return 2.0 * get_regularizer("omega_star").value(P) + float(np.square(P).sum())
 
 
-def table(title: str, heads: list[str], rows: list[list[Any]]) -> None:
-    """Print a Markdown table."""
-    print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for row in rows:
-        print(
-            "| " + " | ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in row) + " |", flush=True
-        )
+def show(title: str, heads: list[str], rows: list[list[Any]]) -> None:
+    """Print a table."""
+    print(f"\n{table(heads, rows, title)}", flush=True)
 
 
 def fig5() -> list[list[Any]]:
@@ -82,7 +80,7 @@ def fig5() -> list[list[Any]]:
                     last = run(problem, solver, 4.0, seed)[-1]
                     values.append(last.loss + strength * weights_l1(last))
                 rows.append([setting, strength, label, float(np.mean(values))])
-    table("Fig. 5: risk + λ̃‖W‖₁ at the end, 2 data sets", ["setting", "λ̃", "method", "value"], rows)
+    show("Fig. 5: risk + λ̃‖W‖₁ at the end, 2 data sets", ["setting", "λ̃", "method", "value"], rows)
     return rows
 
 
@@ -95,7 +93,7 @@ def fig6() -> list[list[Any]]:
         ("L21", {"regularizer": "l21"}, "pbcd", (1000, 2000, 4000)),
         ("Ω_*, SubGD", {"regularizer": "omega_star"}, "subgd", (1000, 2000, 4000)),
         ("Ω_*, nmAPGD", {"regularizer": "omega_star"}, "nmapgd", (500, 1000, 2000)),
-        ("SLQR", {"model": "qr", "regularizer": "l1"}, "incremental_pgd", (250, 500, 1000)),
+        ("SLQR", {"model": "qr", "regularizer": "l1"}, "incremental_pgd", (500, 1000, 2000)),
     ]
     rows = []
     for label, choice, solver, sizes in methods:
@@ -109,7 +107,7 @@ def fig6() -> list[list[Any]]:
             seconds.append(float(np.median(np.diff(times))))
         slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
         rows.append([label, " / ".join(map(str, sizes)), " / ".join(f"{s:.3g}" for s in seconds), slope])
-    table("Fig. 6: N = 2,500, rank 30", ["method", "d", "seconds an epoch", "fitted exponent"], rows)
+    show("Fig. 6: N = 2,500, rank 30", ["method", "d", "seconds an epoch", "fitted exponent"], rows)
     return rows
 
 
@@ -141,7 +139,7 @@ def race(
                     trace[-1].epoch,
                 ]
             )
-    table(title, ["penalty", "solver", "end / best", "s to 1 %", "epochs"], rows)
+    show(title, ["penalty", "solver", "end / best", "s to 1 %", "epochs"], rows)
     return rows
 
 
@@ -245,7 +243,7 @@ def fig10() -> list[list[Any]]:
                     laps.append(time.perf_counter() - begin)
                 times[name] = float(np.median(laps)) / M.shape[0] * 1e6
             rows.append([strength, d, times["sort"], times["random"], times["filter"]])
-    table("Fig. 10: microseconds, N(0, 1)", ["λ", "d", "Sort", "Random", "ours"], rows)
+    show("Fig. 10: microseconds, N(0, 1)", ["λ", "d", "Sort", "Random", "ours"], rows)
     return rows
 
 

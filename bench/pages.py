@@ -9,13 +9,13 @@ Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 
 from __future__ import annotations
 
-import os
-import shutil
 import statistics
 import sys
 import time
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+from .plot import chromium
 
 # The pictures live in a shadow tree.
 CANVASES = """[...document.querySelectorAll('.st-key-prox_view *')].flatMap(
@@ -53,11 +53,10 @@ def visit(window: BrowserContext, url: str) -> tuple[Page, float]:
 def main() -> None:
     """Measure and print."""
     url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8501"
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = os.environ.get("FMVIZ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            executable_path=chromium(),
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
         window = browser.new_context(viewport={"width": 1440, "height": 900})
         page = window.new_page()

@@ -20,12 +20,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from fmviz.datasets import make_sparse_interactions
-from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.problem import Problem
-from fmviz.metrics import estimation_error, support_f1, support_recovered
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.sweep import FAILED, sweep
 
 SETTINGS = {
     "interaction selection": {"d_true": 80, "b": 8, "d_noise": 20},
@@ -33,33 +30,36 @@ SETTINGS = {
 }
 METHODS = ("ti", "cs", "l1", "l21")
 GRID = tuple(10.0**e for e in range(-2, 3))
-METRICS = ("estimation_error", "F1", "PSSR")
+METRICS = {"estimation_error": "estimation_error", "support_f1": "F1", "support_recovered": "PSSR"}
 
 
-def fit(setting: str, method: str, lambda_p: float, lambda_sparse: float, seed: int, init: int) -> dict:
-    """Fit one data set from one start and measure."""
-    X, y, W = make_sparse_interactions(200, **SETTINGS[setting], random_state=seed)
-    problem = Problem.build(
-        X,
-        y,
+def experiment(
+    setting: str, method: str, lambda_p: float, lambda_sparse: float, seed: int, init: int
+) -> Experiment:
+    """Return the fit of one data set from one start."""
+    return Experiment(
+        dataset="synthetic",
+        dataset_params=tuple((SETTINGS[setting] | {"seed": seed}).items()),
         regularizer=method,
         rank=30,
+        lambda_w=0.0,
         lambda_p=lambda_p,
         lambda_sparse=lambda_sparse,
         fit_linear=False,
         fit_intercept=False,
+        seed=100_000 * init + seed,
+        max_epochs=20_000,
+        tol=1e-6,
     )
-    budget = Budget(epochs=20_000, seconds=4.0, tol=1e-6, report_every=20_000)
-    *_, last = iterate(problem, budget=budget, rng=np.random.default_rng([seed, init]))
-    P = last.parameters.P
-    return {
-        "estimation_error": estimation_error(W, P),
-        "F1": support_f1(W, P),
-        "PSSR": float(support_recovered(W, P)),
-        "epochs": last.epoch,
-        "seconds": last.seconds,
-        "converged": last.status.converged,
-    }
+
+
+def measure(experiments: list[Experiment], jobs: int) -> list[dict]:
+    """Fit all and return what was measured, in the given order."""
+    rows = sorted(sweep(experiments, n_jobs=jobs, seconds=4.0), key=lambda row: row.index)
+    for row in rows:
+        if row.status == FAILED:
+            raise RuntimeError(f"{row.experiment.to_json()}: {row.message}\n{row.details}")
+    return [{**row.values, "converged": float(row.status == "converged")} for row in rows]
 
 
 def mean(results: list[dict], metric: str) -> float:
@@ -71,16 +71,14 @@ def better(metric: str, a: dict[str, float], b: dict[str, float]) -> bool:
     """Whether the means `a` beat `b` on a metric; ties in PSSR are broken by F1."""
     if metric == "estimation_error":
         return a[metric] < b[metric]
-    return (a[metric], a["F1"]) > (b[metric], b["F1"])
+    return (a[metric], a["support_f1"]) > (b[metric], b["support_f1"])
 
 
-def study(
-    setting: str, method: str, n_validation: int, n_test: int, n_inits: int, parallel: Parallel
-) -> list:
+def study(setting: str, method: str, n_validation: int, n_test: int, n_inits: int, jobs: int) -> list:
     """Tune on validation data sets, then measure on unseen ones; one row a metric."""
     pairs = list(product(GRID, GRID))
     tasks = [(pair, seed) for pair in pairs for seed in range(1000, 1000 + n_validation)]
-    results = parallel(delayed(fit)(setting, method, *pair, seed, 0) for pair, seed in tasks)
+    results = measure([experiment(setting, method, *pair, seed, 0) for pair, seed in tasks], jobs)
     means = {}
     for i, pair in enumerate(pairs):
         part = results[i * n_validation : (i + 1) * n_validation]
@@ -92,17 +90,17 @@ def study(
             if better(metric, means[pair], means[best]):
                 best = pair
         unseen = product(range(5000, 5000 + n_test), range(n_inits))
-        test = parallel(delayed(fit)(setting, method, *best, seed, init) for seed, init in unseen)
+        test = measure([experiment(setting, method, *best, seed, init) for seed, init in unseen], jobs)
         rows.append(
             {
                 "setting": setting,
                 "method": method,
-                "tuned for": metric,
+                "tuned for": METRICS[metric],
                 "lambda_p": best[0],
                 "lambda_sparse": best[1],
-                "validation": means[best],
-                **{m: mean(test, m) for m in METRICS},
-                "epochs": mean(test, "epochs"),
+                "validation": {METRICS[m]: means[best][m] for m in METRICS},
+                **{METRICS[m]: mean(test, m) for m in METRICS},
+                "epochs": mean(test, "epoch"),
                 "seconds": mean(test, "seconds"),
                 "converged": mean(test, "converged"),
             }
@@ -134,9 +132,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     begin = time.time()
     rows = []
-    with Parallel(n_jobs=arguments.jobs) as parallel:
-        for setting, method in product(arguments.settings, arguments.methods):
-            rows += study(setting, method, arguments.validation, arguments.test, arguments.inits, parallel)
+    for setting, method in product(arguments.settings, arguments.methods):
+        rows += study(setting, method, arguments.validation, arguments.test, arguments.inits, arguments.jobs)
     report = {
         "date": date.today().isoformat(),
         "machine": platform.machine(),

@@ -1,6 +1,6 @@
 """fmviz: see and train sparse factorization machines.
 
-The names below are stable. Estimators and data sets are imported when first used, so that
+The names below are stable. Estimators, sweeps and data sets are imported when first used, so that
 ``import fmviz`` stays quick.
 """
 
@@ -10,18 +10,28 @@ from importlib import import_module
 from typing import Any
 
 from fmviz.engine.compatibility import why_not
+from fmviz.engine.design import augmented
 from fmviz.engine.operators import certificate, prox, regularizer_value
 from fmviz.engine.registries import list_losses, list_models, list_regularizers, list_solvers
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllSubsetsClassifier",
+    "AllSubsetsRegressor",
     "ConvexFMClassifier",
     "ConvexFMRegressor",
+    "Experiment",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
+    "HigherOrderFMClassifier",
+    "HigherOrderFMRegressor",
+    "PolynomialNetworkClassifier",
+    "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "absorb_coefficients",
+    "augmented",
     "certificate",
     "datasets",
     "find_lambda",
@@ -31,20 +41,44 @@ __all__ = [
     "list_solvers",
     "metrics",
     "prox",
+    "ranked_subsets",
     "regularization_path",
     "regularizer_value",
+    "subset_weight",
+    "sweep",
+    "tensor_slice",
+    "to_expansion",
+    "to_weights",
+    "weight_matrix",
+    "weight_spectrum",
     "why_not",
 ]
 
 _LAZY = {
+    "AllSubsetsClassifier": "fmviz.related",
+    "AllSubsetsRegressor": "fmviz.related",
     "ConvexFMClassifier": "fmviz.convex",
     "ConvexFMRegressor": "fmviz.convex",
+    "Experiment": "fmviz.lab.experiment",
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
+    "HigherOrderFMClassifier": "fmviz.related",
+    "HigherOrderFMRegressor": "fmviz.related",
+    "PolynomialNetworkClassifier": "fmviz.related",
+    "PolynomialNetworkRegressor": "fmviz.related",
     "QuadraticClassifier": "fmviz.quadratic",
     "QuadraticRegressor": "fmviz.quadratic",
+    "absorb_coefficients": "fmviz.engine.conversion",
     "find_lambda": "fmviz.paths",
+    "ranked_subsets": "fmviz.engine.tensors",
     "regularization_path": "fmviz.paths",
+    "subset_weight": "fmviz.engine.tensors",
+    "sweep": "fmviz.lab.sweep",
+    "to_expansion": "fmviz.engine.conversion",
+    "to_weights": "fmviz.engine.conversion",
+    "tensor_slice": "fmviz.engine.tensors",
+    "weight_matrix": "fmviz.engine.tensors",
+    "weight_spectrum": "fmviz.engine.tensors",
 }
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fmviz._pairs import PairClassifier, PairEstimator, PairRegressor
+from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, generator, with_parameters
 from fmviz.engine.errors import finite_number
 from fmviz.engine.snapshot import Parameters, Snapshot
-from fmviz.estimators import generator
 
 
 class _ConvexFM(PairEstimator):
@@ -63,19 +62,17 @@ class _ConvexFM(PairEstimator):
             "rank": self.rank,
             "regularizer": "l2",
             "lambda_p": finite_number("lambda_trace", self.lambda_trace, low=0),
+            "model_params": {"diagonal": self.diagonal},
         }
-
-    def _model_params(self) -> dict[str, Any]:
-        return {"diagonal": self.diagonal}
 
     def _run_settings(self) -> dict[str, Any]:
         return {"rng": generator(self.random_state), **(self.solver_params or {})}
 
-    def _keep(self, parameters: Parameters) -> None:
-        super()._keep(parameters)
-        self.P_ = parameters.P
-        self.coefficients_ = parameters.multipliers
+    def _keep(self, last: Snapshot) -> None:
+        self.P_ = last.parameters.P
+        self.coefficients_ = last.parameters.multipliers
         self.rank_ = int(np.count_nonzero(self.coefficients_))
+        super()._keep(last)
 
     def _fitted(self) -> Parameters:
         return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
@@ -84,7 +81,7 @@ class _ConvexFM(PairEstimator):
         return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
 
 
-class ConvexFMRegressor(_ConvexFM, PairRegressor):
+class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     """Convex factorization machine for regression: low-rank pair weights W under the trace norm.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr over the symmetric W, w and the bias, with
@@ -166,7 +163,7 @@ class ConvexFMRegressor(_ConvexFM, PairRegressor):
     """
 
 
-class ConvexFMClassifier(_ConvexFM, PairClassifier):
+class ConvexFMClassifier(_ConvexFM, ModelClassifier):
     """Convex factorization machine for two classes.
 
     Objective, parameters and attributes are those of `ConvexFMRegressor`, with the labels taken as -1 and
@@ -183,39 +180,4 @@ class ConvexFMClassifier(_ConvexFM, PairClassifier):
         The labels; the second is the positive one.
     """
 
-    def __init__(
-        self,
-        rank: int = 30,
-        *,
-        diagonal: bool = False,
-        loss: str = "logistic",
-        solver: str = "auto",
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
-        fit_linear: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        random_state: Any = None,
-        callback: Callable[[Snapshot], Any] | None = None,
-        loss_param: float | None = None,
-        solver_params: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            rank,
-            diagonal=diagonal,
-            loss=loss,
-            solver=solver,
-            lambda_w=lambda_w,
-            lambda_trace=lambda_trace,
-            fit_linear=fit_linear,
-            fit_intercept=fit_intercept,
-            max_iter=max_iter,
-            tol=tol,
-            warm_start=warm_start,
-            random_state=random_state,
-            callback=callback,
-            loss_param=loss_param,
-            solver_params=solver_params,
-        )
+    __init__ = with_parameters(_ConvexFM.__init__, loss="logistic")

@@ -2,94 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from fmviz._pairs import PairClassifier, PairEstimator, PairRegressor
+from fmviz._estimator import (
+    FactorEstimator,
+    ModelClassifier,
+    ModelRegressor,
+    PairEstimator,
+    with_parameters,
+)
 from fmviz.engine.errors import whole_number
-from fmviz.engine.snapshot import Parameters, Snapshot
 
 
-class _FactorizationMachine(PairEstimator):
+class _FactorizationMachine(FactorEstimator, PairEstimator):
     """What regression and classification share."""
 
     _model = "fm"
 
-    def __init__(
-        self,
-        rank: int = 10,
-        *,
-        degree: int = 2,
-        loss: str = "squared",
-        regularizer: str = "ti",
-        solver: str = "auto",
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
-        fit_linear: bool = True,
-        fit_intercept: bool = True,
-        init_scale: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: Any = None,
-        callback: Callable[[Snapshot], Any] | None = None,
-        regularizer_params: dict[str, Any] | None = None,
-        loss_param: float | None = None,
-        solver_params: dict[str, Any] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.loss = loss
-        self.regularizer = regularizer
-        self.solver = solver
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
-        self.regularizer_params = regularizer_params
-        self.loss_param = loss_param
-        self.solver_params = solver_params
+    degree: int
 
-    P_: np.ndarray
+    __init__ = with_parameters(FactorEstimator.__init__, degree=2)
 
     def _problem(self) -> dict[str, Any]:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
-        self._check_mapping("regularizer_params")
-        self._check_mapping("solver_params")
-        return {
-            "rank": self.rank,
-            "regularizer": self.regularizer,
-            "lambda_p": self.lambda_p,
-            "regularizer_params": self.regularizer_params,
-        }
-
-    def _run_settings(self) -> dict[str, Any]:
-        rng = generator(self.random_state)
-        return {"init_scale": self.init_scale, "rng": rng, **(self.solver_params or {})}
-
-    def _keep(self, parameters: Parameters) -> None:
-        super()._keep(parameters)
-        self.P_ = parameters.P
-
-    def _fitted(self) -> Parameters:
-        return Parameters(self.P_, self.w_, self.intercept_)
-
-    def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(self.P_.any(axis=1))
+        return super()._problem()
 
 
-class FactorizationMachineRegressor(_FactorizationMachine, PairRegressor):
+class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     """Sparse factorization machine for regression.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias, with
@@ -102,7 +42,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, PairRegressor):
     rank : int, default=10
         Columns of P.
     degree : int, default=2
-        The order of the interactions; 2.
+        The order of the interactions; 2. For higher ones see `HigherOrderFMRegressor`.
     loss : str, default="squared"
         "squared" or "huber".
     regularizer : str, default="ti"
@@ -169,7 +109,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, PairRegressor):
     """
 
 
-class FactorizationMachineClassifier(_FactorizationMachine, PairClassifier):
+class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     """Sparse factorization machine for two classes.
 
     Objective, parameters and attributes are those of `FactorizationMachineRegressor`, with the labels taken
@@ -186,59 +126,4 @@ class FactorizationMachineClassifier(_FactorizationMachine, PairClassifier):
         The labels; the second is the positive one.
     """
 
-    def __init__(
-        self,
-        rank: int = 10,
-        *,
-        degree: int = 2,
-        loss: str = "logistic",
-        regularizer: str = "ti",
-        solver: str = "auto",
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
-        fit_linear: bool = True,
-        fit_intercept: bool = True,
-        init_scale: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: Any = None,
-        callback: Callable[[Snapshot], Any] | None = None,
-        regularizer_params: dict[str, Any] | None = None,
-        loss_param: float | None = None,
-        solver_params: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            rank,
-            degree=degree,
-            loss=loss,
-            regularizer=regularizer,
-            solver=solver,
-            lambda_w=lambda_w,
-            lambda_p=lambda_p,
-            lambda_sparse=lambda_sparse,
-            fit_linear=fit_linear,
-            fit_intercept=fit_intercept,
-            init_scale=init_scale,
-            max_iter=max_iter,
-            tol=tol,
-            warm_start=warm_start,
-            random_state=random_state,
-            callback=callback,
-            regularizer_params=regularizer_params,
-            loss_param=loss_param,
-            solver_params=solver_params,
-        )
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state = {random_state!r} must be None, a whole number from 0 up, or a numpy generator."
-        ) from None
+    __init__ = with_parameters(_FactorizationMachine.__init__, loss="logistic")

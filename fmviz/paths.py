@@ -10,16 +10,20 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.losses import evaluate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.solvers import get_solver
 
 __all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_path"]
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
+# Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its
+# support already.
+ACTIVE_SWEEPS = 10
 # Where the paper's search begins (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
 
@@ -77,7 +81,10 @@ def iterate_path(
     should_stop: Callable[[], bool] = lambda: False,
     **solver_params: Any,
 ) -> Iterator[PathPoint]:
-    """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`."""
+    """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`.
+
+    A solver with `active_sweeps` makes 10 of them unless `solver_params` say otherwise.
+    """
     strengths = sorted({finite_number("lambdas", value, low=0) for value in lambdas})
     if not strengths:
         raise ValueError("lambdas is empty; give at least one strength.")
@@ -98,6 +105,9 @@ def iterate_path(
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    solver = chosen_solver(problem, solver)
+    if any(spec.name == "active_sweeps" for spec in get_solver(solver).params):
+        solver_params.setdefault("active_sweeps", ACTIVE_SWEEPS)
     return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, solver_params)
 
 
@@ -114,7 +124,7 @@ def _path(
     solver_params: dict[str, Any],
 ) -> Iterator[PathPoint]:
     # One report at the end of each fit is all that is read.
-    budget = replace(budget or Budget(epochs=1_000), report_every=2**31)
+    budget = replace(budget or Budget(epochs=1_000), report_every=None)
     for order in orders:
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
@@ -158,7 +168,7 @@ def regularization_path(
     validation : (X, y), optional
         Rows kept out, for the column ``validation_loss``.
     solver, max_iter, tol, init_scale, random_state
-        As for `fmviz.FactorizationMachineRegressor`.
+        As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each epoch.
     **problem
         What else describes the objective: ``loss``, ``regularizer``, ``rank``, ``lambda_w``, ``lambda_p``,
         ``fit_linear``, ``fit_intercept``, ``regularizer_params``, ``loss_param``, ``sample_weight``.
@@ -284,7 +294,7 @@ def find_lambda(
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
         tol=finite_number("tol", tol, low=0),
-        report_every=2**31,
+        report_every=None,
     )
     finite_number("narrowest", narrowest, low=0)
 

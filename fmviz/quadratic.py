@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz._pairs import PairClassifier, PairEstimator, PairRegressor
+from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, with_parameters
 from fmviz.engine.errors import finite_number
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.metrics import used_pairs
@@ -52,18 +52,18 @@ class _Quadratic(PairEstimator):
     def _problem(self) -> dict[str, Any]:
         return {"regularizer": "l1", "lambda_p": finite_number("lambda_trace", self.lambda_trace, low=0)}
 
-    def _keep(self, parameters: Parameters) -> None:
-        super()._keep(parameters)
-        self.W_ = parameters.weights
+    def _keep(self, last: Snapshot) -> None:
+        self.W_ = last.parameters.weights
+        super()._keep(last)
 
     def _fitted(self) -> Parameters:
         return Parameters.of_weights(self.W_, self.w_, self.intercept_)
 
     def _used_features(self) -> np.ndarray:
-        return np.flatnonzero(used_pairs(self._fitted()).any(axis=1))
+        return np.flatnonzero(used_pairs(Parameters.of_weights(self.W_)).any(axis=1))
 
 
-class QuadraticRegressor(_Quadratic, PairRegressor):
+class QuadraticRegressor(_Quadratic, ModelRegressor):
     """Quadratic regression with a weight for every pair of features, sparse and of low rank.
 
     Minimises the convex (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ̃‖W‖₁ over the symmetric W,
@@ -126,13 +126,15 @@ class QuadraticRegressor(_Quadratic, PairRegressor):
     --------
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
-    >>> fitted = fmviz.QuadraticRegressor(lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False).fit(X, y)
+    >>> fitted = fmviz.QuadraticRegressor(
+    ...     lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
+    ... ).fit(X, y)
     >>> fitted.certificate_ < 1e-3
     True
     """
 
 
-class QuadraticClassifier(_Quadratic, PairClassifier):
+class QuadraticClassifier(_Quadratic, ModelClassifier):
     """Quadratic classification of two classes, sparse and of low rank.
 
     Objective, parameters and attributes are those of `QuadraticRegressor`, with the labels taken as -1 and
@@ -149,33 +151,4 @@ class QuadraticClassifier(_Quadratic, PairClassifier):
         The labels; the second is the positive one.
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "logistic",
-        solver: str = "auto",
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
-        lambda_sparse: float = 1e-3,
-        fit_linear: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        callback: Callable[[Snapshot], Any] | None = None,
-        loss_param: float | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            solver=solver,
-            lambda_w=lambda_w,
-            lambda_trace=lambda_trace,
-            lambda_sparse=lambda_sparse,
-            fit_linear=fit_linear,
-            fit_intercept=fit_intercept,
-            max_iter=max_iter,
-            tol=tol,
-            warm_start=warm_start,
-            callback=callback,
-            loss_param=loss_param,
-        )
+    __init__ = with_parameters(_Quadratic.__init__, loss="logistic")

@@ -26,7 +26,9 @@ FORBIDDEN = {
     "fmviz/lab": ("streamlit", "plotly", "fmviz.figures", "fmviz.ui"),
     "fmviz/estimators.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
     "fmviz/quadratic.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
-    "fmviz/_pairs.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/related.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/_columns.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/_estimator.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
     "fmviz/metrics.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
 }
 

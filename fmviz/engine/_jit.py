@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
 # `nnan` and `ninf` a diverging run is still seen.
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _KEPT_DIGESTS = 4
+_KEPT_SECONDS = 86_400.0
 
 KERNELS: dict[str, Any] = {}
 """Every compiled kernel of this process by its qualified name; the tests walk it."""
@@ -81,23 +83,28 @@ def cache_directory() -> Path:
         return Path(tempfile.mkdtemp(prefix="fmviz-kernels-"))
     with contextlib.suppress(OSError):
         os.utime(directory)
-        stale = sorted((p for p in root.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
-        for old in stale[:-_KEPT_DIGESTS]:
-            shutil.rmtree(old, ignore_errors=True)
+        # What was used today may be at work in another process: another version, another checkout.
+        used = sorted((p.stat().st_mtime, p) for p in root.iterdir() if p.is_dir())
+        for when, old in used[:-_KEPT_DIGESTS]:
+            if when < time.time() - _KEPT_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
     return directory
 
 
 _decorating = threading.Lock()
 
 
-def _kernel(function: Callable[..., Any], exact: bool) -> Any:
+def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
     """Compile `function` in nopython mode, without the GIL, and keep the result across processes."""
     fastmath: bool | set[str] = False if exact else _FASTMATH
+    # All kernels of a factory would share one index, in which Numba numbers their files without a lock:
+    # two processes that compile at once could leave the code of one kernel under the key of another.
+    directory = cache_directory() / hashlib.sha256(name.encode()).hexdigest()[:12]
     # The cache directory is read from Numba's configuration while a function is decorated. It is set
     # for just that long: programs that import fmviz keep their own.
     with _decorating:
         before = _config.CACHE_DIR
-        _config.CACHE_DIR = str(cache_directory())
+        _config.CACHE_DIR = str(directory)
         try:
             compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
         finally:
@@ -119,11 +126,13 @@ def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:
 
         @wraps(factory)
         def get(*args: Any) -> Any:
+            if (kernel := made.get(args)) is not None:
+                return kernel
             with lock:
                 if args not in made:
-                    made[args] = _kernel(factory(*args), exact)
                     parts = [getattr(a, "name", getattr(a, "__name__", str(a))) for a in args]
-                    KERNELS[f"{factory.__module__}.{factory.__name__}({', '.join(parts)})"] = made[args]
+                    name = f"{factory.__module__}.{factory.__name__}({', '.join(parts)})"
+                    KERNELS[name] = made[args] = _kernel(factory(*args), name, exact)
                 return made[args]
 
         return get
@@ -135,9 +144,9 @@ def named(exact: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Compile a module-level kernel and enter it in `KERNELS`; `exact` as in `cached_factory`."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        compiled = _kernel(function, exact)
-        KERNELS[f"{function.__module__}.{function.__name__}"] = compiled
-        return compiled
+        name = f"{function.__module__}.{function.__name__}"
+        KERNELS[name] = _kernel(function, name, exact)
+        return KERNELS[name]
 
     return decorate
 
@@ -166,5 +175,8 @@ numba.core.event.register("numba:compile", _listener)
 
 
 def compiling() -> tuple[str, ...]:
-    """Return the names of the kernels that are being compiled at this moment, in any thread."""
-    return tuple(_listener.active)
+    """Return the name of the kernel that is being compiled at this moment, in any thread, if there is one.
+
+    Numba compiles one at a time; what it compiles on the way are the functions that the kernel calls.
+    """
+    return tuple(_listener.active[:1])

@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from ._jit import named
+from ._jit import named, python_version
 
 
 def used_features(P: np.ndarray) -> int:
@@ -163,3 +163,90 @@ def _count_in_python(bits: list[int], counts: list[int], start: int, left: int, 
                 rest = 1 if r == left else _count_in_python(bits, counts, i + 1, left - r, common)
                 total += comb(counts[i], r) * rest
     return total
+
+
+@named()
+def count_matched(patterns, counts, ways):
+    """Count the sets of m rows that can be dealt out to the m factors of one column.
+
+    `patterns` has shape (groups, m, words): ``patterns[i, t]`` has bit s set where the rows of group i are
+    non-zero in column s of factor t; ``counts[i]`` rows are in the group, and `ways`, of length m + 1, is
+    work space. ``masks[q, S]`` has bit s set where the q rows taken so far can be dealt out to the factors in
+    the set S of column s. A branch ends where no bit is left.
+    """
+    u, degree, words = patterns.shape
+    masks = np.zeros((degree + 1, 1 << degree, words), dtype=np.uint64)
+    masks[0, 0] = ~np.uint64(0)
+    group = np.zeros(degree, dtype=np.int64)
+    repeats = np.zeros(degree, dtype=np.int64)
+    index = np.zeros(degree + 1, dtype=np.int64)
+    ways[0] = 1
+    total = 0
+    level = 0
+    while level >= 0:
+        i = index[level]
+        if i >= u:
+            level -= 1
+        else:
+            index[level] += 1
+            r = 1
+            if level > 0 and group[level - 1] == i:
+                r = int(repeats[level - 1]) + 1
+            meets = False
+            if r <= counts[i]:
+                masks[level + 1] = 0
+                for S in range(1 << degree):
+                    for t in range(degree):
+                        if S & (1 << t) == 0:
+                            for word in range(words):
+                                common = masks[level, S, word] & patterns[i, t, word]
+                                if common != 0:
+                                    masks[level + 1, S | (1 << t), word] |= common
+                                    meets = True
+            if meets:
+                # The binomial coefficient of counts[i] over r, from that over r − 1.
+                found = ways[level] * (counts[i] - r + 1) // r
+                if level + 1 == degree:
+                    total += found
+                else:
+                    group[level] = i
+                    repeats[level] = r
+                    ways[level + 1] = found
+                    index[level + 1] = i
+                    level += 1
+    return total
+
+
+def used_matchings(factors: np.ndarray) -> int:
+    """Return how many sets of m distinct rows take a non-zero entry from every factor of some column.
+
+    Parameters
+    ----------
+    factors : (m, d, rank) ndarray
+        U¹, …, U^m.
+
+    Returns
+    -------
+    int
+        The number of sets {j_1, …, j_m} for which there are an s and an order of the set such that
+        u^t_{j_t s} ≠ 0 for t = 1, …, m: exact, by structure.
+    """
+    degree, d, _ = factors.shape
+    mask = factors != 0
+    mask = mask & mask.any(axis=1).all(axis=0)
+    # Columns of no row in some factor are dropped: their bits would only tell rows apart.
+    mask = mask[:, :, mask.any(axis=(0, 1))]
+    rank = mask.shape[2]
+    if rank == 0:
+        return 0
+    words = -(-rank // 64)
+    octets = np.zeros((d, degree, 8 * words), dtype=np.uint8)
+    octets[:, :, : -(-rank // 8)] = np.packbits(mask.transpose(1, 0, 2), axis=2)
+    packed = octets.reshape(d, -1).view(np.uint64)
+    patterns, counts = np.unique(packed[packed.any(axis=1)], axis=0, return_counts=True)
+    patterns = np.ascontiguousarray(patterns).reshape(-1, degree, words)
+    if degree * comb(int(counts.sum()), degree) < 2**62:
+        ways = np.empty(degree + 1, dtype=np.int64)
+        return int(count_matched(patterns, counts.astype(np.int64), ways))
+    # Too many for machine integers: Python's have no limit.
+    return python_version(count_matched)(patterns, [int(c) for c in counts], [0] * (degree + 1))

@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._jit import jitable
+from .errors import whole_number
+from .memory import aligned_copy
 
 
 @jitable
@@ -130,7 +132,7 @@ class Design:
         if array.dtype.kind == "c":
             raise ValueError("X holds complex numbers; give real ones.")
         _check_shape(array.shape)
-        columns = np.array(array.T, dtype=np.float64, order="C")
+        columns = aligned_copy(array.T)
         _check_finite(columns)
         n_features, n_samples = columns.shape
         self.storage = DENSE
@@ -186,8 +188,18 @@ class Design:
         return int(np.diff(self.rows.indptr).max())
 
     def power(self, exponent: int) -> Any:
-        """Return X with every entry raised to `exponent`."""
-        return self.matrix if self.storage is BINARY else self.matrix**exponent
+        """Return X with every entry raised to `exponent`, a whole number from 1."""
+        if self.storage is BINARY:
+            return self.matrix
+        matrix = self.matrix
+        values = matrix.data if self.storage is SPARSE else matrix
+        # Products take a small part of the time of powers.
+        raised = values
+        for _ in range(exponent - 1):
+            raised = raised * values
+        if self.storage is SPARSE:
+            return sp.csc_array((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return raised
 
     def dot(self, right: np.ndarray) -> np.ndarray:
         """Return X @ right."""
@@ -196,6 +208,31 @@ class Design:
     def transpose_dot(self, right: np.ndarray) -> np.ndarray:
         """Return Xᵀ @ right."""
         return np.asarray(self.matrix.T @ right)
+
+
+def augmented(X: Any, n: int = 1) -> Any:
+    """Return X with n dummy features more, always 1, behind its own: for inhomogeneous models.
+
+    One makes H^m the polynomial of all degrees up to m, and m − 1 make A^m the sum of A^1 to A^m
+    (blondel2016, Section 8).
+
+    Parameters
+    ----------
+    X : (N, d) array_like or sparse matrix
+        The features; not changed.
+    n : int
+        The number of dummies; 0 returns X itself.
+
+    Returns
+    -------
+    (N, d + n) ndarray or, for sparse X, CSC array
+    """
+    if whole_number("n", n, 0) == 0:
+        return X
+    if sp.issparse(X):
+        return sp.hstack([sp.csc_array(X), np.ones((X.shape[0], n))], format="csc")
+    table = np.asarray(X)
+    return np.hstack([table, np.ones((table.shape[0], n), dtype=table.dtype)])
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

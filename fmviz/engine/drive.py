@@ -13,8 +13,11 @@ from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
 from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import Solver, get_solver
+from .solvers import Solver, make_solver
 from .warmup import make_ready
+
+# Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,11 @@ class Budget:
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch; 0 never converges.
-    report_every : int
-        A snapshot every so many epochs, besides the first and the last.
+        epoch, and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
+        it has stalled. 0 never converges.
+    report_every : int, optional
+        A snapshot every so many epochs, besides the first and the last. None is for those who read the last
+        alone: there is none between, and no certificate in the first.
     certify_every : int
         The certificate in every so many of the snapshots, besides the last; it is NaN in the others.
     """
@@ -40,7 +45,7 @@ class Budget:
     epochs: int = 100
     seconds: float | None = None
     tol: float = 1e-4
-    report_every: int = 1
+    report_every: int | None = 1
     certify_every: int = 1
 
     def __post_init__(self) -> None:
@@ -48,13 +53,27 @@ class Budget:
         if self.seconds is not None:
             finite_number("seconds", self.seconds, 0)
         finite_number("tol", self.tol, 0)
-        whole_number("report_every", self.report_every, 1)
+        if self.report_every is not None:
+            whole_number("report_every", self.report_every, 1)
         whole_number("certify_every", self.certify_every, 1)
 
 
 def never() -> bool:
     """Return False: a run that nobody stops."""
     return False
+
+
+def chosen_solver(problem: Problem, solver: str) -> str:
+    """Return the name of the solver that `iterate` takes: `solver`, or for "auto" the best one."""
+    if solver != "auto":
+        return solver
+    return best_solver(
+        problem.regularizer.name,
+        loss=problem.loss.name,
+        model=problem.model.name,
+        regularizer_params=problem.regularizer_params,
+        model_params=problem.model.settings,
+    )
 
 
 def iterate(
@@ -101,14 +120,7 @@ def iterate(
         If the solver cannot take the problem, with the reason, or the start has a wrong shape.
     """
     budget = budget or Budget()
-    if solver == "auto":
-        solver = best_solver(
-            problem.regularizer.name,
-            loss=problem.loss.name,
-            model=problem.model.name,
-            regularizer_params=problem.regularizer_params,
-            model_params=problem.model.settings,
-        )
+    solver = chosen_solver(problem, solver)
     reason = why_not(
         problem.regularizer.name,
         solver,
@@ -123,7 +135,7 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    return _closing(problem, get_solver(solver)(problem, **solver_params), budget, should_stop, start, rng)
+    return _closing(problem, make_solver(solver, problem, **solver_params), budget, should_stop, start, rng)
 
 
 def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:
@@ -141,20 +153,24 @@ def _loop(
     start: Parameters,
     rng: np.random.Generator,
 ) -> Iterator[Snapshot]:
-    clock = method.clock
-    make_ready(problem, method)
-    begin = clock()
-    method.start(start, rng)
-    seconds = clock() - begin
-    last = _report(problem, start, 0, seconds, float("nan"), certify=True)
+    clock, cause = method.clock, problem.model.overflow_cause
+    seconds = 0.0
+    every = budget.report_every
+    status = _finished(budget, 0, seconds, float("inf"), should_stop)
+    ended = status is not None
+    last = _report(problem, start, 0, seconds, float("nan"), ended or every is not None, ended)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, Solver.diverged_hint))
+        yield replace(last, status=_diverged(0, cause + Solver.diverged_hint))
         return
     epoch, reports = 0, 0
     finite = last
-    status = _finished(budget, epoch, seconds, float("inf"), should_stop)
     if status is None:
+        # Before the solver's kernels are compiled: the start can be looked at meanwhile.
         yield last
+        make_ready(problem, method)
+        begin = clock()
+        method.start(start, rng)
+        seconds = clock() - begin
     while status is None:
         begin = clock()
         change = method.epoch()
@@ -164,9 +180,9 @@ def _loop(
         status = (
             _finished(budget, epoch, seconds, change, should_stop)
             if finite_now
-            else _diverged(epoch, method.diverged_hint)
+            else _diverged(epoch, cause + method.diverged_hint)
         )
-        if status is None and epoch % budget.report_every:
+        if status is None and (every is None or epoch % every):
             continue
         reports += 1
         if finite_now:
@@ -174,8 +190,10 @@ def _loop(
             last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
+                if status is not None and status.converged and not _proved(method, last, budget.tol):
+                    status = _stalled(last, budget.tol)
             else:
-                status = _diverged(epoch, method.diverged_hint)
+                status = _diverged(epoch, cause + method.diverged_hint)
         if status is None:
             yield last
     yield replace(finite, status=status)
@@ -188,7 +206,7 @@ def _report(
     seconds: float,
     change: float,
     certify: bool,
-    thorough: bool = False,
+    thorough: bool,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         parts = problem.parts(parameters)
@@ -235,6 +253,23 @@ def _finished(
     if should_stop():
         return Status(Reason.STOPPED, f"Stopped on request after {_epochs(epoch)}.")
     return None
+
+
+def _proved(method: Solver, last: Snapshot, tol: float) -> bool:
+    """Return whether a change within the tolerance is convergence."""
+    if method.problem.model.certificate != "stationarity":
+        # A gap bounds the objective, not the change: the two have no common tolerance.
+        return True
+    return method.vouches(last.change) or last.certificate <= max(tol, _ROUNDING)
+
+
+def _stalled(last: Snapshot, tol: float) -> Status:
+    return Status(
+        Reason.STALLED,
+        f"Stalled after {_epochs(last.epoch)}: no step of more than {tol:g} of the largest parameter was "
+        f"found, but the certificate of {last.certificate:.1e} does not confirm a stationary point. Go on "
+        "from here with another solver, or start elsewhere.",
+    )
 
 
 def _epochs(n: int) -> str:

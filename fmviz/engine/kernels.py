@@ -11,7 +11,7 @@ subtracted or divided: they are as accurate where entries cancel or 1 + p_j x_j 
 
 from __future__ import annotations
 
-from math import frexp, ldexp
+from math import comb, frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,7 @@ def subsets_slopes_of_rows(storage: Storage, power):
                 for i in range(count - 1, -1, -1):
                     j = entry(features, i)
                     x = value(row, i)
-                    slope = x * ldexp(before[i] * after, shifts[i] + exponent)
+                    slope = x * ldexp(before[i] * after, int(shifts[i]) + exponent)
                     G[j, s] += weight[n, s] * power(slope)
                     after *= 1.0 + x * P[j, s]
                     size = abs(after)
@@ -190,6 +190,15 @@ class ColumnKernel:
         """Return Σ_n weight[n, s] (∂K(p_s, x_n)/∂p_js)², shape (d, k), for weights of shape (N, k)."""
         raise NotImplementedError
 
+    def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
+        """Return what K of augmented data is in kernels of the data themselves ([B] Section 8).
+
+        With n features more that are always 1 and their factors γ, `dummies` of shape (n, k), K of degree m
+        is Σ_t weight_t K_t(p_s, x), K_t the same kernel of degree t. The weights, shape (k,), are returned by
+        degree, K_0 = 1 included.
+        """
+        raise NotImplementedError
+
 
 class Anova(ColumnKernel):
     """The ANOVA kernel of degree m ([A] Eq. 39).
@@ -217,6 +226,14 @@ class Anova(ColumnKernel):
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """See `ColumnKernel.squares`."""
         return self._slopes(design, P, weight, twice)
+
+    def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
+        """See `ColumnKernel.split`; weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
+        table = np.zeros((self.degree + 1, dummies.shape[1]))
+        table[0] = 1.0
+        for gamma in dummies:
+            table[1:] += gamma * table[:-1]
+        return {t: table[self.degree - t] for t in range(self.degree + 1)}
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
         G, k = np.zeros(P.shape), P.shape[1]
@@ -287,6 +304,11 @@ class Polynomial(ColumnKernel):
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """See `ColumnKernel.squares`."""
         return np.asarray(design.power(2).T @ (weight * self._outer(design, P) ** 2))
+
+    def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
+        """See `ColumnKernel.split`; (γ + ⟨p, x⟩)^m by the binomial theorem."""
+        gamma = dummies.sum(axis=0)
+        return {t: comb(self.degree, t) * gamma ** (self.degree - t) for t in range(self.degree + 1)}
 
     def _outer(self, design: Design, P: np.ndarray) -> np.ndarray:
         return np.asarray(self.degree * design.dot(P) ** (self.degree - 1))

@@ -6,6 +6,8 @@ zero diagonal where f(x) = Σ_{i<j} w_ij x_i x_j.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
@@ -63,13 +65,32 @@ def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.nda
     return Q, values[:rank]
 
 
-def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues that are more than rounding, by falling size, and their vectors."""
-    values, vectors = np.linalg.eigh(small)
-    size = np.abs(values)
-    order = np.argsort(-size, kind="stable")
-    order = order[size[order] > 1e-15 * values.size * size.max(initial=0.0)]
+def spectrum(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues of a symmetric S by falling absolute value, and their vectors as columns."""
+    values, vectors = np.linalg.eigh(S)
+    order = np.argsort(-np.abs(values), kind="stable")
     return values[order], vectors[:, order]
+
+
+def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return of `spectrum` what is more than rounding."""
+    values, vectors = spectrum(small)
+    size = np.abs(values)
+    kept = size > 1e-15 * values.size * size.max(initial=0.0)
+    return values[kept], vectors[:, kept]
+
+
+def pair_gradient(X: Any, slope: np.ndarray, diagonal: bool) -> np.ndarray:
+    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), of X, shape (N, d); see the module."""
+    if sp.issparse(X):
+        G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
+    else:
+        G = X.T @ (X * slope[:, None])
+    G = 0.5 * (G + G.T)
+    if not diagonal:
+        G *= 0.5
+        np.fill_diagonal(G, 0.0)
+    return np.asarray(G)
 
 
 class PairGradient:
@@ -150,16 +171,7 @@ class PairGradient:
             return np.zeros(0), np.zeros((live.size, 0))
 
     def _dense(self, live: np.ndarray) -> np.ndarray:
-        X = self._design.matrix[:, live]
-        if sp.issparse(X):
-            G = (X.T @ sp.csc_array(X.multiply(self._slope[:, None]))).toarray()
-        else:
-            G = X.T @ (X * self._slope[:, None])
-        G = 0.5 * (G + G.T)
-        if not self._diagonal:
-            G *= 0.5
-            np.fill_diagonal(G, 0.0)
-        return G
+        return pair_gradient(self._design.matrix[:, live], self._slope, self._diagonal)
 
     def norm(self, tol: float) -> float:
         """Return the largest |eigenvalue|.

@@ -10,7 +10,8 @@ from .errors import finite_number, one_of
 from .regularizers import get_regularizer
 
 
-def _matrix(what: str, P: Any) -> np.ndarray:
+def finite_matrix(what: str, P: Any) -> np.ndarray:
+    """Return P as a C-contiguous matrix of finite numbers, a vector as one column; `what` names it."""
     if hasattr(P, "toarray"):
         P = P.toarray()
     if np.iscomplexobj(P):
@@ -72,7 +73,7 @@ def prox(name: str, P: Any, strength: float, *, algorithm: str | None = None, **
                 f"The operator of {name!r} is a closed formula and takes no algorithm; leave it out."
             )
         one_of("algorithm", algorithm, regularizer.algorithms)
-    matrix = _matrix("P", P)
+    matrix = finite_matrix("P", P)
     Q = regularizer.prox(matrix, finite_number("strength", strength, low=0), algorithm, **checked)
     return np.asarray(Q).reshape(np.shape(P))
 
@@ -99,7 +100,7 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
     regularizer = get_regularizer(name)
     checked = regularizer.check(params)
     strength = finite_number("strength", strength, low=0)
-    before, after = _matrix("P", P), _matrix("Q", Q)
+    before, after = finite_matrix("P", P), finite_matrix("Q", Q)
     if before.shape != after.shape:
         raise ValueError(f"Q has shape {after.shape} but P has {before.shape}; they must agree.")
     largest = float(max(np.abs(before).max(), np.abs(after).max()))
@@ -113,4 +114,4 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
 def regularizer_value(name: str, P: Any, **params: Any) -> float:
     """Return Ω(P) for a (d, k) matrix P; `name` and `params` as for `prox`."""
     regularizer = get_regularizer(name)
-    return regularizer.value(_matrix("P", P), **regularizer.check(params))
+    return regularizer.value(finite_matrix("P", P), **regularizer.check(params))

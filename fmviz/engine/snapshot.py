@@ -10,9 +10,14 @@ import numpy as np
 
 
 class Reason(StrEnum):
-    """Why a run ended."""
+    """Why a run ended.
+
+    A run has stalled when its steps became as small as for convergence, which for its solver is no proof of
+    a stationary point, and the certificate gives none either.
+    """
 
     CONVERGED = "converged"
+    STALLED = "stalled"
     EPOCHS = "epochs"
     SECONDS = "seconds"
     STOPPED = "stopped"

@@ -16,7 +16,7 @@ from .models import get_model
 from .operators import prox
 from .problem import Problem
 from .regularizers import REGULARIZERS
-from .solvers import SOLVERS, Solver, get_solver
+from .solvers import SOLVERS, Solver, make_solver
 
 # The storages and losses of the data sets that every installation has.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
@@ -80,7 +80,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(*what, weighted, model, own, **dict(params))
-        trial = get_solver(solver)(tiny, **choices)
+        trial = make_solver(solver, tiny, **choices)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
         trial.rehearse()
@@ -107,7 +107,7 @@ def warm_training() -> Iterator[str]:
 
 def _make_ready(storage: str, loss: str, regularizer: str, solver: str) -> None:
     problem = tiny_problem(storage, loss, regularizer)
-    make_ready(problem, get_solver(solver)(problem))
+    make_ready(problem, make_solver(solver, problem))
 
 
 def warm_everything() -> Iterator[str]:

@@ -24,6 +24,8 @@ from fmviz.lab.experiment import Experiment
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10
 
+Rows = tuple[Design, np.ndarray]
+
 
 @lru_cache(maxsize=8)
 def _load(name: str, params: tuple[tuple[str, Any], ...]) -> Dataset:
@@ -71,6 +73,19 @@ def _n_features(experiment: Experiment) -> int | None:
         return None  # Said where the run is started.
 
 
+# Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
+@lru_cache(maxsize=2)
+def _rows(
+    name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int
+) -> tuple[Dataset, Rows, Rows | None]:
+    dataset = _load(name, params)
+    train, held_out = split(dataset.y.size, share, seed)
+    if not held_out.size:
+        return dataset, (Design(dataset.X), dataset.y), None
+    kept = (Design(dataset.X[held_out]), dataset.y[held_out])
+    return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """An experiment made ready: its data split, its problem, its way to measure.
@@ -90,7 +105,7 @@ class Run:
     experiment: Experiment
     dataset: Dataset
     problem: Problem
-    validation: tuple[Design, np.ndarray] | None
+    validation: Rows | None
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
@@ -98,11 +113,11 @@ class Run:
         reason = experiment.why_not()
         if reason is not None:
             raise ValueError(reason)
-        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-        train, held_out = split(dataset.y.size, experiment.validation, experiment.seed)
+        share = experiment.validation
+        seed = experiment.seed if share else 0
+        dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
         problem = Problem.build(
-            dataset.X[train] if held_out.size else dataset.X,
-            dataset.y[train],
+            *train,
             loss=experiment.loss,
             regularizer=experiment.regularizer,
             model=experiment.model,
@@ -116,20 +131,33 @@ class Run:
             model_params=dict(experiment.model_params),
             loss_param=experiment.loss_param,
         )
-        kept = (Design(dataset.X[held_out]), dataset.y[held_out]) if held_out.size else None
-        return cls(experiment, dataset, problem, kept)
+        return cls(experiment, dataset, problem, held_out)
 
     def snapshots(self, should_stop: Callable[[], bool] = never) -> Iterator[Snapshot]:
         """Run, with the metrics of `measure` added to every snapshot."""
-        experiment = self.experiment
         budget = Budget(
-            epochs=experiment.max_epochs,
-            tol=experiment.tol,
+            epochs=self.experiment.max_epochs,
+            tol=self.experiment.tol,
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
+        for snapshot in self._stream(budget, should_stop):
+            yield replace(snapshot, metrics=self.measure(snapshot.parameters))
+
+    def end(self, seconds: float | None = None) -> Snapshot:
+        """Run and return the last snapshot alone, with its metrics.
+
+        Nothing is evaluated on the way. With `seconds` the run also ends after so many solver seconds.
+        """
+        experiment = self.experiment
+        budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
+        *_, last = self._stream(budget, never)
+        return replace(last, metrics=self.measure(last.parameters))
+
+    def _stream(self, budget: Budget, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+        experiment = self.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
-        stream = iterate(
+        return iterate(
             self.problem,
             experiment.solver,
             budget,
@@ -138,8 +166,6 @@ class Run:
             rng=rng,
             **dict(experiment.solver_params),
         )
-        for snapshot in stream:
-            yield replace(snapshot, metrics=self.measure(snapshot.parameters))
 
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""

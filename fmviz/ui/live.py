@@ -85,6 +85,8 @@ def _status(view: JobView) -> None:
     sentence = view.message
     if view.state is JobState.RUNNING and view.history:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
+        if view.epoch == 0 and (kernels := compiling()):
+            sentence = _compiling_words(kernels[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
         st.badge(label, color=color, icon=icon)
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
@@ -112,15 +114,19 @@ def _error(view: JobView) -> None:
 def _loading(view: JobView) -> None:
     with st.container(border=True):
         if kernels := compiling():
-            st.markdown(
-                f"**Compiling** `{kernels[0]}`. The first run of a kind compiles its kernels, for some "
-                "seconds; later runs start at once."
-            )
+            st.markdown(_compiling_words(kernels[0]))
         elif view.state is JobState.QUEUED:
             st.markdown("**Waiting** for a free worker: other runs are at work.")
         else:
             st.markdown("**Preparing**: the data is loaded and the first state evaluated.")
         st.caption(f"{view.elapsed:.1f} s so far. Stop ends it.")
+
+
+def _compiling_words(kernel: str) -> str:
+    return (
+        f"**Compiling** `{kernel}`. The first run of a kind compiles its kernels, for some seconds; later "
+        "runs start at once."
+    )
 
 
 # ------------------------------------------------------------------------------------------------ numbers

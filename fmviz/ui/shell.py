@@ -213,9 +213,8 @@ def _chip() -> None:
     kernels, jobs = compiling(), running_jobs()
     with st.container(horizontal=True, key="shell_status", gap="xsmall"):
         if kernels:
-            rest = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
             st.badge(
-                f"Compiling {kernels[0]}{rest}…",
+                f"Compiling {kernels[0]}…",
                 icon=":material/hourglass_top:",
                 color="orange",
                 help="The first use of a kernel compiles it; the result is kept for the next start.",

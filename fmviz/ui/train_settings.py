@@ -142,8 +142,12 @@ def settings_panel(settings: Settings) -> Experiment:
         st.latex(formula)
         st.caption(f"Selects {selects}.")
         omega = "Ω" if model.factorised else f"${notation.penalty}$"
-        widgets.scale(settings, "lambda_sparse", f"Strength ${notation.lambda_sparse}$ of {omega}")
-        widgets.scale(settings, "lambda_p", f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$")
+        for name, symbol, of, term in (
+            ("lambda_sparse", notation.lambda_sparse, omega, notation.penalty_term),
+            ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
+        ):
+            words = f"The objective holds {term}, without a ½ in front."
+            widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
     with st.container(border=True):
         st.markdown("**Loss and linear term**")
         _loss(settings)
@@ -279,8 +283,26 @@ def _missing(
     if missing:
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
-            for choice, why in missing.items():
-                st.caption(f"**{labels[choice]}**. {why}")
+            for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
+                st.caption(f"**{who}**. {why}")
+
+
+def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
+    """Return names and their reasons as Markdown, the names that have one reason in common together."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason.removeprefix(name), []).append(name)
+    shown = []
+    for rest, names in groups.items():
+        alone = rest == reasons[names[0]]
+        reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
+        shown.append((_plain(", ".join(names)), _plain(reason)))
+    return shown
+
+
+def _plain(text: str) -> str:
+    """Return Markdown that shows the text as it is, as that of Ω_*."""
+    return text.replace("_", r"\_").replace("*", r"\*")
 
 
 def _select(settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str]) -> None:

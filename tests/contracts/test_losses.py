@@ -9,6 +9,7 @@ import pytest
 from oracles import slow_fm
 
 from fmviz.engine import _jit
+from fmviz.engine._exponential import from_bits, size_bits
 from fmviz.engine.losses import LOGISTIC, LOSSES, evaluate
 
 LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
@@ -121,3 +122,36 @@ def test_logistic_lets_nan_through():
         out = np.zeros(2)
         apply_loosely(scalar)(broken, np.array([1.0, -1.0]), 0.0, out)
         assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.nudged])
+def test_a_nudged_slope_is_the_slope_there(loss):
+    rng = np.random.default_rng(0)
+    f = np.concatenate([rng.normal(size=400), rng.uniform(-30, 30, 400)])
+    y = np.where(rng.random(f.size) < 0.5, -1.0, 1.0)
+    step = loss.nudge_reach * np.where(rng.random(f.size) < 0.5, rng.uniform(-1, 1, f.size), np.sign(f))
+
+    nudged = loss.nudged
+
+    def nudge(slope, step, y, out):
+        for n in range(slope.size):
+            out[n] = nudged(slope[n], step[n], y[n], 0.0)
+
+    slope = evaluate(loss.derivative, f, y, 0.0)
+    there = evaluate(loss.derivative, f + step, y, 0.0)
+    for kernel in (_jit._kernel(nudge, exact=False), nudge):
+        out = np.empty_like(f)
+        kernel(slope, step, y, out)
+        # Adding the step to f costs a rounding error of f.
+        assert (np.abs(out - there) <= 1e-15 * (1 + np.abs(f)) * np.abs(there)).all()
+        # NaN is not lost.
+        kernel(np.full_like(f, np.nan), step, y, out)
+        assert np.isnan(out).all()
+
+
+def test_bits_of_sizes_stand_in_order():
+    x = np.array([0.0, -1e-300, 2.0, -3.5, 1e300, -np.inf, np.nan])
+    bits = [int(size_bits(one)) for one in x]
+    assert bits == sorted(bits)
+    assert [from_bits(b) for b in bits[:-1]] == np.abs(x[:-1]).tolist()
+    assert np.isnan(from_bits(bits[-1]))

@@ -123,57 +123,12 @@ def test_restart_by_gradients_equals_the_oracle():
         assert method.parameters().w == pytest.approx(w, abs=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------ the bar
-
-
 def solved(
     problem: Problem, solver: str, begin: Parameters, epochs: int = 20_000, tol: float = 1e-10, **more
 ):
     budget = Budget(epochs=epochs, tol=tol, report_every=epochs)
     first, *_, last = iterate(problem, solver, budget, start=begin, rng=np.random.default_rng(0), **more)
     return first, last
-
-
-@pytest.mark.parametrize(("loss", "weighted"), [("squared", False), ("squared", True), ("logistic", False)])
-@pytest.mark.parametrize("regularizer", ["l1", "l21", "ti", "cs", "l2"])
-def test_all_solvers_meet_from_a_common_start(regularizer, loss, weighted):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(60, 6))
-    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
-    problem = Problem.build(
-        X,
-        y if loss == "squared" else np.sign(y),
-        loss=loss,
-        regularizer=regularizer,
-        rank=3,
-        lambda_w=0.01,
-        lambda_p=0.02,
-        lambda_sparse=0.02,
-        sample_weight=rng.random(60) + 0.5 if weighted else None,
-    )
-    wide = problem.start(0.5, rng)
-    near = solved(problem, best_solver(regularizer), wide)[1].parameters
-    assert near.P.any()
-    common = Parameters(
-        near.P + 1e-3 * rng.normal(size=near.P.shape),
-        near.w + 1e-3 * rng.normal(size=near.w.shape),
-        near.intercept + 1e-3,
-    )
-    ends = {}
-    for solver in SOLVERS:
-        # Steps of single rows leave a noise that shrinks with the step only; Katyusha takes it away.
-        steps = {"eta0": 0.01} if "katyusha" in solver else {}
-        noisy = solver in ("sgd", "psgd", "mb_psgd")
-        if not noisy and why_not(regularizer, solver, loss=loss) is None:
-            epochs = 3_000 if steps else 20_000
-            first, last = solved(problem, solver, common, epochs, **steps)
-            assert last.objective <= first.objective
-            assert last.status.reason is not Reason.DIVERGED
-            ends[solver] = last.objective
-    assert {"pgd", "apgd", "nmapgd"} <= set(ends)
-    assert ("lbfgs" in ends) == (regularizer == "l2")
-    best = min(ends.values())
-    assert max(ends.values()) <= best * (1 + 1e-6), ends
 
 
 @pytest.mark.parametrize("solver", ["pgd", "apgd", "nmapgd"])

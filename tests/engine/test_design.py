@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz.engine.design import Design
+from fmviz.engine.memory import CACHE_LINE, aligned_copy
 
 X = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [3.0, -1.0, 0.0]])
 FORMS = {
@@ -113,3 +114,15 @@ def test_duplicates_are_summed_and_stored_zeros_dropped_without_touching_the_inp
 def test_bad_tables_get_a_sentence(bad, words):
     with pytest.raises(ValueError, match=words):
         Design(bad)
+
+
+def test_aligned_copies_begin_with_a_cache_line():
+    for shape in ((0,), (1,), (7, 3), (0, 4)):
+        for source in (np.ones(shape), np.ones(shape, dtype=np.float32).T, np.ones(shape, dtype=int)):
+            copy = aligned_copy(source)
+            assert copy.ctypes.data % CACHE_LINE == 0 or not copy.size
+            assert copy.dtype == np.float64
+            assert copy.flags.c_contiguous
+            assert copy.flags.writeable
+            assert np.array_equal(copy, source)
+            assert not np.shares_memory(copy, source)

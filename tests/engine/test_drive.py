@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fmviz
+from fmviz.engine import drive
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
@@ -64,6 +65,30 @@ def test_equal_seeds_give_equal_runs_and_others_do_not():
     assert [s.objective for s in first] == [s.objective for s in again]
     assert np.array_equal(first[-1].parameters.P, again[-1].parameters.P)
     assert first[0].objective != other[0].objective
+
+
+def test_the_start_is_shown_before_the_solver_is_made_ready(monkeypatch):
+    ready = []
+    monkeypatch.setattr(drive, "make_ready", lambda problem, method: ready.append(method.name))
+    stream = iterate(build(), budget=Budget(epochs=2))
+    assert next(stream).seconds == 0.0
+    assert not ready
+    assert next(stream).seconds > 0.0
+    assert ready == ["pcd"]
+
+
+def test_who_reads_the_end_alone_gets_no_more(monkeypatch):
+    certified = []
+    real = drive.certificate_of
+    monkeypatch.setattr(drive, "certificate_of", lambda *args: certified.append(args) or real(*args))
+    first, last = run(budget=Budget(epochs=10, tol=0.0, report_every=None))
+    assert (first.epoch, last.epoch) == (0, 10)
+    assert np.isnan(first.certificate)
+    assert last.certificate == run(budget=Budget(epochs=10, tol=0.0))[-1].certificate
+    certified.clear()
+    (only,) = run(budget=Budget(epochs=0, report_every=None))
+    assert np.isfinite(only.certificate)
+    assert len(certified) == 1
 
 
 def test_budgets_and_stopping():

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fmviz
 from fmviz.datasets import make_sparse_interactions
+from fmviz.engine import drive
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.problem import Problem
+from fmviz.paths import iterate_path
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
 PLAIN = {"rank": 8, "lambda_p": 0.01, "fit_linear": False, "fit_intercept": False, "random_state": 0}
@@ -33,6 +40,29 @@ def test_a_path_upwards_escapes_the_dead_start():
     assert last.loc["up", "used_interactions"] > 0
     assert last.loc["up", "objective"] < 0.5 * last.loc["cold", "objective"]
     assert path.query("order == 'down'")["used_features"].tolist() == [0, 0, 0]  # and comes down empty
+
+
+def test_a_path_does_nothing_twice(monkeypatch):
+    certified, designs = [], []
+    real, init = drive.certificate_of, Design.__init__
+    monkeypatch.setattr(drive, "certificate_of", lambda *args: certified.append(args) or real(*args))
+    monkeypatch.setattr(Design, "__init__", lambda self, X: designs.append(X) or init(self, X))
+    lambdas = [0.01 * 1.5**i for i in range(20)]
+    path = fmviz.regularization_path(X, Y, lambdas, orders=("up",), max_iter=20, **PLAIN)
+    assert len(path) == len(certified) == 20
+    assert len(designs) == 1
+
+
+def test_each_fit_goes_on_where_the_last_one_ended():
+    problem = Problem.build(X, Y, rank=4, lambda_p=0.01, fit_linear=False)
+    points = list(iterate_path(problem, [0.01, 0.1, 1.0], orders=("up",), random_state=3))
+    start = problem.start(0.01, np.random.default_rng(3))
+    for point in points:
+        one = replace(problem, lambda_sparse=point.lambda_sparse)
+        *_, end = iterate(one, budget=Budget(epochs=1_000), start=start)
+        start = end.parameters
+        assert np.array_equal(start.P, point.snapshot.parameters.P)
+        assert end.certificate == point.snapshot.certificate
 
 
 def test_search_finds_the_planted_number():

@@ -319,6 +319,17 @@ def test_metrics_take_the_parameters_of_either_model():
     assert (i.tolist(), j.tolist(), weight.tolist()) == ([0], [1], [2.0])
 
 
+def test_the_strongest_of_many_pairs_are_the_first_of_all():
+    rng = np.random.default_rng(0)
+    W = symmetric(rng, 30).round(0)  # with ties
+    whole = ranked_weights(W)
+    assert whole[2].size == np.count_nonzero(np.triu(W, 1))
+    for top in (1, 7, 100, 1000):
+        for few, many in zip(ranked_weights(W, top), whole, strict=True):
+            assert few.tolist() == many[:top].tolist()
+    assert [x.size for x in ranked_weights(np.eye(3), 5)] == [0, 0, 0]
+
+
 def test_edges():
     one = Problem.build([[1.0], [2.0]], [1.0, 2.0], model="qr", regularizer="l1", lambda_sparse=0.1)
     assert solve(one)[-1].objective < 1e-8

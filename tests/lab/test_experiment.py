@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from fmviz.engine.models import MODELS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
-from fmviz.lab.runner import Run, pairs_matrix, roc_auc, split
+from fmviz.lab.runner import Run, cost_note, pairs_matrix, roc_auc, split, too_large
 
 
 def test_settings_and_specs_agree():
@@ -17,9 +18,11 @@ def test_settings_and_specs_agree():
     assert fields == {spec.name: spec.default for spec in SPECS}
 
 
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", DATASETS)
-def test_suggestions_can_be_run_and_survive_url_and_json(name):
-    experiment = suggested(name)
+def test_suggestions_can_be_run_and_survive_url_and_json(name, model):
+    experiment = suggested(name, model)
+    assert experiment.model == model
     assert experiment.why_not() is None
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     assert Experiment.from_json(experiment.to_json()) == experiment
@@ -87,6 +90,30 @@ def test_reasons():
     assert "PBCD" in Experiment(regularizer="cs", solver="pcd").why_not()
     with pytest.raises(ValueError, match="two classes"):
         Run.prepare(Experiment(loss="logistic"))
+
+
+def test_what_does_not_suit_the_model_is_replaced():
+    cs = Experiment(model="qr", regularizer="cs", solver="pbcd_ls", solver_params=(("rho", 0.25),))
+    assert cs.applicable() == Experiment(model="qr", regularizer="l1", solver="auto")
+    assert Experiment(solver="cd").applicable() == Experiment()
+    fine = Experiment(model="qr", regularizer="l1", solver="incremental_pgd")
+    assert fine.applicable() is fine
+
+
+def test_costs_and_sizes_are_known_before_a_run(monkeypatch):
+    qr = suggested("monks1", "qr")
+    assert cost_note(suggested("monks1")) is None
+    assert "136 pairs of its 17 features" in cost_note(qr)
+    assert "up to 100" in cost_note(qr)
+    assert "up to 100" not in cost_note(dataclasses.replace(qr, solver="incremental_pgd"))
+    assert cost_note(dataclasses.replace(qr, regularizer="ti")) is None
+    assert "136 pairs of rows" in cost_note(dataclasses.replace(qr, model="fm", regularizer="omega_star"))
+    assert too_large(qr) is None
+    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 1e3)
+    assert "17 features needs" in too_large(qr)
+    assert too_large(suggested("monks1")) is None
+    with pytest.raises(ValueError, match="17 features needs"):
+        Run.prepare(qr)
 
 
 def test_a_run_is_repeated_exactly_and_measured():

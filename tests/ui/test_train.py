@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fmviz.engine.snapshot import Parameters
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.runner import Run
+from fmviz.lab.thinned import ThinnedWeights
 from fmviz.ui import exports
-from fmviz.ui.interactions import pairs_table
+from fmviz.ui.interactions import _picture, pairs_table
+from fmviz.ui.live import _recovery_words
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -328,15 +331,138 @@ def test_strong_pairs_are_named_and_compared_with_the_truth():
     P = np.zeros((17, 2))
     (i, j), *_ = dataset.true_pairs
     P[i, 0], P[j, 0], P[-1, 0] = 2.0, -1.0, 0.1
-    table = pairs_table(P, dataset)
+    table = pairs_table(Parameters(P, np.zeros(17), 0.0), dataset)
+    as_weights = pairs_table(Parameters.of_weights(P @ P.T), dataset)
+    assert as_weights.equals(table)
     assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
     assert table["In truth"].tolist() == [True, False, False]
     assert re.search("head_shape", table["Feature"][0])
 
 
-def test_a_model_without_factors_is_a_sentence_with_a_way_out(open_page):
-    app = open_page(model="qr", regularizer="l1", max_epochs="3")
-    assert "fit it from Python" in words(app)
-    assert "play" not in enabled(app)
-    app = checked(app.button(key="train_fix").click().run())
+# ------------------------------------------------------------------------------------- quadratic regression
+
+QR = {
+    "dataset": "balance_scale",
+    "model": "qr",
+    "regularizer": "l1",
+    "lambda_p": "0.001",
+    "lambda_sparse": "0.01",
+    "tol": "0.0",
+}
+
+
+def test_quadratic_regression_is_trained_and_shown(open_page, manager):
+    app = press(open_page(**QR, max_epochs="23", parts="1"), "train_play")
+    (job,) = manager.jobs()
+    view = job.view()
+    assert job.state is JobState.FINISHED
+    assert view.parameters.W.shape == (4, 4)
+    shown = metrics(app)
+    assert "Certificate" not in shown
+    assert shown["Duality gap"] == f"{view.last['certificate']:.1e}"
+    assert shown["Interactions"] == f"{view.last['used_interactions']:,}"
+    assert "The interactions W" in words(app)
+    (table,) = app.dataframe
+    assert len(table.value) == view.last["used_interactions"]
+    assert {frame.thinned.values.shape for frame in view.frames} == {(4, 4)}
+    stages = [record["epoch"] for record in view.history if np.isfinite(record["certificate"])]
+    assert stages == [0, 10, 20, 23]
+    assert press(app, "train_reset").metric
+
+
+def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, manager):
+    app = open_page(dataset="monks1")
+    assert app.selectbox(key="train_regularizer").value == "ti"
+    checked(app.selectbox(key="train_model").select("qr").run())
+    assert app.selectbox(key="train_regularizer").options == ["ℓ₁"]
+    assert app.selectbox(key="train_solver").options == ["Auto: Exact PGD", "Exact PGD", "Incremental PGD"]
+    assert not [item for item in app.number_input if item.key == "train_rank"]
+    reason = next(item.value for item in app.caption if "function of the factors P" in item.value)
+    assert reason.startswith(r"**ℓ₂², ℓ₂,₁, TI, CS, Ω\_TI, Ω\_CS, Ω\_\***. Each is a function")
+    assert sum("has no factors" in item.value for item in app.caption) == 1
+    assert "136 pairs of its 17 features" in words(app)
+    assert query(app)["model"] == "qr"
+    link = {name: text for name, text in query(app).items() if name != "run"}
+    assert Experiment.from_query(link)[0] == suggested("monks1", "qr")
+    press(app, "train_play")
+    (job,) = manager.jobs()
+    assert job.experiment == suggested("monks1", "qr")
+    assert Experiment.from_json(job.experiment.to_json()) == job.experiment
+    assert job.view().last["support_f1"] == 1.0
+    checked(app.selectbox(key="train_model").select("fm").run())
+    assert app.selectbox(key="train_regularizer").value == "ti"
+    assert app.number_input(key="train_max_epochs").value == suggested("monks1").max_epochs
+    assert "Settings changed" in words(app)
+
+
+def test_recovery_is_told_of_weights(manager):
+    planted = Experiment(model="qr", regularizer="l1", max_epochs=3)
+    view = manager.start(planted).view()
+    assert _recovery_words(view).endswith("(W = 0 has 1).")
+    assert 0 < view.last["support_f1"] < 1
+
+
+def test_a_link_with_the_model_alone_takes_what_suits_it(open_page):
+    app = open_page(model="qr", dataset="diabetes")
+    assert app.selectbox(key="train_model").value == "qr"
+    assert app.selectbox(key="train_regularizer").value == "l1"
+    assert app.number_input(key="train_max_epochs").value == 2_000
     assert "play" in enabled(app)
+
+
+def test_a_link_with_a_penalty_of_the_other_model_is_repaired(open_page):
+    app = open_page(model="qr", regularizer="ti", max_epochs="3")
+    assert "function of the factors P" in words(app)
+    assert enabled(app) == set()
+    press(app, "train_fix")
+    assert app.selectbox(key="train_regularizer").value == "l1"
+    assert app.selectbox(key="train_model").value == "qr"
+    assert "play" in enabled(app)
+
+
+def test_too_large_a_model_is_a_sentence_before_it_starts(open_page, monkeypatch):
+    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 1e6)
+    app = open_page(model="qr")
+    assert "100 features needs 16 matrices of 100 × 100, 1.28 MB, and 1 MB are free" in words(app)
+    assert enabled(app) == set()
+    press(app, "train_fix")
+    assert app.selectbox(key="train_model").value == "fm"
+    assert "play" in enabled(app)
+
+
+def test_what_costs_much_says_so_before_it_starts(open_page):
+    assert "O(d³)" in words(open_page(model="qr"))
+    assert "4,950 pairs of rows of P" in words(open_page(regularizer="omega_star"))
+    assert "d²k" not in words(open_page())
+
+
+def test_a_stopped_quadratic_regression_keeps_its_weights(open_page):
+    executor = InlineExecutor(hold=True)
+    jobs.install(JobManager(executor))
+    app = press(open_page(**QR, max_epochs="100000"), "train_play")
+    executor.run(1)
+    checked(app.run())
+    press(app, "train_stop")
+    assert "Stopped on request" in words(app)
+    assert "The strongest interactions" in words(app)
+
+
+def test_weights_keep_every_digit_and_their_names():
+    W = np.array([[0.5, -1 / 3], [-1 / 3, 0.0]])
+    text = exports.matrix_csv(("a", "b"), W, ("a", "b"))
+    assert text == f"feature,a,b\na,0.5,{-1 / 3!r}\nb,{-1 / 3!r},0\n"
+
+
+def test_pairs_without_an_interaction_are_drawn_as_zero():
+    weights = ThinnedWeights.of(np.array([[9.0, 0.0, -2.0], [0.0, 1.0, 0.5], [-2.0, 0.5, 0.0]]))
+    picture = _picture(weights, "epoch 1", "")
+    assert np.asarray(picture.codes).tolist() == [[-128, 0, -127], [0, -128, 32], [-127, 32, -128]]
+    assert picture.scale == 2.0
+
+
+def test_the_script_of_a_quadratic_regression_repeats_it(manager):
+    view = manager.start(Experiment.from_query({**QR, "max_epochs": "9"})[0]).view()
+    code = exports.script(view)
+    assert "# W, w and the bias" in code
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[:2] == ["epoch 9", f"objective {view.last['objective']:.10g}"]

@@ -181,6 +181,40 @@ def test_downloads_hold_the_run(server, page):
     np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
 
 
+def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full")
+    wait_idle(page)
+    page.locator(".st-key-train_model").get_by_role("combobox").click()
+    page.get_by_role("option", name="Quadratic regression").click()
+    page.locator(".st-key-train_model_box").get_by_text("6 pairs of its 4 features").wait_for()
+    wait_idle(page)
+    press(page, "play")
+    wait_for_state(page, "Finished")
+    assert "e-" in number(page, "Duality gap")
+    view = page.locator(".st-key-train_matrix")
+    view.get_by_text(re.compile(r"epoch \d+: \d+ interactions")).first.wait_for()
+    view.locator("canvas:visible").first.wait_for()
+    page.get_by_role("slider", name="Look back").focus()
+    page.keyboard.press("Home")
+    view.get_by_text("epoch 0: 0 interactions").first.wait_for()
+    shoot(page, "train-quadratic")
+
+    def content(key: str) -> bytes:
+        with page.expect_download() as caught:
+            press(page, key)
+        return caught.value.path().read_bytes()
+
+    model = np.load(io.BytesIO(content("npz")))
+    assert "P" not in model
+    assert model["W"].shape == (4, 4)
+    assert np.count_nonzero(np.triu(model["W"], 1)) == int(number(page, "Interactions"))
+    heading, first, *_ = content("w_csv").decode().splitlines()
+    assert heading == "feature," + ",".join(model["feature_names"])
+    np.testing.assert_array_equal([float(x) for x in first.split(",")[1:]], model["W"][0])
+    query = parse_qs(urlsplit(page.url).query)
+    assert (query["model"], query["regularizer"]) == (["qr"], ["l1"])
+
+
 def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     page = new_page(viewport={"width": 700, "height": 900}, color_scheme="dark")
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")

@@ -11,6 +11,7 @@ from .convex import ConvexFM
 from .expansion import KernelExpansion
 from .fm import FactorizationMachine
 from .hofm import HigherOrderFM
+from .lifted import LiftedModel
 from .qr import QuadraticRegression
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "FactorizationMachine",
     "HigherOrderFM",
     "KernelExpansion",
+    "LiftedModel",
     "Model",
     "QuadraticRegression",
     "get_model",
@@ -32,6 +34,7 @@ MODELS: dict[str, Model] = {
         HigherOrderFM(),
         AllSubsetsModel(),
         KernelExpansion(),
+        LiftedModel(),
         QuadraticRegression(),
         ConvexFM(),
     )

@@ -18,6 +18,7 @@ class AllSubsetsModel(ColumnModel):
     name = "all_subsets"
     label = "All subsets"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s}\prod_{j} (1 + p_{js}\,x_j)"
+    overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
     _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
 
     def kernels(self) -> tuple[ColumnKernel, ...]:

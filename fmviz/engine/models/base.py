@@ -49,11 +49,20 @@ class Model:
     notation : Notation
         How its objective is written.
     multilinear : bool
-        Whether f is linear in every single entry and row of P, as coordinate and row steps need.
+        Whether f is linear in every single entry of P, as coordinate steps need, and unless it is lifted in
+        every row.
     factorised : bool
         Whether the pair weights are products of factors P, rather than parameters W of their own.
     convex : bool
         Whether f is linear in its parameters, so that the objective is convex.
+    columnar : bool
+        Whether it is a sum of kernels of the columns of P, beyond the second-order machine.
+    lifted : bool
+        Whether P holds the factors of a tensor side by side, of which f has products.
+    fits_coefficients : bool
+        Whether the weights of the columns of P are fitted, too.
+    overflow_cause : str
+        Why f may overflow for reasons of the model's own, as a sentence and a space; else "".
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
     """
@@ -67,6 +76,10 @@ class Model:
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     certificate: ClassVar[str] = "stationarity"
+    fits_coefficients: bool = False
+    columnar: ClassVar[bool] = False
+    lifted: ClassVar[bool] = False
+    overflow_cause: ClassVar[str] = ""
 
     @property
     def least_features(self) -> int:
@@ -111,10 +124,17 @@ class Model:
         """Return f for every row of the design, shape (N,)."""
         raise NotImplementedError
 
+    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return `predict` and what `gradient` at the same parameters can use of it, or None."""
+        return self.predict(design, parameters), None
+
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias."""
+        """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias.
+
+        `sums` is what `forward` returned with the predictions at the same parameters.
+        """
         raise NotImplementedError
 
     def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:

@@ -44,6 +44,7 @@ class ColumnModel(Model):
         Matrices of the size of P that a run holds at once.
     """
 
+    columnar = True
     copies: ClassVar[int] = 6
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
@@ -81,8 +82,8 @@ class ColumnModel(Model):
 
     @property
     def least_features(self) -> int:
-        """The highest order: so many features must be distinct."""
-        return max(kernel.degree or 1 for kernel in self.kernels())
+        """The highest order of those kernels whose products have no feature twice."""
+        return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
     def check_size(self, d: int) -> None:
         """See `Model.check_size`."""
@@ -111,8 +112,9 @@ class ColumnModel(Model):
         self.check_rank(d, rank)
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
-    def _parts(self, P: np.ndarray) -> list[tuple[slice, ColumnKernel]]:
-        rank = P.shape[1] // len(self.kernels())
+    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return the columns of every block of a P with so many columns, and their kernel."""
+        rank = n_columns // len(self.kernels())
         return [(block.columns, block.kernel) for block in self.blocks(rank)]
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
@@ -120,16 +122,16 @@ class ColumnModel(Model):
         f = np.full(design.n_samples, float(parameters.intercept))
         if parameters.w.any():
             f += design.dot(parameters.w)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             f += kernel.values(design, parameters.P[:, columns]) @ parameters.multipliers[columns]
         return f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the gradient of Σ_n slope_n f(x_n) in P, in w, shape (d,), and in the bias."""
+        """See `Model.gradient`."""
         in_P = np.empty_like(parameters.P)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = slope[:, None] * parameters.multipliers[columns]
             in_P[:, columns] = kernel.gradient(design, parameters.P[:, columns], outer)
         return in_P, design.transpose_dot(slope), float(slope.sum())
@@ -137,7 +139,7 @@ class ColumnModel(Model):
     def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
         """See `Model.curvature`."""
         total = np.empty_like(parameters.P)
-        for columns, kernel in self._parts(parameters.P):
+        for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = weight[:, None] * parameters.multipliers[columns] ** 2
             total[:, columns] = kernel.squares(design, parameters.P[:, columns], outer)
         return total
@@ -147,8 +149,11 @@ class ColumnModel(Model):
         return parameters.P
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: non-zero rows of P."""
-        return int(np.count_nonzero(parameters.P.any(axis=1)))
+        """Return the number of features that some interaction may use: rows of P with a non-zero entry.
+
+        A column whose coefficient is 0 uses nothing.
+        """
+        return int(np.count_nonzero(_live(parameters).any(axis=1)))
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of subsets that P uses, by structure, over all orders."""
@@ -157,6 +162,14 @@ class ColumnModel(Model):
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
         """Return the number of used subsets for every order; see `fmviz.engine.counting.used_subsets`."""
         counts: dict[int, int] = {}
-        for columns, kernel in self._parts(parameters.P):
-            counts |= used_subsets(parameters.P[:, columns], kernel.degree)
+        live = _live(parameters)
+        for columns, kernel in self.parts(parameters.P.shape[1]):
+            counts |= used_subsets(live[:, columns], kernel.degree)
         return counts
+
+
+def _live(parameters: Parameters) -> np.ndarray:
+    """Return P with zeros in the columns whose coefficient is 0."""
+    if parameters.coefficients is None:
+        return parameters.P
+    return np.asarray(np.where(parameters.coefficients != 0, parameters.P, 0.0))

@@ -24,7 +24,7 @@ The paper's objective sums over the samples and halves: its (α/2)‖w‖² + β
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -121,8 +121,9 @@ class ConvexFM(ColumnModel):
         f = np.full(design.n_samples, float(parameters.intercept))
         if parameters.w.any():
             f += design.dot(parameters.w)
-        P, coefficients = _live(parameters)
-        if coefficients.size:
+        live = parameters.multipliers != 0
+        if live.any():
+            P, coefficients = parameters.P[:, live], parameters.multipliers[live]
             pairs = np.square(design.dot(P)) @ coefficients
             if not self.diagonal:
                 pairs -= np.asarray(design.power(2) @ (np.square(P) @ coefficients))
@@ -131,7 +132,7 @@ class ConvexFM(ColumnModel):
         return f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in P, with λ fixed, in w, and in the bias."""
         in_P = 2.0 * PairGradient(design, slope, self.diagonal).dot(parameters.P) * parameters.multipliers
@@ -139,7 +140,7 @@ class ConvexFM(ColumnModel):
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""
-        return float(np.abs(eigenform(*_live(parameters))[1]).sum())
+        return float(np.abs(eigenform(parameters.P, parameters.multipliers)[1]).sum())
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return |λ_s|."""
@@ -158,23 +159,3 @@ class ConvexFM(ColumnModel):
         if strengths[0] == 0.0:
             return float("inf") if norm > 0.0 else 0.0
         return norm / strengths[0]
-
-    def used_features(self, parameters: Parameters) -> int:
-        """Return the number of non-zero rows of the columns of P with λ_s ≠ 0."""
-        return super().used_features(_used(parameters))
-
-    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
-        """Return the number of pairs i < j that share a column with λ_s ≠ 0 in which both are non-zero."""
-        return super().used_by_order(_used(parameters))
-
-
-def _live(parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of P with λ_s ≠ 0, and those λ."""
-    coefficients: Any = parameters.multipliers
-    live = coefficients != 0
-    return parameters.P[:, live], coefficients[live]
-
-
-def _used(parameters: Parameters) -> Parameters:
-    P, coefficients = _live(parameters)
-    return Parameters(P, parameters.w, parameters.intercept, coefficients=coefficients)

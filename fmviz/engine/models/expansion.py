@@ -80,7 +80,7 @@ class KernelExpansion(ColumnModel):
         return self._kernels
 
     @property
-    def fits_coefficients(self) -> bool:
+    def fits_coefficients(self) -> bool:  # type: ignore[override]
         """Whether λ is fitted."""
         return self.settings["coefficients"] == "fitted"
 

@@ -32,21 +32,26 @@ class FactorizationMachine(Model):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""
+        P = parameters.P[:, parameters.P.any(axis=0)]
+        return self.forward(design, Parameters(P, parameters.w, parameters.intercept))[0]
+
+    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
+        P = parameters.P
         f = np.full(design.n_samples, float(parameters.intercept))
         if parameters.w.any():
             f += design.dot(parameters.w)
-        live = parameters.P.any(axis=0)
-        if live.any():
-            P = parameters.P[:, live]
-            f += 0.5 * np.square(design.dot(P)).sum(axis=1)
+        A = design.dot(P)
+        if P.shape[1]:
+            f += 0.5 * np.square(A).sum(axis=1)
             f -= 0.5 * design_square_dot(design, np.square(P).sum(axis=1))
-        return f
+        return f, A
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the gradient of Σ_n slope_n f(x_n) in P, shape (d, k), in w, shape (d,), and in the bias."""
-        A = design.dot(parameters.P)
+        """See `Model.gradient`; `sums` is XP."""
+        A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * A)
         in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
         return in_P, design.transpose_dot(slope), float(slope.sum())

@@ -28,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..design import Design
+from ..lowrank import pair_gradient
 from ..memory import available_bytes, in_words
 from ..snapshot import Parameters
 from ..spectral import prox_trace_l1, spectral_norm, trace_norm
@@ -115,7 +116,7 @@ class QuadraticRegression(Model):
         return f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in the symmetric W, shape (d, d), in w, and in the bias.
 
@@ -200,14 +201,7 @@ def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
 
 def pair_sums_transposed(design: Design, slope: np.ndarray) -> np.ndarray:
     """Return the adjoint of `pair_sums`: ½(Xᵀ diag(slope) X) with a zero diagonal, shape (d, d)."""
-    X = design.matrix
-    if sp.issparse(X):
-        G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
-    else:
-        G = X.T @ (X * slope[:, None])
-    G = 0.25 * (G + G.T)
-    np.fill_diagonal(G, 0.0)
-    return G
+    return pair_gradient(design.matrix, slope, diagonal=False)
 
 
 def factors_of(W: np.ndarray) -> np.ndarray:

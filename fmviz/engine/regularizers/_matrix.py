@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
-
 from .._jit import jitable
 from ._squared_norm import find_by_filter, prox_vector
 
@@ -65,7 +63,7 @@ def shrink_squared_columns(M, strength, work):
     """Apply [A] Eq. 30 to every column of P."""
     d = M.shape[1]
     for s in range(M.shape[0]):
-        prox_vector(find_by_filter, M[s], strength, work[0, :d], work[1, :d], M[s])
+        prox_vector(find_by_filter, M[s], strength, work[0, :d], M[s])
 
 
 @jitable
@@ -76,7 +74,7 @@ def shrink_squared_rows(M, strength, work):
     for j in range(M.shape[1]):
         for s in range(k):
             p[s] = M[s, j]
-        prox_vector(find_by_filter, p, strength, work[0, :k], work[1, :k], p)
+        prox_vector(find_by_filter, p, strength, work[0, :k], p)
         for s in range(k):
             M[s, j] = p[s]
 
@@ -85,19 +83,18 @@ def shrink_squared_rows(M, strength, work):
 def shrink_squared_norms(M, strength, work):
     """Apply [A] Theorem 8."""
     d = M.shape[1]
-    norms = work[2, :d]
+    norms, new = work[1, :d], work[2, :d]
     row_norms(M, norms)
     if strength > 0.0:
-        new = np.empty(d)
-        prox_vector(find_by_filter, norms, strength, work[0, :d], work[1, :d], new)
+        prox_vector(find_by_filter, norms, strength, work[0, :d], new)
         set_norms(M, norms, new)
 
 
 @jitable
-def pairs_of_vector(p, strength, size, work, out):
+def pairs_of_vector(p, strength, work, out):
     """Minimise ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
     if strength < 1.0:
-        prox_vector(find_by_filter, p, 0.5 * strength / (1.0 - strength), size, work, out)
+        prox_vector(find_by_filter, p, 0.5 * strength / (1.0 - strength), work, out)
         for i in range(p.size):
             out[i] /= 1.0 - strength
     else:
@@ -113,15 +110,14 @@ def pairs_of_vector(p, strength, size, work, out):
 def shrink_pairs(M, strength, work):
     d = M.shape[1]
     for s in range(M.shape[0]):
-        pairs_of_vector(M[s], strength, work[0, :d], work[1, :d], M[s])
+        pairs_of_vector(M[s], strength, work[0, :d], M[s])
 
 
 @jitable
 def shrink_norm_pairs(M, strength, work):
     d = M.shape[1]
-    norms = work[2, :d]
+    norms, new = work[1, :d], work[2, :d]
     row_norms(M, norms)
     if strength > 0.0:
-        new = np.empty(d)
-        pairs_of_vector(norms, strength, work[0, :d], work[1, :d], new)
+        pairs_of_vector(norms, strength, work[0, :d], new)
         set_norms(M, norms, new)

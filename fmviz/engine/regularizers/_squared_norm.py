@@ -3,6 +3,10 @@
 The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
 Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the ways differ in how they
 find that set, and share how q is computed from it.
+
+With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
+where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
+however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason sets are told by deficits.
 """
 
 from __future__ import annotations
@@ -14,8 +18,18 @@ import numpy as np
 from .._jit import cached_factory, jitable
 from ..errors import one_of
 
+# Each function says what it allows, since a kernel that calls it may allow more; on a short vector the calls
+# would take longer than the work.
+exact = jitable(fastmath=False, forceinline=True)
 
-@jitable
+LONG = 64
+"""From this length on, passes over the entries use vector instructions."""
+VERY_LONG = 2048
+FEWEST_LANES = 64
+MOST_LANES = 16_384
+
+
+@exact
 def threshold_of(total, count, strength):
     """Return 2λΣ/(1 + 2λn) without overflow for large λ."""
     if strength <= 1.0:
@@ -23,31 +37,99 @@ def threshold_of(total, count, strength):
     return total / (0.5 / strength + count)
 
 
-@jitable
-def find_by_sort(size, strength, work):
+@exact
+def live_in_order(q, largest, top):
+    """Add up the entries with a deficit below `top`: number, sizes, deficits; and the largest deficit."""
+    count = 0
+    total = 0.0
+    deficits = 0.0
+    furthest = 0.0
+    for i in range(q.size):
+        x = abs(q[i])
+        deficit = largest - x
+        # A product, since a branch is rarely foreseen.
+        lives = 1.0 if deficit < top else 0.0
+        count += 1 if deficit < top else 0
+        total += lives * x
+        deficits += lives * deficit
+        furthest = lives * deficit if lives * deficit > furthest else furthest
+    return count, total, deficits, furthest
+
+
+@jitable(fastmath={"reassoc", "contract"})
+def live_in_any_order(q, largest, top):
+    """Return the sums of `live_in_order` up to rounding, and on long vectors much sooner."""
+    count = 0
+    total = 0.0
+    deficits = 0.0
+    for i in range(q.size):
+        x = abs(q[i])
+        deficit = largest - x
+        # A sum under a condition is not vectorised, a product is.
+        lives = 1.0 if deficit < top else 0.0
+        count += 1 if deficit < top else 0
+        total += lives * x
+        deficits += lives * deficit
+    return count, total, deficits
+
+
+@exact
+def settle(q, largest, top, count, strength):
+    """Return v, τ and the number of live entries, starting from any v and a guess of the number (−1: none).
+
+    This is Newton's method on a convex, piecewise linear function of v: after the first step v falls, and
+    each step cuts slope times value to a quarter at most.
+    """
+    # Without overflow for large λ.
+    own = 1.0 if strength <= 1.0 else 0.5 / strength
+    each = 2.0 * strength if strength <= 1.0 else 1.0
+    tau = 0.0
+    furthest = np.inf
+    first = True
+    settled = False
+    while not settled:
+        before = top
+        guess = count
+        if q.size < LONG:
+            count, total, deficits, furthest = live_in_order(q, largest, before)
+        else:
+            count, total, deficits = live_in_any_order(q, largest, before)
+        inverse = 1.0 / (own + each * count)
+        tau = each * total * inverse
+        top = (own * largest + each * deficits) * inverse
+        # No entry leaves, or by rounding only.
+        settled = count == guess or (furthest < top and top <= before) or (top >= before and not first)
+        first = False
+    return top, tau, count
+
+
+@exact
+def find_by_sort(q, largest, strength, work):
     """Algorithm 2: sort, then take the largest θ with |p_(θ)| ≥ 2λS_θ. O(d log d)."""
-    work[:] = size
+    for i in range(q.size):
+        work[i] = abs(q[i])
     work.sort()
     total = 0.0
     threshold = 0.0
     j = 0
     searching = True
     while searching and j < work.size:
-        largest = work[work.size - 1 - j]
-        candidate = threshold_of(total + largest, j + 1, strength)
-        if largest >= candidate:
-            total += largest
+        size = work[work.size - 1 - j]
+        candidate = threshold_of(total + size, j + 1, strength)
+        if size >= candidate:
+            total += size
             threshold = candidate
             j += 1
         else:
             searching = False
-    return threshold
+    return settle(q, largest, largest * (1.0 + 1e-12) - threshold, -1, strength)
 
 
-@jitable
-def find_by_pivot(size, strength, work):
+@exact
+def find_by_pivot(q, largest, strength, work):
     """Algorithm 3: partition around random pivots, keep the half with the threshold. Expected O(d)."""
-    work[:] = size
+    for i in range(q.size):
+        work[i] = abs(q[i])
     low = 0
     high = work.size
     total = 0.0
@@ -78,141 +160,110 @@ def find_by_pivot(size, strength, work):
                 part += x
                 i += 1
         # The largest entry lives at any strength, whatever rounding says.
-        largest = count == 0 and greater == low
-        if largest or pivot >= threshold_of(total + part, count + less - low, strength):
+        is_largest = count == 0 and greater == low
+        if is_largest or pivot >= threshold_of(total + part, count + less - low, strength):
             total += part
             count += less - low
             low = less
         else:
             high = greater
-    return threshold_of(total, count, strength)
+    threshold = threshold_of(total, count, strength)
+    return settle(q, largest, largest * (1.0 + 1e-12) - threshold, -1, strength)
 
 
-@jitable
-def find_by_filter(size, strength, work):
-    """Scan once with a growing lower bound on the threshold, then shrink the candidates. Ours.
+@exact
+def settle_heads(q, largest, top, strength, work):
+    """Return v and the number of live entries for the heads of the columns, if q is cut into rows."""
+    lanes = FEWEST_LANES
+    while lanes < MOST_LANES and lanes * 32 <= q.size:
+        lanes *= 2
+    rows = q.size // lanes
+    heads = work[:lanes]
+    heads[:] = 0.0
+    # Indices that are plainly not negative vectorise.
+    table = q[: rows * lanes].reshape((rows, lanes))
+    for r in range(rows):
+        for j in range(lanes):
+            x = abs(table[r, j])
+            heads[j] = x if x > heads[j] else heads[j]
+    rest = q[rows * lanes :]
+    for j in range(rest.size):
+        heads[j] = max(heads[j], abs(rest[j]))
+    top, _, count = settle(heads, largest, top, -1, strength)
+    return top, count
 
-    Any set of entries bounds the threshold from below, so whatever lies under the bound is out for good.
-    A candidate that alone gives a better bound than the whole set starts a new set, and the old one is
-    looked at again at the end, when the bound is near its final value (after Condat 2016's projection
-    onto the simplex).
+
+@exact
+def find_by_filter(q, largest, strength, work):
+    """Settle the largest entries first. Ours.
+
+    Any set of entries bounds τ from below. The heads, a sixteenth of a long vector, hold most of the live
+    entries where few live; where many live, Newton's method needs few steps from anywhere.
     """
-    d = size.size
-    candidates = 0
-    aside = d
-    total = 0.0
-    bound = 0.0
-    for i in range(d):
-        x = size[i]
-        if x > bound:
-            together = threshold_of(total + x, candidates + 1, strength)
-            alone = threshold_of(x, 1, strength)
-            if alone > together:
-                # The old set moves to the far end of the work space, which has room: an entry is in
-                # one place only.
-                while candidates > 0:
-                    candidates -= 1
-                    aside -= 1
-                    work[aside] = work[candidates]
-                total = 0.0
-                together = alone
-            work[candidates] = x
-            candidates += 1
-            total += x
-            bound = together
-    for i in range(aside, d):
-        x = work[i]
-        if x > bound:
-            work[candidates] = x
-            candidates += 1
-            total += x
-            bound = threshold_of(total, candidates, strength)
-    before = -1
-    while before != candidates:
-        before = candidates
-        kept = 0
-        remaining = 0.0
-        for i in range(before):
-            x = work[i]
-            if x > bound:
-                work[kept] = x
-                kept += 1
-                remaining += x
-        # By rounding the bound may reach the largest entry; it is the threshold then.
-        if kept > 0:
-            candidates = kept
-            total = remaining
-            bound = threshold_of(total, candidates, strength)
-    return bound
+    # What the largest entry says alone.
+    top = largest / (1.0 + 2.0 * strength)
+    count = -1
+    if q.size >= VERY_LONG:
+        top, count = settle_heads(q, largest, top, strength, work)
+        top *= 1.0 + 1e-12
+    return settle(q, largest, top, count, strength)
 
 
-@jitable
-def apply_threshold(p, size, largest, threshold, strength, work, out):
-    """Write q, given a threshold that is right up to rounding.
-
-    With v = max q and the deficits δ_j = max|p| − |p_j|, q_j is both |p_j| − τ and v − δ_j. The first is
-    accurate where the entry is small, the second where q is small against the entry: so the largest entry
-    never vanishes, however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason the
-    live set is settled by deficits: from a set that surely contains it, those with δ ≥ v are dropped
-    until none is left to drop.
-    """
-    surely_dead = threshold - 1e-12 * largest
-    count = 0
-    for i in range(size.size):
-        if size[i] > surely_dead:
-            work[count] = size[i]
-            count += 1
-    top = np.inf
-    tau = 0.0
-    settled = False
-    while not settled:
-        before = count
-        count = 0
-        total = 0.0
-        deficit = 0.0
-        for i in range(before):
-            x = work[i]
-            if largest - x < top:
-                work[count] = x
-                count += 1
-                total += x
-                deficit += largest - x
-        # The first pass, with no top to compare with, drops nothing.
-        settled = count == before and top < np.inf
-        tau = threshold_of(total, count, strength)
-        if strength <= 1.0:
-            top = (largest + 2.0 * strength * deficit) / (1.0 + 2.0 * strength * count)
-        else:
-            top = (largest * (0.5 / strength) + deficit) / (0.5 / strength + count)
-    for i in range(size.size):
-        q = size[i] - tau if size[i] < top else top - (largest - size[i])
-        out[i] = 0.0 if q <= 0.0 else (q if p[i] > 0.0 else -q)
+@exact
+def shrink(q, largest, top, tau):
+    """Shrink q, whose largest entry has size `largest`, given v and τ."""
+    for i in range(q.size):
+        x = abs(q[i])
+        size = x - tau if x < top else top - (largest - x)
+        q[i] = 0.0 if size <= 0.0 else (size if q[i] > 0.0 else -size)
 
 
-@jitable
-def prox_vector(find, p, strength, size, work, out):
-    """Write argmin_q ½‖q − p‖² + strength·‖q‖₁² into out."""
+@exact
+def copy_short(p, q):
+    """Copy p to q, and return its largest size."""
     largest = 0.0
     for i in range(p.size):
-        largest = max(largest, abs(p[i]))
-    if strength == 0.0 or largest == 0.0:
-        out[:] = p
+        x = p[i]
+        q[i] = x
+        largest = abs(x) if abs(x) > largest else largest
+    return largest
+
+
+@exact
+def copy_long(p, q):
+    """Copy p to q, and return the bits of its largest size, where NaN is larger than infinity."""
+    # Maxima of integers vectorise; of floats they do not, since NaN has no place in their order.
+    bits = p.view(np.int64)
+    largest = np.int64(0)
+    for i in range(p.size):
+        largest = max(largest, bits[i] & 0x7FFF_FFFF_FFFF_FFFF)
+        q[i] = p[i]
+    return largest
+
+
+@exact
+def prox_vector(find, p, strength, work, out):
+    """Write argmin_q ½‖q − p‖² + strength·‖q‖₁² into out, which may be p. NaN or infinity in p stays visible.
+
+    `work` has the length of p.
+    """
+    if p.size < LONG:
+        largest = copy_short(p, out)
     else:
+        largest = np.int64(copy_long(p, out)).view(np.float64)
+    if strength > 0.0 and 0.0 < largest < np.inf:
         # Far from 1, scale by a power of two: exact, and no sum overflows or is lost.
-        exponent = frexp(largest)[1]
-        if abs(exponent) < 400:
-            exponent = 0
-        # Near 1 there is nothing to scale, and a multiplication by 1 is not free.
-        for i in range(p.size):
-            size[i] = abs(p[i])
+        exponent = 0
+        if not 1e-120 < largest < 1e120 or strength > 1e150:
+            exponent = frexp(largest)[1]
         if exponent != 0:
-            for i in range(p.size):
-                size[i] = ldexp(size[i], -exponent)
+            for i in range(out.size):
+                out[i] = ldexp(out[i], -exponent)
             largest = ldexp(largest, -exponent)
-        threshold = find(size, strength, work)
-        apply_threshold(p, size, largest, threshold, strength, work, out)
+        top, tau, _ = find(out, largest, strength, work)
+        shrink(out, largest, top, tau)
         if exponent != 0:
-            for i in range(p.size):
+            for i in range(out.size):
                 out[i] = ldexp(out[i], exponent)
 
 
@@ -225,10 +276,9 @@ def prox_each_row(find):
     """Return the kernel ``(M, strength, out)`` that applies the operator to every row of M, shape (m, d)."""
 
     def prox_rows(M, strength, out):
-        size = np.empty(M.shape[1])
         work = np.empty(M.shape[1])
         for i in range(M.shape[0]):
-            prox_vector(find, M[i], strength, size, work, out[i])
+            prox_vector(find, M[i], strength, work, out[i])
 
     return prox_rows
 

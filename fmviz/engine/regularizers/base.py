@@ -189,8 +189,9 @@ class Regularizer:
         raise NotImplementedError
 
     def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
-        """Return an element of ∂Ω(P), shape (d, k); needed only where there is no exact operator."""
-        raise NotImplementedError
+        """Return an element of ∂Ω(P), shape (d, k)."""
+        along = unit_rows(P)[1] if self.row_wise else np.sign(P)
+        return np.asarray(self.thresholds(P, **params) * along + 2.0 * self.quad * P)
 
     def cost_note(self, d: int, k: int, **params: Any) -> str | None:
         """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import CoordinatePenalty, Regularizer, RowPenalty
+from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty
 
 Part = tuple[slice, Regularizer, dict[str, Any]]
 
@@ -85,3 +85,9 @@ class Blockwise(Regularizer):
     def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
         """Return the weight of |p_js|, or of the norm of every group in row j, shape (d, groups)."""
         return self._each(lambda part, b, own: part.thresholds(P[:, b], **own))
+
+    def operator(self, **params: Any) -> MatrixOperator | None:
+        """Return that of the groups where it is one and the same for every entry by itself, else None."""
+        found = [part.operator(**own) for _, part, own in self.parts]
+        alike = all(o is not None and o == found[0] and o.lazy in ("decay", "entries") for o in found)
+        return found[0] if alike else None

@@ -279,10 +279,6 @@ class HigherOmegaTI(_Higher):
         """Return e_{m−1} of the other |p| of the column."""
         return symmetric_slopes(np.abs(P), self.degree)
 
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
-        """Return e_{m−1} of the others times sign(p)."""
-        return self.thresholds(P) * np.sign(P)
-
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
         return anova_coordinate(self.degree)
@@ -328,10 +324,6 @@ class HigherOmegaCS(_Higher):
         """Return e_{m−1} of the other rows' norms, shape (d, 1)."""
         return symmetric_slopes(unit_rows(P)[0], self.degree)
 
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
-        """Return e_{m−1} of the others times p_j/‖p_j‖."""
-        return self.thresholds(P) * unit_rows(P)[1]
-
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
         return anova_row(self.degree)
@@ -363,10 +355,6 @@ class OmegaTIAll(_Higher):
         """Return Π_{i≠j} (1 + |p_is|)."""
         size = np.abs(P)
         return np.asarray(products(size) / (1.0 + size))
-
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
-        """Return Π_{i≠j} (1 + |p_is|)·sign(p_js)."""
-        return self.thresholds(P) * np.sign(P)
 
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
@@ -411,10 +399,6 @@ class OmegaCSAll(_Higher):
         """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
         norms = unit_rows(P)[0]
         return np.asarray(products(norms) / (1.0 + norms))
-
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
-        """Return Π_{i≠j} (1 + ‖p_i‖)·p_j/‖p_j‖."""
-        return self.thresholds(P) * unit_rows(P)[1]
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import one_of
+from ..problem import Problem
 from .base import Solver
 from .gcd import GCD
 from .katyusha import Katyusha, MiniBatchKatyusha
@@ -15,7 +18,7 @@ from .psgd import PSGD, SGD, MiniBatchPSGD
 from .slqr import ExactPGD, IncrementalPGD
 from .subgradient import SubGD
 
-__all__ = ["SOLVERS", "Solver", "get_solver"]
+__all__ = ["SOLVERS", "Solver", "get_solver", "make_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     s.name: s
@@ -39,6 +42,11 @@ SOLVERS: dict[str, type[Solver]] = {
         GCD,
     )
 }
+
+
+def make_solver(name: str, problem: Problem, **params: Any) -> Solver:
+    """Return the solver called `name`, as it is for the problem's model, with its own parameters."""
+    return get_solver(name).for_model(problem.model)(problem, **params)
 
 
 def get_solver(name: str) -> type[Solver]:

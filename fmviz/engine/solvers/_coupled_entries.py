@@ -47,7 +47,7 @@ def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
             # A second entry of the heap for j is out of date from now on.
             K[j, s] = 0.0
     if n > 0:
-        prox_vector(find_by_filter, keys[:n], strength, work[0, :n], work[1, :n], keys[:n])
+        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
     kept = 0
     total = 0.0
     for i in range(n):
@@ -96,7 +96,7 @@ def coupled_entries(storage: Storage, loss: Loss):
         filled = np.zeros(rank, np.int64)
         keys = np.empty(d)
         live = np.empty(d, np.int32)
-        work = np.empty((2, d))
+        work = np.empty(d)
         for j in range(d):
             for s in range(rank):
                 size = abs(K[j, s])

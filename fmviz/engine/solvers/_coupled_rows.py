@@ -40,7 +40,7 @@ def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
             # A second entry of the heap for j is out of date from now on.
             kappa[j] = 0.0
     if n > 0:
-        prox_vector(find_by_filter, keys[:n], strength, work[0, :n], work[1, :n], keys[:n])
+        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
     kept = 0
     total = 0.0
     for i in range(n):
@@ -78,7 +78,7 @@ def coupled_rows(storage: Storage, loss: Loss):
         items = np.empty(capacity, np.int32)
         keys = np.empty(d)
         live = np.empty(d, np.int32)
-        work = np.empty((2, d))
+        work = np.empty(d)
         nu = np.empty(d)
         a = 1.0
         T = 0.0

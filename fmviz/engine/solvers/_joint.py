@@ -49,11 +49,11 @@ class Joint:
     def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the empirical risk and its gradient in θ."""
         problem, here = self.problem, self.unpack(theta)
-        f = problem.predict(here)
+        f, sums = problem.model.forward(problem.design, here)
         slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
         if problem.sample_weight is not None:
             slope *= problem.sample_weight
-        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope)
+        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope, sums)
         gradient = self.pack(Parameters(in_P, in_w, in_bias, coefficients=self._coefficients))
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
@@ -77,6 +77,14 @@ class Joint:
         if self.problem.fit_linear:
             gradient[dk:-1] = 2.0 * self.problem.lambda_w * theta[dk:-1]
         return gradient
+
+    def smooth_value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient, for the smooth penalty ℓ₂²."""
+        problem = self.problem
+        risk, gradient = self.risk_and_gradient(theta)
+        gradient += self.quadratic_gradient(theta)
+        gradient[: self._d * self._k] += 2.0 * problem.lambda_sparse * theta[: self._d * self._k]
+        return risk + self.penalty(theta), gradient
 
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
         """Return the operator of η·penalty.

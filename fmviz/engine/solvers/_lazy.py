@@ -18,29 +18,31 @@ from ..losses import Loss
 from ..regularizers.l1 import soft
 from ..regularizers.l21 import norm
 from ._sample import BEYOND, descend, pair_term, rescale
+from ._terms import Terms
 
 # Scales below this are multiplied in before they lose range.
 SMALL = 1e-100
 
 
 @cached_factory(exact=True)
-def lazy_entries(storage: Storage, loss: Loss):
-    """Return the kernel of one epoch for ℓ₁ and ℓ₂: O(nnz(x)·k) a step.
+def lazy_entries(storage: Storage, loss: Loss, terms: Terms):
+    """Return the kernel of one epoch for ℓ₁ and ℓ₂: O(nnz(x)·k) a step, times what `terms` cost.
 
     It takes X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P, shape
-    (d, k), and w, both updated in place; the bias and the loss's parameter; and `period`, the number of
-    steps after which T is reset, at O(dk), before a long sum costs digits. It returns the bias and whether
-    all stayed finite.
+    (d, k), and w, both updated in place; the bias and the loss's parameter; `period`, the number of
+    steps after which T is reset, at O(dk), before a long sum costs digits; and the `columns` of `terms`. It
+    returns the bias and whether all stayed finite.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
+    make_work, term_of, descend_along = terms.work, terms.term, terms.descend
 
     def epoch(
         data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
-        longest, period,
+        longest, period, columns_of_p,
     ):  # fmt: skip
         d, rank = P.shape
         R = np.empty((longest, rank))
-        A = np.empty(rank)
+        work = make_work(longest, rank, columns_of_p)
         js = np.empty(longest, np.int64)
         xs = np.empty(longest)
         # P holds signed keys: sign(p)·κ.
@@ -61,9 +63,10 @@ def lazy_entries(storage: Storage, loss: Loss):
                 f += aw * w[j] * xs[i]
                 for s in range(rank):
                     R[i, s] = a * soft(P[j, s], T)
-            f += pair_term(R, xs, count, A)
+            f += term_of(R, xs, count, work, columns_of_p)
             g = c[n] * derivative(f, y[n], theta)
-            size = abs(f) + abs(g) + descend(R, xs, count, A, keep_p[t], step_p[t] * g)
+            moved = descend_along(R, xs, count, work, columns_of_p, keep_p[t], step_p[t] * g)
+            size = abs(f) + abs(g) + moved
             if not size < BEYOND:
                 return bias, False
             bias -= step_b[t] * g

@@ -19,10 +19,10 @@ from .pcd import NOISE
 def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, degree: int):
     """Return the kernel of one sweep for columns of degree m ([B] Section 7, for any m).
 
-    P has shape (k, d), `coefficients` (k,), f and y as in `pcd.factor_sweep`. `table` of shape (m + 1, N) is
-    work space: the A^0 … A^m of the column in hand, kept in step, from which D = ∂A^m/∂p_j follows by
-    D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do not pile up.
-    The degree is a constant of the compiled code, so that the recursion unrolls.
+    P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `pcd.factor_sweep`. `table` of shape
+    (m + 1, N) is work space: the A^0 … A^m of the column in hand, kept in step, from which D = ∂A^m/∂p_j
+    follows by D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do
+    not pile up. The degree is a constant of the compiled code, so that the recursion unrolls.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
@@ -43,6 +43,7 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
         theta,
         lam_p,
         lam,
+        live_only,
     ):
         rank, d = P.shape
         n_samples = y.size
@@ -69,6 +70,8 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
             begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
+                if live_only and p == 0.0:
+                    continue
                 column = data[indptr[j] : indptr[j + 1]]
                 rows = indices[indptr[j] : indptr[j + 1]]
                 count = indptr[j + 1] - indptr[j]
@@ -91,7 +94,7 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
                 g *= scale / n_samples
                 h *= scale * scale * mu / n_samples
                 t_j = lam * threshold(cache, j, p)
-                whole = h + 2.0 * lam_p
+                whole = h + 2.0 * lam_p[s]
                 q = p
                 if whole > 0.0:
                     q = soft(h * p - g, t_j) / whole
@@ -152,6 +155,7 @@ def subsets_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weig
         theta,
         lam_p,
         lam,
+        live_only,
     ):
         rank, d = P.shape
         n_samples = y.size
@@ -175,6 +179,8 @@ def subsets_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weig
             begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
+                if live_only and p == 0.0:
+                    continue
                 column = data[indptr[j] : indptr[j + 1]]
                 rows = indices[indptr[j] : indptr[j + 1]]
                 count = indptr[j + 1] - indptr[j]
@@ -190,7 +196,7 @@ def subsets_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weig
                 g *= scale / n_samples
                 h *= scale * scale * mu / n_samples
                 t_j = lam * threshold(cache, j, p)
-                whole = h + 2.0 * lam_p
+                whole = h + 2.0 * lam_p[s]
                 q = p
                 if whole > 0.0:
                     q = soft(h * p - g, t_j) / whole

@@ -102,6 +102,7 @@ def anova_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight, d
         theta,
         lam_p,
         lam,
+        live_only,
     ):
         d, k = P.shape
         n_samples = y.size
@@ -115,6 +116,8 @@ def anova_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight, d
                 largest = max(largest, abs(tables[n, degree - 1, s]))
         begin(P, cache)
         for j in range(d):
+            if live_only and not P[j].any():
+                continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]
@@ -190,6 +193,7 @@ def subsets_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight)
         theta,
         lam_p,
         lam,
+        live_only,
     ):
         d, k = P.shape
         n_samples = y.size
@@ -198,6 +202,8 @@ def subsets_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight)
         change = 0.0
         begin(P, cache)
         for j in range(d):
+            if live_only and not P[j].any():
+                continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
             count = indptr[j + 1] - indptr[j]

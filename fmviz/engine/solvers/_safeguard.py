@@ -10,7 +10,6 @@ from ..losses import Loss
 from ..params import ParamSpec
 from ..problem import Problem
 from ..snapshot import Parameters
-from ._sample import pair_term
 from .proximal import PGD
 
 MONOTONE = ParamSpec(
@@ -30,28 +29,42 @@ GROW = 1.25
 def risk_by_rows(storage: Storage, loss: Loss):
     """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row: O(nnz(X)·k), nothing of size Nk.
 
-    It takes X by rows, y, the sample weights c, P, w, the bias, the loss's parameter and the longest row.
+    It takes X by rows, y, the sample weights c, P, w, the bias and the loss's parameter.
     """
     row, value, loss_of = storage.row, storage.value, loss.value
 
-    def risk(data, indices, indptr, y, c, P, w, bias, theta, longest):
-        rank = P.shape[1]
-        R = np.empty((longest, rank))
+    def risk(data, indices, indptr, y, c, P, w, bias, theta):
+        d, rank = P.shape
         A = np.empty(rank)
-        xs = np.empty(longest)
+        live = np.zeros(d, np.bool_)
+        for j in range(d):
+            for s in range(rank):
+                live[j] |= P[j, s] != 0.0
         total = 0.0
         for n in range(y.size):
             values = data[indptr[n] : indptr[n + 1]]
             columns = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
             f = bias
-            for i in range(count):
+            A[:] = 0.0
+            squares = 0.0
+            met = 0
+            for i in range(indptr[n + 1] - indptr[n]):
                 j = row(columns, i)
-                xs[i] = value(values, i)
-                f += w[j] * xs[i]
+                x = value(values, i)
+                f += w[j] * x
+                if live[j]:
+                    met += 1
+                    for s in range(rank):
+                        term = x * P[j, s]
+                        A[s] += term
+                        squares += term * term
+            # One live feature alone has no pair.
+            if met > 1:
+                pairs = -squares
                 for s in range(rank):
-                    R[i, s] = P[j, s]
-            total += c[n] * loss_of(f + pair_term(R, xs, count, A), y[n], theta)
+                    pairs += A[s] * A[s]
+                f += 0.5 * pairs
+            total += c[n] * loss_of(f, y[n], theta)
         return total
 
     return risk
@@ -83,11 +96,18 @@ class Safeguard:
     def objective(self, at: Parameters) -> float:
         """Return the objective; not finite where it overflows."""
         problem, design = self._problem, self._problem.design
+        if problem.model.columnar:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return problem.objective(at)
         kernel = risk_by_rows(design.storage, problem.loss)
         P, theta = np.ascontiguousarray(at.P), problem.loss_param
         with np.errstate(over="ignore", invalid="ignore"):
-            risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta, design.longest_row)
+            risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta)
             return float(risk) / design.n_samples + sum(problem.penalties(at).values())
+
+    def move(self, to: Parameters) -> None:
+        """Take another point to compare with, which is no worse than the one so far."""
+        self._value = self.objective(to)
 
     def keeps(self, end: Parameters) -> bool:
         """Return whether an epoch may end there, and set the scale of the next one."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..memory import aligned_copy
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty, RowPenalty
@@ -20,16 +21,17 @@ ACTIVE_SWEEPS = ParamSpec(
     0,
     low=0,
     high=1_000,
-    help="After each sweep over all of P, at most so many over its non-zero entries alone. The next full "
-    "sweep certifies the rest. 0 gives the paper's epochs.",
+    help="After a sweep over all of P that leaves nearly the same entries at 0 as before: at most so many "
+    "sweeps over the other entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
 )
 
 
 class SweepingSolver(Solver):
     """Sweep over the linear part, then over P, with predictions and component sums kept up to date.
 
-    Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything followed by sweeps over what
-    is not zero, until these move it little; its kernel then heeds `_live_only`.
+    Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything, followed, if that moved
+    few entries from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
+    `_live_only`.
 
     Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
     their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
@@ -39,20 +41,22 @@ class SweepingSolver(Solver):
     refresh_every = 10
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
     enough = 0.1
+    # They begin when a full sweep flips no more than this share of the live entries from or to 0.
+    settled = 0.01
 
     def __init__(
         self, problem: Problem, penalty: CoordinatePenalty | RowPenalty | None, **params: Any
     ) -> None:
         super().__init__(problem, **params)
-        assert penalty is not None, "the driver asks why_not first"
-        self._penalty: Any = penalty
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
-        self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
         self._moments = second_moments(problem)
         self._live_only = False
-        self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
+        if penalty is not None:
+            self._penalty: Any = penalty
+            self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
+            self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         """Return a (d, k) matrix, or XP, as a fresh array in the kernel's layout; its own inverse."""
@@ -94,7 +98,7 @@ class SweepingSolver(Solver):
 
     def _refresh(self) -> None:
         here = self.parameters()
-        self._f = self.problem.predict(here) - self._shift
+        self._f = aligned_copy(self.problem.predict(here) - self._shift)
         self._A = self._lay(self.problem.design.dot(here.P))
         self._largest = np.zeros(self._n_largest())
 
@@ -103,14 +107,19 @@ class SweepingSolver(Solver):
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._refresh()
         self._epochs += 1
+        most = self.settings.get("active_sweeps", 0)
+        before = self._P != 0.0
         first = largest = self._sweep()
-        self._live_only = True
-        for _ in range(self.settings.get("active_sweeps", 0)):
-            change = self._sweep()
-            largest = max(largest, change)
-            if change <= self.enough * first:
-                break
-        self._live_only = False
+        live = self._P != 0.0
+        # Which entries live decides between stationary points: that is left to full sweeps.
+        if most and np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
+            self._live_only = True
+            for _ in range(most):
+                change = self._sweep()
+                largest = max(largest, change)
+                if change <= self.enough * first:
+                    break
+            self._live_only = False
         return largest
 
     def _sweep(self) -> float:

@@ -54,6 +54,8 @@ class Solver:
         What to change after a run that diverged, as a sentence.
     factorised : bool
         Whether it moves factors P; else it moves pair weights W themselves.
+    fits_coefficients : bool
+        Whether it fits the weights of the columns, where a model has them fitted.
     """
 
     name: ClassVar[str]
@@ -64,6 +66,7 @@ class Solver:
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
+    fits_coefficients: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -80,7 +83,7 @@ class Solver:
     def why_not_model(cls, model: Any) -> str | None:
         """Return None, or why this solver's steps make no sense for the parameters of the model."""
         if model.factorised and model.convex:
-            moved = "single entries of a fixed number of columns" if cls.factorised else "a d × d matrix"
+            moved = "the entries of a fixed number of columns" if cls.factorised else "a d × d matrix"
             return (
                 f"{cls.label} moves {moved}, but the {model.label[0].lower() + model.label[1:]} is convex in "
                 "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is a function of its "
@@ -99,7 +102,18 @@ class Solver:
                 "product of factors P: its objective is not convex in P, and the operators of the trace norm "
                 'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".'
             )
+        if model.fits_coefficients and not cls.fits_coefficients:
+            return (
+                f"{cls.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
+                "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
+                "their steps on P, or fix λ at 1 or at signs."
+            )
         return None
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """Return the class that carries this method out for the model."""
+        return cls
 
     @classmethod
     def why_not(
@@ -122,6 +136,13 @@ class Solver:
     def epoch(self) -> float:
         """Make one epoch; return the largest change of a parameter, relative to the largest one."""
         raise NotImplementedError
+
+    def vouches(self, change: float) -> bool:
+        """Return whether so small a change of an epoch means that the point is nearly stationary.
+
+        Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
+        """
+        return change > 0.0
 
     def rehearse(self) -> None:
         """Call every kernel that an epoch may need; asked of a started solver of a small problem."""

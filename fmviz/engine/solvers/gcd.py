@@ -53,7 +53,7 @@ class _Subspace(Model):
         return f + design.dot(parameters.w) if parameters.w.any() else f
 
     def gradient(
-        self, design: Design, parameters: Parameters, slope: np.ndarray
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
         G = self._A.T @ (slope[:, None] * self._A)
         if self._squares is not None:

@@ -184,10 +184,10 @@ class Katyusha(StochasticSolver):
     def _gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of the risk at the snapshot."""
         problem = self.problem
-        f = problem.predict(self._snapshot)
+        f, sums = problem.model.forward(problem.design, self._snapshot)
         slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param)
         slope *= self._c / problem.design.n_samples
-        return problem.model.gradient(problem.design, self._snapshot, slope)
+        return problem.model.gradient(problem.design, self._snapshot, slope, sums)
 
     def _advance(self, scale: float) -> bool:
         eta = scale * self.settings["eta0"]

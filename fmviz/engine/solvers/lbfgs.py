@@ -10,11 +10,11 @@ from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from ..params import ParamSpec
 from ..problem import Problem
 from ..snapshot import Parameters
+from ._coefficients import CoefficientStep
 from ._joint import Joint
 from .base import Solver
 
@@ -23,7 +23,7 @@ _ENDLESS = 2**31 - 1
 
 
 def _optimise(
-    problem: Problem, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
+    joint: Joint, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
 ) -> None:
     """Run scipy's L-BFGS, handing over after each iteration; body of the helper thread.
 
@@ -31,20 +31,13 @@ def _optimise(
     point, with None once there is nothing more to do, or with the exception that ended it. It knows nothing
     of the solver, so that a forgotten solver is collected, which orders the end.
     """
+    # A good part of the time that the whole engine takes to import, and no other solver needs it.
+    from scipy.optimize import minimize
+
     if not orders.get():
         return
-    joint = Joint(problem)
-    lam_p = problem.lambda_p + problem.lambda_sparse
-    dk = problem.design.n_features * problem.rank
 
-    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        risk, gradient = joint.risk_and_gradient(theta)
-        gradient[:dk] += 2.0 * lam_p * theta[:dk]
-        if problem.fit_linear:
-            gradient[dk:-1] += 2.0 * problem.lambda_w * theta[dk:-1]
-        return risk + joint.penalty(theta), gradient
-
-    def hand_over(intermediate_result: OptimizeResult) -> None:
+    def hand_over(intermediate_result: Any) -> None:
         results.put(intermediate_result.x.copy())
         if not orders.get():
             raise StopIteration
@@ -52,7 +45,7 @@ def _optimise(
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             minimize(
-                value_and_gradient,
+                joint.smooth_value_and_gradient,
                 start,
                 jac=True,
                 method="L-BFGS-B",
@@ -88,6 +81,7 @@ class LBFGS(Solver):
         "A quasi-Newton method that learns the curvature from past gradients. For the smooth penalty ℓ₂² "
         "only. The objective never rises."
     )
+    fits_coefficients: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("memory", "int", 10, 1, 1000, help="Past steps that shape the next one."),
     )
@@ -96,6 +90,11 @@ class LBFGS(Solver):
         super().__init__(problem, **params)
         self._joint = Joint(problem)
         self._end: weakref.finalize | None = None
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        return AlternatingLBFGS if model.fits_coefficients else cls
 
     @classmethod
     def why_not(
@@ -118,7 +117,7 @@ class LBFGS(Solver):
         orders: SimpleQueue[bool] = SimpleQueue()
         self._orders = orders
         self._results: SimpleQueue[Any] = SimpleQueue()
-        arguments = (self.problem, self._x.copy(), self.settings["memory"], orders, self._results)
+        arguments = (self._joint, self._x.copy(), self.settings["memory"], orders, self._results)
         # The caller's context holds its floating-point error handling.
         self._thread = threading.Thread(
             target=contextvars.copy_context().run,
@@ -158,3 +157,46 @@ class LBFGS(Solver):
             self._end = None
             self._done = True
             self._thread.join()
+
+
+class AlternatingLBFGS(LBFGS):
+    """L-BFGS for models whose columns have fitted weights ([B] Section 9.1).
+
+    An epoch fits λ, exactly, and then makes a few iterations on (P, w, bias) with λ held. The curvature
+    learnt under one λ says little under the next, so each epoch learns its own.
+    """
+
+    iterations = 10
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        self._coefficient_step = CoefficientStep(problem)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._x = self._joint.pack(parameters)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        # Imported here, as in the thread: no other solver needs scipy.optimize.
+        from scipy.optimize import minimize
+
+        before = self.parameters()
+        fitted = self._coefficient_step.refit(before)
+        joint, x = self._joint, self._joint.pack(fitted)
+        with np.errstate(over="ignore", invalid="ignore"):
+            options = {
+                "maxcor": self.settings["memory"],
+                "maxiter": self.iterations,
+                "ftol": 0.0,
+                "gtol": 0.0,
+            }
+            found = minimize(joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options)
+        moved = float(np.abs(fitted.multipliers - before.multipliers).max(initial=0.0))
+        size = max(float(np.abs(fitted.multipliers).max(initial=0.0)), moved)
+        self._x = found.x
+        return max(moved / size if size else 0.0, joint.change(self._x, self._x - x))
+
+    def clock(self) -> float:
+        """See `Solver.clock`; here no other thread works."""
+        return Solver.clock(self)

@@ -32,8 +32,8 @@ class NmAPGD(Solver):
     epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
 
     The line search compares values of F alone, so the operator may be inexact: a bad answer is refused. If
-    it stays bad for every α no step is made and the change is 0, far from a minimum as that may be: the
-    certificate tells.
+    it stays bad for every α no step is made and the change is 0, far from a minimum as that may be. The
+    certificate decides, then, whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "nmapgd"
@@ -68,7 +68,7 @@ class NmAPGD(Solver):
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`: whatever has an operator, exact or not."""
-        return None
+        return regularizer.why_no_operator or None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -147,6 +147,10 @@ class NmAPGD(Solver):
         if not (np.isfinite(along) and along > 1e-12 * squared):
             return self._alpha
         return min(squared / along, 1e12)
+
+    def vouches(self, change: float) -> bool:
+        """See `Solver.vouches`: a step of an inexact operator may be short anywhere."""
+        return super().vouches(change) and self.problem.regularizer.exact_prox
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""

@@ -15,7 +15,8 @@ from ..regularizers import RowPenalty
 from ..regularizers.l21 import norm
 from ..snapshot import Parameters
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
-from .pcd import NOISE
+from .base import Solver
+from .pcd import NOISE, not_linear
 
 # The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
 FLAT_STRENGTH = 1e300
@@ -346,10 +347,30 @@ class PBCD(SweepingSolver):
         self._work = in_lines(np.empty((4, design.longest_column)))
 
     @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .columns import ColumnPBCD
+
+        return ColumnPBCD if model.columnar else cls
+
+    @classmethod
+    def why_not_model(cls, model: Any) -> str | None:
+        """See `Solver.why_not_model`."""
+        if model.lifted:
+            return (
+                f"{cls.label} moves a row of P at once, and a row here holds entries of all of U¹, …, U^m, "
+                f"which f multiplies with each other in general: {model.label} is linear in each U^t alone. "
+                "Use CD or PCD, which move one entry, or APGD."
+            )
+        return super().why_not_model(model)
+
+    @classmethod
     def why_not(
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
+        if not model.multilinear:
+            return not_linear(cls.label, model)
         if regularizer.row(**regularizer_params) is None:
             return regularizer.why_no_row or (
                 f"{regularizer.label} by rows squares the norm of the very row that a step moves, so the "
@@ -413,6 +434,22 @@ class PBCDLineSearch(PBCD):
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )
     most_trials = 40
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        return cls
+
+    @classmethod
+    def why_not_model(cls, model: Any) -> str | None:
+        """See `Solver.why_not_model`."""
+        unsuited = super().why_not_model(model)
+        if unsuited is None and model.columnar:
+            return (
+                f"{cls.label} bounds the curvature of a row by the second derivatives of pairs; for "
+                f"{model.label} take PBCD, whose step from the Lipschitz constant needs no search."
+            )
+        return unsuited
 
     def _kernel(self) -> Any:
         return row_sweep_line_search(self.problem.design.storage, self._loss, self._penalty, self._weight)

@@ -11,12 +11,14 @@ from .._exponential import from_bits, size_bits
 from .._jit import cached_factory
 from ..design import Storage
 from ..losses import Loss, same_residual
+from ..memory import aligned_copy
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
+from .base import Solver
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28
@@ -69,16 +71,18 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
     (N,). `slope` is work space for the ℓ'(f) of every row, shape (N,), kept up with f; it may be
     empty where it is not kept (`stores_slope`). `moments` holds the Σ c x_j² of
     every column and `largest` the largest |A| of every component so far: together they tell a slope from a
-    rounding error. `lam_p` contains the penalty's own quadratic part. With `live_only` the entries that are
+    rounding error. `screen` holds what tells which zeros stay, see `Screen`; sparse kernels do not touch it.
+    `lam_p` contains the penalty's own quadratic part. With `live_only` the entries that are
     0 are passed over. The step for entry (j, s), with g the derivative of the risk and h its Lipschitz
     constant, is the closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
-    screens = storage.name == "dense"
+    dense = storage.name == "dense"
     stored = stores_slope(storage, loss)
     nudges = stored and loss.nudged is not None
-    nudged, reach = loss.nudged or derivative, loss.nudge_reach
+    nudged: Any = loss.nudged or derivative
+    reach = loss.nudge_reach
 
     def sweep(
         data,
@@ -118,7 +122,7 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
             if stored:
                 for n in range(n_samples):
                     slope[n] = derivative(f[n], y[n], theta)
-            if screens:
+            if dense:
                 moved = 0.0
                 for n in range(n_samples):
                     v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
@@ -131,7 +135,7 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
                 if p == 0.0:
                     if live_only:
                         continue
-                    if screens:
+                    if dense:
                         path = screen.paths[s] - screen.marks[s, j]
                         if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
                             continue
@@ -151,7 +155,7 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
                     if nudges:
                         size = max(size, size_bits(df))
                 g /= n_samples
-                if screens:
+                if dense:
                     screen.slopes[s, j] = abs(g) if p == 0.0 else inf
                     screen.marks[s, j] = screen.paths[s]
                 # The only live entry of a component has no slope, but for rounding errors; a step of one
@@ -196,15 +200,15 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
                                 old = slope[n]
                                 new = derivative(new, y[n], theta)
                                 slope[n] = new
-                            if screens:
+                            if dense:
                                 v = weight(weights, n) * (new * now - old * was)
                                 moved += v * v
-                    if screens:
+                    if dense:
                         screen.paths[s] += sqrt(moved)
                     P[s, j] = q
                     update(cache, j, p, q)
                     change = max(change, abs(step))
-            if screens:
+            if dense:
                 for n in range(n_samples):
                     screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * a[n]
         return change
@@ -220,7 +224,8 @@ class PCD(SweepingSolver):
     source: ClassVar[str] = "atarashi2021, Algorithm 1"
     about: ClassVar[str] = (
         "Proximal coordinate descent: each entry of P in turn jumps to the minimum of its own "
-        "one-dimensional problem. No step size to tune, and the objective never rises."
+        "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
+        "over entries that provably stay 0."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS,)
 
@@ -228,13 +233,15 @@ class PCD(SweepingSolver):
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
         super().__init__(problem, penalty, **params)
         stored = stores_slope(problem.design.storage, self._loss)
-        self._slope = np.empty(problem.design.n_samples if stored else 0)
+        self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
 
     @classmethod
     def why_not(
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
+        if not model.multilinear:
+            return not_linear(cls.label, model)
         if regularizer.coordinate(**regularizer_params) is None:
             return regularizer.why_no_coordinate or (
                 f"{regularizer.label} binds the entries of a row by their norm, which has no slope at 0: "
@@ -242,6 +249,16 @@ class PCD(SweepingSolver):
                 "Use PBCD, which moves whole rows."
             )
         return None
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .columns import ColumnPCD
+        from .lifted import LiftedPCD
+
+        if model.lifted:
+            return LiftedPCD
+        return ColumnPCD if model.columnar else cls
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -253,12 +270,12 @@ class PCD(SweepingSolver):
             np.full(shape, np.inf),
             np.zeros(shape),
             np.zeros(rank),
-            np.zeros((rank, design.n_samples) if dense else (0, 0)),
+            aligned_copy(np.zeros((rank, design.n_samples) if dense else (0, 0))),
         )
         super().start(parameters, rng)
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
-        return np.array(P.T, order="C")
+        return aligned_copy(P.T)
 
     def _n_largest(self) -> int:
         return self.problem.rank
@@ -286,16 +303,38 @@ class PCD(SweepingSolver):
         )
 
 
+def not_linear(label: str, model: Any) -> str:
+    """Return why closed steps on entries or rows do not exist where f is not linear in them."""
+    return (
+        f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
+        "of degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). "
+        "Use CD, which searches along the entry, or L-BFGS."
+    )
+
+
 class CD(PCD):
     """Coordinate descent for the smooth objective of a canonical FM."""
 
     name: ClassVar[str] = "cd"
     label: ClassVar[str] = "CD"
-    source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithm 1"
+    source: ClassVar[str] = "atarashi2021, Algorithm 4; blondel2016, Algorithms 1 and 2"
     about: ClassVar[str] = (
         "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
         "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
     )
+    params: ClassVar[tuple[ParamSpec, ...]] = ()
+
+    fits_coefficients: ClassVar[bool] = True
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .columns import ColumnCD
+        from .lifted import LiftedCD
+
+        if model.lifted:
+            return LiftedCD
+        return ColumnCD if model.columnar else cls
 
     @classmethod
     def why_not(

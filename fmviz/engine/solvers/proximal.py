@@ -58,6 +58,8 @@ class PGD(Solver):
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
+        if regularizer.why_no_operator:
+            return regularizer.why_no_operator
         if not regularizer.exact_prox:
             return (
                 f"{cls.label} owes its descent to an exact proximal operator, and that of "

@@ -16,6 +16,7 @@ from ._lazy import lazy_entries, lazy_rows
 from ._safeguard import MONOTONE, Safeguard
 from ._steps import STEP_PARAMS, Steps, make_steps
 from ._sweeping import relative_change
+from ._terms import PAIRS
 from .base import Solver
 
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
@@ -112,7 +113,8 @@ class StochasticSolver(Solver):
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
         at = self._here()
-        return Parameters(at.P.copy(), at.w.copy(), float(at.intercept))
+        coefficients = None if at.coefficients is None else at.coefficients.copy()
+        return Parameters(at.P.copy(), at.w.copy(), float(at.intercept), coefficients=coefficients)
 
 
 class ShuffledSolver(StochasticSolver):
@@ -144,6 +146,10 @@ class ShuffledSolver(StochasticSolver):
     def _batch(self) -> int:
         return 1
 
+    def _period(self) -> int:
+        """Return the number of steps after which offsets are reset."""
+        return max(_SHORTEST_PERIOD, self.problem.design.n_features)
+
     def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
         """Run the kernel on w and P; return the bias and whether all stayed finite."""
         raise NotImplementedError
@@ -154,13 +160,23 @@ class ShuffledSolver(StochasticSolver):
 
 
 def no_stochastic_steps(
-    label: str, model: Any, regularizer: Any, regularizer_params: dict[str, Any]
+    label: str, model: Any, regularizer: Any, regularizer_params: dict[str, Any], columns: bool = False
 ) -> str | None:
-    """Return why the stochastic kernels cannot take a model or a regularizer, or None."""
-    if model.name != "fm":
+    """Return why the stochastic kernels cannot take a model or a regularizer, or None.
+
+    With `columns` there are kernels for columnar models, too.
+    """
+    if model.name != "fm" and not (columns and model.columnar):
         return (
             f"{label} steps along the gradient of one sample's prediction, which is implemented for the "
-            f"second-order factorization machine only, not for {model.label}."
+            f"second-order factorization machine{' and for sums of kernels of columns' if columns else ''} "
+            f"only, not for {model.label}."
+        )
+    if model.columnar and regularizer.operator(**regularizer_params) is None:
+        return (
+            f"{label} visits the features of one sample only, so between two visits a penalty must shrink "
+            f"entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; {regularizer.label} "
+            "does not. Use APGD, PCD or PBCD."
         )
     if regularizer.operator(**regularizer_params) is None:
         return (
@@ -207,6 +223,22 @@ class PSGD(ShuffledSolver):
         MONOTONE,
     )
 
+    fits_coefficients: ClassVar[bool] = True
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .column_steps import ColumnPSGD
+
+        return ColumnPSGD if model.columnar else cls
+
+    @classmethod
+    def why_not(
+        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
+    ) -> str | None:
+        """See `Solver.why_not`."""
+        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params, columns=True)
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         # The settings tell what runs: auto becomes what it stands for.
@@ -246,15 +278,15 @@ class PSGD(ShuffledSolver):
 
     def _state(self) -> tuple[Any, ...]:
         design = self.problem.design
-        period = max(_SHORTEST_PERIOD, design.n_features)
-        return self._P, self._w, self._bias, self.problem.loss_param, design.longest_row, period
+        return self._P, self._w, self._bias, self.problem.loss_param, design.longest_row, self._period()
 
 
 def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
     """Run one epoch of the kernel for what the operator does to entries or rows that a sample leaves out."""
     if operator.lazy in ("decay", "entries", "rows"):
-        kernel = lazy_rows(*kinds) if operator.lazy == "rows" else lazy_entries(*kinds)
-        return kernel(*data, *steps, *state)
+        if operator.lazy == "rows":
+            return lazy_rows(*kinds)(*data, *steps, *state)
+        return lazy_entries(*kinds, PAIRS)(*data, *steps, *state, ())
     kernel = coupled_entries(*kinds) if operator.lazy == "coupled_entries" else coupled_rows(*kinds)
     grow = np.ones(steps.cut.size)
     if operator.pairs:
@@ -313,6 +345,18 @@ class SGD(ShuffledSolver):
         "features. For the smooth penalty ℓ₂² only."
     )
     implicit: ClassVar[bool] = False
+    fits_coefficients: ClassVar[bool] = True
+
+    def _period(self) -> int:
+        """Return more than the steps of an epoch: there are no offsets."""
+        return self.problem.design.n_samples + 1
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """See `Solver.for_model`."""
+        from .column_steps import ColumnSGD
+
+        return ColumnSGD if model.columnar else cls
 
     @classmethod
     def why_not(
@@ -325,9 +369,9 @@ class SGD(ShuffledSolver):
                 "sparse: steps would jump across 0 and never stay there. Use "
                 f"{'PSGD' if regularizer.exact_prox else 'nmAPGD'}, which takes proximal steps."
             )
-        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
+        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params, columns=True)
 
     def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
         problem, design = self.problem, self.problem.design
-        state = self._P, self._w, self._bias, problem.loss_param, design.longest_row, order.size + 1
-        return lazy_entries(design.storage, problem.loss)(*self._common(order), *steps, *state)
+        state = self._P, self._w, self._bias, problem.loss_param, design.longest_row, self._period()
+        return lazy_entries(design.storage, problem.loss, PAIRS)(*self._common(order), *steps, *state, ())

@@ -85,8 +85,12 @@ class QuadraticPGD(Solver):
         return Point(W, w, bias, self.problem.predict(Parameters.of_weights(W, w, bias)))
 
     def _norms(self, rounds: int = 8) -> tuple[float, float]:
-        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f."""
+        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f.
+
+        In the norm of √c·u, in which a row of weight 2 is two rows.
+        """
         model, design, c = self.problem.model, self.problem.design, self._c
+        root = np.sqrt(c)
         squares = np.asarray(design.power(2).sum(axis=1)).ravel()
 
         def in_pairs(u: np.ndarray) -> np.ndarray:
@@ -100,11 +104,11 @@ class QuadraticPGD(Solver):
         ):
             u, size = start, 0.0
             for _ in range(rounds):
-                norm = float(np.linalg.norm(u))
+                norm = float(np.linalg.norm(root * u))
                 if not 0.0 < norm < np.inf:
                     break
                 u = there_and_back(u / norm)
-                size = float(np.linalg.norm(u))
+                size = float(np.linalg.norm(root * u))
             found.append(size if 0.0 < size < np.inf else 1.0)
         return found[0], found[1]
 

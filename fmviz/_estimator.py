@@ -1,9 +1,11 @@
-"""What the scikit-learn estimators share: fitting a model of pairs, predicting, ranking its pairs."""
+"""What the scikit-learn estimators share: parameters, fitting, predicting, ranking pairs."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,17 +15,43 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fmviz.engine.design import Design
+from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.models import get_model
+from fmviz.engine.models import Model
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot
 
 
-class PairEstimator(BaseEstimator):
-    """An estimator of a second-order model.
+def with_parameters(init: Callable[..., None], **changes: Any) -> Callable[..., None]:
+    """Return an ``__init__`` like `init`, with other defaults and more parameters.
+
+    Scikit-learn reads an estimator's parameters off the signature of its ``__init__``. It is derived here, so
+    that classes that share most of them need not repeat them: a name in `changes` that `init` has gets the
+    new default, any other becomes a keyword and an attribute.
+    """
+    known = inspect.signature(init)
+    added = {name: default for name, default in changes.items() if name not in known.parameters}
+
+    @wraps(init)
+    def changed(self: Any, *args: Any, **given: Any) -> None:
+        bound = known.replace(parameters=listed).bind(self, *args, **given)
+        bound.apply_defaults()
+        own = {name: bound.arguments.pop(name) for name in added}
+        init(**bound.arguments)
+        for name, value in own.items():
+            setattr(self, name, value)
+
+    listed = [
+        one.replace(default=changes.get(name, one.default)) for name, one in known.parameters.items()
+    ] + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=v) for name, v in added.items()]
+    changed.__signature__ = known.replace(parameters=listed)  # type: ignore[attr-defined]
+    return changed
+
+
+class ModelEstimator(BaseEstimator):
+    """An estimator of one of the engine's models.
 
     Subclasses name the model and say in `_problem` and `_run_settings` what their parameters mean to the
     engine, and keep what was fitted in `_keep`; `_fitted` gives it back.
@@ -45,6 +73,8 @@ class PairEstimator(BaseEstimator):
 
     w_: np.ndarray
     intercept_: float
+    _fitted_model: Model
+    _fitted_dummies: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -55,18 +85,20 @@ class PairEstimator(BaseEstimator):
         """Check what is this estimator's own, and return its part of the arguments of `Problem.build`."""
         raise NotImplementedError
 
-    def _model_params(self) -> dict[str, Any]:
-        """Return the model's own parameters."""
-        return {}
-
     def _run_settings(self) -> dict[str, Any]:
         """Return this estimator's part of the arguments of `iterate`."""
         return {}
 
-    def _keep(self, parameters: Parameters) -> None:
-        """Store the parameters as attributes."""
-        self.w_ = parameters.w
-        self.intercept_ = parameters.intercept
+    def _dummies(self) -> int:
+        """Return the number of features, always 1, that the model has besides those of X."""
+        return 0
+
+    def _keep(self, last: Snapshot) -> None:
+        """Store the end of a run as attributes."""
+        self.w_ = last.parameters.w
+        self.intercept_ = last.parameters.intercept
+        self.used_features_ = self._used_features()
+        self.n_used_interactions_ = last.used_interactions
 
     def _fitted(self) -> Parameters:
         """Return the parameters that were stored."""
@@ -74,6 +106,11 @@ class PairEstimator(BaseEstimator):
 
     def _used_features(self) -> np.ndarray:
         raise NotImplementedError
+
+    def _names(self) -> np.ndarray:
+        """Return the names of the features, or their indices where they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        return np.arange(self.w_.size) if names is None else names
 
     def _check_mapping(self, name: str) -> None:
         given = getattr(self, name)
@@ -87,19 +124,18 @@ class PairEstimator(BaseEstimator):
         for name in ("fit_linear", "fit_intercept", "warm_start"):
             if getattr(self, name) not in (True, False):
                 raise ValueError(f"{name} = {getattr(self, name)!r} is neither True nor False.")
+        dummies = self._dummies()
         problem = Problem.build(
-            X,
+            augmented(X, dummies),
             y,
             loss=self.loss,
-            model=self._model,
-            model_params=self._model_params(),
             lambda_w=self.lambda_w,
             lambda_sparse=self.lambda_sparse,
             fit_linear=self.fit_linear,
             fit_intercept=self.fit_intercept,
             loss_param=self.loss_param,
             sample_weight=sample_weight,
-            **own,
+            **{"model": self._model, **own},
         )
         budget = Budget(
             epochs=whole_number("max_iter", self.max_iter, 1),
@@ -123,10 +159,10 @@ class PairEstimator(BaseEstimator):
         assert last.status is not None, "the last snapshot carries the status"
         if last.status.reason is Reason.DIVERGED:
             warnings.warn(last.status.message, ConvergenceWarning, stacklevel=3)
-        self._keep(last.parameters)
+        # Predictions are those of what was fitted, whatever parameters are set later.
+        self._fitted_model, self._fitted_dummies = problem.model, dummies
+        self._keep(last)
         self.history_ = pd.DataFrame.from_records(records)
-        self.used_features_ = self._used_features()
-        self.n_used_interactions_ = last.used_interactions
         self.certificate_ = last.certificate
         self.status_ = last.status
         self.n_iter_ = last.epoch
@@ -135,12 +171,17 @@ class PairEstimator(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = get_model(self._model, **self._model_params()).predict(Design(X), self._fitted())
+            design = Design(augmented(X, self._fitted_dummies))
+            f = self._fitted_model.predict(design, self._fitted())
         if not np.isfinite(f).all():
             raise ValueError(
                 "A prediction overflows; X holds larger values than the model can take. Scale X."
             )
         return f
+
+
+class PairEstimator(ModelEstimator):
+    """An estimator whose interactions are pairs."""
 
     def interactions(self, top: int | None = None) -> pd.DataFrame:
         """Return the used pairs, largest weight first.
@@ -164,14 +205,83 @@ class PairEstimator(BaseEstimator):
             i, j, weight = ranked_pairs(found.P, top, found.coefficients)
         else:
             i, j, weight = ranked_weights(found.W, top)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.arange(found.w.size)
+        names = self._names()
         return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
 
 
-class PairRegressor(RegressorMixin, PairEstimator):
-    """Regression by a second-order model."""
+class FactorEstimator(ModelEstimator):
+    """An estimator of a model that holds factors P."""
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        loss: str = "squared",
+        regularizer: str = "ti",
+        solver: str = "auto",
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Snapshot], Any] | None = None,
+        regularizer_params: dict[str, Any] | None = None,
+        loss_param: float | None = None,
+        solver_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.regularizer = regularizer
+        self.solver = solver
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.regularizer_params = regularizer_params
+        self.loss_param = loss_param
+        self.solver_params = solver_params
+
+    P_: np.ndarray
+
+    def _problem(self) -> dict[str, Any]:
+        self._check_mapping("regularizer_params")
+        self._check_mapping("solver_params")
+        return {
+            "rank": self.rank,
+            "regularizer": self.regularizer,
+            "lambda_p": self.lambda_p,
+            "regularizer_params": self.regularizer_params,
+        }
+
+    def _run_settings(self) -> dict[str, Any]:
+        rng = generator(self.random_state)
+        return {"init_scale": self.init_scale, "rng": rng, **(self.solver_params or {})}
+
+    def _keep(self, last: Snapshot) -> None:
+        self.P_ = last.parameters.P
+        super()._keep(last)
+
+    def _fitted(self) -> Parameters:
+        return Parameters(self.P_, self.w_, self.intercept_)
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(self.P_.any(axis=1))
+
+
+class ModelRegressor(RegressorMixin, ModelEstimator):
+    """Regression by one of the models."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X, shape (N, d), dense or sparse, and y, shape (N,).
@@ -198,8 +308,8 @@ class PairRegressor(RegressorMixin, PairEstimator):
         return self._predict(X)
 
 
-class PairClassifier(ClassifierMixin, PairEstimator):
-    """Two classes by a second-order model, the labels taken as -1 and +1."""
+class ModelClassifier(ClassifierMixin, ModelEstimator):
+    """Two classes by one of the models, the labels taken as -1 and +1."""
 
     classes_: np.ndarray
 
@@ -268,3 +378,15 @@ class PairClassifier(ClassifierMixin, PairEstimator):
         e = np.exp(-np.abs(f))
         positive = np.where(f >= 0, 1.0, e) / (1.0 + e)
         return np.column_stack([1.0 - positive, positive])
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state = {random_state!r} must be None, a whole number from 0 up, or a numpy generator."
+        ) from None

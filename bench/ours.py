@@ -1,0 +1,59 @@
+"""A run of fmviz that can be taken a few epochs at a time, in turns with another program's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Parameters
+from fmviz.engine.solvers import get_solver
+from fmviz.engine.warmup import make_ready
+
+from .timing import cpu_seconds
+
+
+class Ours:
+    """One of our solvers on one problem, from one start, with compiled kernels."""
+
+    def __init__(self, problem: Problem, solver: str, start: Parameters, **params: Any) -> None:
+        self.problem, self.epochs = problem, 0
+        self._method = get_solver(solver)(problem, **params)
+        make_ready(problem, self._method)
+        self._method.start(start, np.random.default_rng(0))
+        self._change = 0.0
+
+    def advance(self, epochs: int = 1) -> float:
+        """Make so many epochs and return their processor seconds."""
+
+        def go() -> None:
+            for _ in range(epochs):
+                self._change = self._method.epoch()
+
+        seconds = cpu_seconds(go)
+        self.epochs += epochs
+        return seconds
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the last epoch left the finite numbers."""
+        return not np.isfinite(self._change)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the last epoch moved nothing."""
+        return self._change == 0.0
+
+    def parameters(self) -> Parameters:
+        """Return the present parameters."""
+        return self._method.parameters()
+
+    def close(self) -> None:
+        """Give back what the solver holds."""
+        self._method.close()
+
+
+def alive(parameters: Parameters) -> float:
+    """Return the share of P's entries that are not zero."""
+    return float(np.count_nonzero(parameters.P) / parameters.P.size)

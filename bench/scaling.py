@@ -1,0 +1,97 @@
+"""How an epoch grows with the features and with the non-zero entries.
+
+    python -m bench.scaling
+
+Dense data of 2,500 rows with d from 1,000 to 4,000, and sparse text-like data of fixed shape with ever more
+non-zero entries. The exponent is the slope of log time over log size; the floor's own exponent stands beside
+it, since memory that no longer fits a cache raises both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .data import Data, planted, text
+from .epochs import started
+from .ours import alive
+from .report import alone, at_most, pick
+from .timing import floor_lap, in_turns
+
+SWEEPS = (("ti", "pcd"), ("l1", "pcd"), ("cs", "pbcd"), ("l21", "pbcd"))
+
+
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Return the slope of the line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def grown(kind: str, sets: list[Data], sizes: list[int], rounds: int) -> list[dict[str, Any]]:
+    """Time the sweeps on all the sets in turns; return a row for each method."""
+    floors = [floor_lap(data.X) for data in sets]
+    rows = []
+    for regularizer, solver in SWEEPS:
+        runs = [started(data.problem(regularizer), data, solver)[:2] for data in sets]
+        laps = {f"{i}": lap for i, (_, lap) in enumerate(runs)}
+        times = in_turns(laps | {f"floor {i}": floor for i, floor in enumerate(floors)}, rounds)
+        seconds = [float(np.median(times[f"{i}"])) for i in range(len(sets))]
+        base = [float(np.median(times[f"floor {i}"])) for i in range(len(sets))]
+        rows.append(
+            {
+                "in": kind,
+                "regularizer": regularizer,
+                "solver": solver,
+                "sizes": sizes,
+                "seconds": seconds,
+                "exponent": exponent(sizes, seconds),
+                "floor_exponent": exponent(sizes, base),
+                "alive": [alive(run.parameters()) for run, _ in runs],
+            }
+        )
+        print(f"  {solver} {regularizer} in {kind}: exponent {rows[-1]['exponent']:.3f}", flush=True)
+    return rows
+
+
+def run(quick: bool) -> dict[str, Any]:
+    """Measure."""
+    rounds = 3 if quick else 7
+    widths = (1_000, 2_000) if quick else (1_000, 2_000, 3_000, 4_000)
+    dense = [planted(2_500, d, d // 100, 0) for d in widths]
+    rows = grown("d", dense, list(widths), rounds)
+    sparse = [text(per_row=n) for n in ((15, 30) if quick else (15, 30, 60, 120, 240))]
+    return {"rows": rows + grown("nnz", sparse, [int(data.X.nnz) for data in sparse], rounds)}
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """Return the table."""
+    rows = [
+        row
+        | {
+            "sizes": " / ".join(f"{size:,}" for size in row["sizes"]),
+            "seconds": " / ".join(f"{1e3 * seconds:.3g}" for seconds in row["seconds"]),
+        }
+        for row in result["rows"]
+    ]
+    columns = {
+        "in": "in",
+        "regularizer": "regularizer",
+        "solver": "solver",
+        "sizes": "sizes",
+        "seconds": "epoch, ms",
+        "exponent": "exponent",
+        "floor_exponent": "the floor's exponent",
+    }
+    return pick(rows, columns)
+
+
+def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the exponents against their bar."""
+    return [
+        at_most("5", f"exponent in {row['in']}, {row['solver']} {row['regularizer']}", row["exponent"], 1.05)
+        for row in result["rows"]
+    ]
+
+
+if __name__ == "__main__":
+    alone("scaling", run, markdown)

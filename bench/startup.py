@@ -1,0 +1,149 @@
+"""How long fresh processes take to import, to compile, and to fit with compiled kernels at hand.
+
+    python -m bench.startup
+
+Processor seconds of the process and what it starts; wall seconds stand beside them. The floor of an import is
+that of what fmviz is made of: numpy, scipy and numba.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+from .peers import ONE_THREAD, ROOT, sparsepoly_python
+from .report import alone, at_most, pick
+
+STAGES = """
+import json, os, time
+def now():
+    t = os.times()
+    return time.perf_counter(), t.user + t.system + t.children_user + t.children_system
+marks = [now()]
+{first}
+marks.append(now())
+import numpy as np
+rng = np.random.default_rng(0)
+X = rng.normal(size=(200, 100)); y = X[:, 0] * X[:, 1]
+marks.append(now())
+{second}
+marks.append(now())
+print(json.dumps(marks))
+"""
+FLOOR = STAGES.format(
+    first="import numpy, scipy.sparse, scipy.sparse.linalg, numba, numba.extending", second=""
+)
+FMVIZ = STAGES.format(
+    first="import fmviz",
+    second="fmviz.FactorizationMachineRegressor(rank=30, regularizer='ti', lambda_p=.1, lambda_sparse=.1, "
+    "max_iter=5, random_state=0).fit(X, y)",
+)
+SPARSEPOLY = STAGES.format(
+    first="import sparsepoly",
+    second="sparsepoly.SparseFactorizationMachineRegressor(n_components=30, mean=True, beta=.2, gamma=.1, "
+    "max_iter=5).fit(X, y)",
+)
+
+
+def stages(code: str, cache: str, python: str = sys.executable) -> dict[str, float]:
+    """Run a fresh process; return the wall and processor seconds of its import and of its first fit."""
+    environment = os.environ | ONE_THREAD | {"FMVIZ_CACHE_DIR": cache, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [python, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    marks = np.array(json.loads(done.stdout.splitlines()[-1]))
+    steps = np.diff(marks, axis=0)
+    return {
+        "import_wall": float(steps[0, 0]),
+        "import": float(steps[0, 1]),
+        "fit_wall": float(steps[2, 0]),
+        "fit": float(steps[2, 1]),
+    }
+
+
+def median_stages(code: str, cache: str, rounds: int, python: str = sys.executable) -> dict[str, float]:
+    """Return the medians over several processes."""
+    taken = [stages(code, cache, python) for _ in range(rounds)]
+    return {key: float(np.median([one[key] for one in taken])) for key in taken[0]}
+
+
+def warmup(cache: str) -> dict[str, float]:
+    """Ready the kernels of the first pages in a fresh process; return wall and processor seconds."""
+    begin, before = time.perf_counter(), os.times()
+    subprocess.run(
+        [sys.executable, "-m", "fmviz", "warmup"],
+        env=os.environ | ONE_THREAD | {"FMVIZ_CACHE_DIR": cache},
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"wall": time.perf_counter() - begin, "cpu": used}
+
+
+def run(quick: bool) -> dict[str, Any]:
+    """Measure."""
+    rounds = 3 if quick else 7
+    result: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as cold:
+        result["nothing compiled"] = stages(FMVIZ, cold)
+        result["all compiled"] = median_stages(FMVIZ, cold, rounds)
+    result["floor"] = median_stages(FLOOR, "", rounds)
+    if not quick:
+        with tempfile.TemporaryDirectory() as cold:
+            result["warm-up, nothing compiled"] = warmup(cold)
+            result["warm-up, all compiled"] = warmup(cold)
+    python = sparsepoly_python()
+    if python is not None:
+        result["sparsepoly"] = median_stages(SPARSEPOLY, "", 1 if quick else 3, python)
+    return result
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """Return the tables."""
+    floor = result["floor"]["import"]
+    rows = [
+        {"what": what, **times, "ratio": times["import"] / floor}
+        for what, times in result.items()
+        if "import" in times
+    ]
+    stages_table = pick(
+        [row if row["what"] != "floor" else row | {"fit": None, "fit_wall": None} for row in rows],
+        {
+            "what": "process",
+            "import": "import, CPU s",
+            "import_wall": "wall s",
+            "ratio": "of the floor",
+            "fit": "first fit, CPU s",
+            "fit_wall": "its wall s",
+        },
+    )
+    warm = [{"what": what, **times} for what, times in result.items() if "cpu" in times]
+    return "\n\n".join(
+        [stages_table, pick(warm, {"what": "kernels of the first pages", "cpu": "CPU s", "wall": "wall s"})]
+    )
+
+
+def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the times against their bars."""
+    warm = result["all compiled"]
+    rows = [
+        at_most("6", "import fmviz, CPU s", warm["import"], 1.0),
+        at_most("6", "first fit with compiled kernels, CPU s", warm["fit"], 0.5),
+    ]
+    if "warm-up, nothing compiled" in result:
+        compiling = result["warm-up, nothing compiled"]["cpu"] - result["warm-up, all compiled"]["cpu"]
+        rows.append(at_most("6", "compiling what the first pages need, CPU s", compiling, 25.0))
+    return rows
+
+
+if __name__ == "__main__":
+    alone("startup", run, markdown)

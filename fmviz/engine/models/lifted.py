@@ -1,0 +1,216 @@
+"""The lifted form of kernel expansions: factors of a tensor that is symmetrised ([B] Section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..counting import used_matchings
+from ..design import Design
+from ..memory import available_bytes, in_words
+from ..params import ParamSpec
+from ..regularizers import Regularizer
+from ..regularizers.blockwise import Blockwise
+from ..snapshot import Parameters
+from .base import Model, Notation
+from .fm import design_square_dot
+
+
+class LiftedModel(Model):
+    r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrisation ([B] Eq. 10).
+
+    - polynomial, H^m: ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩ for any m ≥ 2 ([B] Lemma 6);
+    - anova, A²: ½ Σ_s (⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²) ([B] D.3), which is Σ_{i<j} W_ij x_i x_j with
+      W = ½(UVᵀ + VUᵀ). For m > 2 there is no such form in the paper.
+
+    P holds U¹, …, U^m side by side, `rank` columns each: U^t is P[:, (t − 1)·rank : t·rank]. f is linear in
+    every single U^t, so the objective is convex in each with the others held, for both kernels.
+
+    **Scaling.** λ_p multiplies (1/m) Σ_t ‖U^t‖²_F. For m = 2 this is the ½(‖U‖² + ‖V‖²) of [B] Eq. 12, and
+    by [B] Theorem 2 the minima of three objectives agree at one and the same λ_p, for ranks of at least that
+    of the solution: this one; the `expansion` with fitted coefficients, λ_p Σ_s |λ_s|‖p_s‖²; and
+    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², what it costs in
+    the `expansion` with coefficients 1, so that the lifted minimum is never above that one. [B] D.2 writes
+    β/2 Σ_t ‖U^t‖² and sums the losses: β = 2Nλ_p/m.
+
+    Ω acts on all of P. A pair's weight is at most Σ_s of products |u_is||v_js|, so TI of P (‖·‖₁^m of its
+    columns for m > 2) is still a bound on the interactions, and a zero row of P still a feature out of use.
+
+    Parameters
+    ----------
+    kernel : {"polynomial", "anova"}
+        H^m, products of features with repetition, or A², without.
+    degree : int
+        m ≥ 2; 2 for anova.
+    """
+
+    name = "lifted"
+    label = "Lifted expansion"
+    formula = (
+        r"f(x) = b + \langle w, x\rangle"
+        r" + \big\langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\big\rangle"
+    )
+    params = (
+        ParamSpec(
+            "kernel",
+            "choice",
+            "polynomial",
+            choices=("polynomial", "anova"),
+            help="Products of features with repetition, or, for degree 2, without.",
+        ),
+        ParamSpec("degree", "int", 2, 2, 10, symbol="m", help="The number of features in a product."),
+    )
+    notation = Notation(
+        matrix="U",
+        weights="½(UVᵀ+VUᵀ)",
+        shrinkage=r"\tfrac{1}{m}\sum_t\|U^t\|_F^2",
+        penalty=r"\Omega(U^1, \dots, U^m)",
+        shrinkage_term="λₚ/m Σ ‖Uᵗ‖²",
+        penalty_term="λ̃ₚ Ω(U)",
+    )
+    multilinear = True
+    lifted = True
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.degree: int = self.settings["degree"]
+        self.distinct: bool = self.settings["kernel"] == "anova"
+        if self.distinct and self.degree != 2:
+            raise ValueError(
+                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
+                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
+                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
+            )
+
+    @property
+    def least_features(self) -> int:
+        """Two where features must be distinct."""
+        return 2 if self.distinct else 1
+
+    def why_not(self, regularizer: Regularizer) -> str | None:
+        """See `Model.why_not`."""
+        if regularizer.name in ("omega_ti", "omega_cs", "omega_star"):
+            return (
+                f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a "
+                "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
+                "which bound those products, ℓ₁ or ℓ₂,₁."
+            )
+        found = regularizer.of_order(self.degree, regularizer.check({}))
+        return found if isinstance(found, str) else None
+
+    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
+        """See `Model.bind`: one group, all of P, with the form that the penalty has for order m."""
+        found = regularizer.of_order(self.degree, params)
+        if isinstance(found, str):
+            raise ValueError(found)
+        return Blockwise(regularizer, ((slice(None), *found),))
+
+    def check_size(self, d: int) -> None:
+        """See `Model.check_size`."""
+        if d < self.least_features:
+            raise ValueError(
+                f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
+                "ones. Choose the kernel 'polynomial'."
+            )
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`."""
+        return {"P": (d, self.degree * rank), "w": (d,)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return U^t ~ N(0, init_scale²) entry by entry, each for itself, w = 0, bias 0."""
+        needed, free = 8.0 * d * rank * self.degree * 6, available_bytes()
+        if needed > free:
+            raise ValueError(
+                f"rank = {rank:,} of {d:,} features and {self.degree} factors needs {in_words(needed)}, and "
+                f"{in_words(free)} are free. Choose a smaller rank or degree."
+            )
+        return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
+
+    def factors(self, P: np.ndarray) -> np.ndarray:
+        """Return U¹, …, U^m, shape (m, d, rank), as a view of P, shape (d, m·rank)."""
+        return P.reshape(P.shape[0], self.degree, -1).transpose(1, 0, 2)
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return f for every row of the design, shape (N,)."""
+        return self.forward(design, parameters)[0]
+
+    def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """Return f for every row of the design, shape (N,), and XP, shape (N, m·rank)."""
+        f = np.full(design.n_samples, float(parameters.intercept))
+        if parameters.w.any():
+            f += design.dot(parameters.w)
+        A = design.dot(parameters.P)
+        total = self.factors(A).prod(axis=0).sum(axis=1)
+        if self.distinct:
+            total -= design_square_dot(design, self.factors(parameters.P).prod(axis=0).sum(axis=1))
+            total *= 0.5
+        return f + total, A
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """See `Model.gradient`; `sums` is XP."""
+        A = design.dot(parameters.P) if sums is None else sums
+        in_P = design.transpose_dot(slope[:, None] * self._others(A))
+        if self.distinct:
+            in_P -= np.asarray(design.power(2).T @ slope)[:, None] * self._others(parameters.P)
+            in_P *= 0.5
+        return in_P, design.transpose_dot(slope), float(slope.sum())
+
+    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+        """See `Model.curvature`."""
+        others = self._others(design.dot(parameters.P))
+        square = np.asarray(design.power(2).T @ (weight[:, None] * np.square(others)))
+        if not self.distinct:
+            return square
+        partner = self._others(parameters.P)
+        cross = np.asarray(design.power(3).T @ (weight[:, None] * others))
+        fourth = np.asarray(design.power(4).T @ weight)[:, None]
+        total = square - 2.0 * cross * partner + fourth * np.square(partner)
+        # The terms cancel where the other factor has this entry alone: what is left is rounding.
+        total[total <= 1e-12 * square] = 0.0
+        return 0.25 * total
+
+    def _others(self, A: np.ndarray) -> np.ndarray:
+        """Return the product over t' ≠ t of the blocks of A, shape (n, m·rank), in the place of block t."""
+        parts = self.factors(A)
+        out = np.ones((self.degree, *parts.shape[1:]))
+        # From the left and from the right: nothing is divided.
+        for t in range(1, self.degree):
+            np.multiply(out[t - 1], parts[t - 1], out=out[t])
+        after = parts[-1].copy()
+        for t in range(self.degree - 2, -1, -1):
+            out[t] *= after
+            after *= parts[t]
+        return np.ascontiguousarray(out.transpose(1, 0, 2)).reshape(A.shape)
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return P."""
+        return parameters.P
+
+    def column_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return 1/m for every column."""
+        return np.full(parameters.P.shape[1], 1.0 / self.degree)
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features in some monomial that 𝒲 has by structure.
+
+        Such a monomial takes a non-zero entry from every u_s^t of one s; for anova from distinct features.
+        """
+        support = self.factors(parameters.P) != 0
+        counts = support.sum(axis=1, keepdims=True)
+        if self.distinct:
+            used = support & (counts[::-1] > support[::-1])
+        else:
+            used = support & (counts > 0).all(axis=0, keepdims=True)
+        return int(np.count_nonzero(used.any(axis=(0, 2))))
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of sets of m distinct features that 𝒲 uses, exactly, by structure.
+
+        A set is used where for some s its features can be dealt out to u_s¹, …, u_s^m, one each, so that all
+        m entries are non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
+        """
+        return used_matchings(self.factors(parameters.P))

@@ -1,0 +1,84 @@
+"""Sweeps over the entries of P for columns that are homogeneous polynomials, Σ_s c_s ⟨p_s, x⟩^m."""
+
+from __future__ import annotations
+
+from .._jit import cached_factory
+from ..design import Storage
+from ..losses import Loss
+
+_MOST_TRIALS = 50
+
+
+@cached_factory()
+def polynomial_sweep(storage: Storage, loss: Loss, weight, degree: int):
+    """Return the kernel of one sweep over all entries of P, column by column.
+
+    Along one entry the objective is a polynomial of degree 2m where the loss is squared, and need not be
+    convex: the step is Newton's where the curvature is positive, else that of Gauss and Newton, and is
+    halved until the objective falls by a share of what the slope promises (Armijo). P has shape (k, d),
+    A = (XP)ᵀ (k, N), `coefficients` and `lam_p` (k,); `trial` is work space of shape (N,).
+    """
+    row, value = storage.row, storage.value
+    loss_value, derivative, second = loss.value, loss.derivative, loss.second
+
+    def sweep(data, indices, indptr, y, weights, f, P, A, coefficients, trial, mu, theta, lam_p, live_only):
+        rank, d = P.shape
+        n_samples = y.size
+        change = 0.0
+        for s in range(rank):
+            scale = coefficients[s]
+            a = A[s]
+            for j in range(d):
+                p = P[s, j]
+                if live_only and p == 0.0:
+                    continue
+                column = data[indptr[j] : indptr[j + 1]]
+                rows = indices[indptr[j] : indptr[j + 1]]
+                count = indptr[j + 1] - indptr[j]
+                g = 0.0
+                h = 0.0
+                gauss = 0.0
+                for i in range(count):
+                    n = row(rows, i)
+                    x = value(column, i)
+                    c = weight(weights, n)
+                    power = a[n] ** (degree - 2)
+                    first = scale * degree * power * a[n] * x
+                    slope = c * derivative(f[n], y[n], theta)
+                    g += slope * first
+                    gauss += c * first * first
+                    h += c * second(f[n], y[n], theta) * first * first
+                    h += slope * scale * degree * (degree - 1) * power * x * x
+                g = g / n_samples + 2.0 * lam_p[s] * p
+                gauss = gauss * mu / n_samples + 2.0 * lam_p[s]
+                h = h / n_samples + 2.0 * lam_p[s]
+                if h < 1e-3 * gauss:
+                    h = gauss
+                if g != 0.0 and h > 0.0:
+                    step = -g / h
+                    tried = 0
+                    accepted = False
+                    while not accepted and tried < _MOST_TRIALS:
+                        rise = 0.0
+                        for i in range(count):
+                            n = row(rows, i)
+                            x = value(column, i)
+                            trial[i] = scale * ((a[n] + step * x) ** degree - a[n] ** degree)
+                            rise += weight(weights, n) * (
+                                loss_value(f[n] + trial[i], y[n], theta) - loss_value(f[n], y[n], theta)
+                            )
+                        rise = rise / n_samples + lam_p[s] * step * (2.0 * p + step)
+                        accepted = rise <= 1e-4 * g * step
+                        if not accepted:
+                            step *= 0.5
+                            tried += 1
+                    if accepted:
+                        for i in range(count):
+                            n = row(rows, i)
+                            f[n] += trial[i]
+                            a[n] += step * value(column, i)
+                        P[s, j] = p + step
+                        change = max(change, abs(step))
+        return change
+
+    return sweep

@@ -1,0 +1,63 @@
+"""PCD and CD for lifted models: steps on single entries of U¹, …, U^m."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem
+from ..regularizers.blockwise import parts_of
+from ..snapshot import Parameters
+from ._lifted import lifted_sweep
+from ._sweeping import SweepingSolver
+from .pcd import CD, PCD
+
+
+class LiftedPCD(PCD):
+    """PCD: an epoch sweeps over w and the bias, and over all entries of every U^t in turn.
+
+    f is linear in an entry, so the step is the closed one and the objective never rises ([B] Section 7).
+    """
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        # Past the caches of the second-order kernels, which the class above would make.
+        SweepingSolver.__init__(self, problem, None, **params)
+        model: Any = problem.model
+        self._distinct: bool = model.distinct
+        ((_, part, own),) = parts_of(problem.regularizer, dict(problem.regularizer_params))
+        view = part.coordinate(**own)
+        assert view is not None, "the driver asks why_not first"
+        self._view = view
+        columns = model.degree * problem.rank
+        self._cache = np.zeros(max(1, view.cache_size(problem.design.n_features, columns)))
+        self._lambda_p = problem.lambda_p / model.degree + problem.lambda_sparse * view.quad
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        SweepingSolver.start(self, parameters, rng)
+
+    def _sweep_factors(self) -> float:
+        problem = self.problem
+        sweep = lifted_sweep(problem.design.storage, self._loss, self._view, self._weight, self._distinct)
+        return sweep(
+            *problem.design.columns,
+            problem.y,
+            problem.weights,
+            self._f,
+            self._P,
+            self._A,
+            np.empty(problem.design.n_samples),
+            problem.rank,
+            self._moments,
+            self._cache,
+            problem.loss.mu,
+            problem.loss_param,
+            self._lambda_p,
+            problem.lambda_sparse,
+            self._live_only,
+        )
+
+
+class LiftedCD(LiftedPCD, CD):
+    """CD: [B] Algorithm 2."""

@@ -1,0 +1,168 @@
+"""Sweeps: many experiments (seeds × strengths × methods) on all cores."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from joblib import cpu_count
+
+from fmviz.engine.errors import finite_number
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+from fmviz.lab.workers import stream
+
+__all__ = ["FAILED", "SweepRow", "sweep"]
+
+FAILED = "failed"
+
+
+@dataclass(frozen=True, eq=False)
+class SweepRow:
+    """The end of one fit of a sweep: numbers, no arrays.
+
+    Attributes
+    ----------
+    index : int
+        The place of the experiment in the sweep.
+    experiment : Experiment
+        Its settings.
+    status : str
+        How the fit ended: a `fmviz.engine.snapshot.Reason`, or "failed" where there is no fit.
+    message : str
+        The same in a sentence.
+    values : mapping of str to float
+        What `fmviz.engine.snapshot.Snapshot.record` tells of the end, metrics included; empty after a
+        failure.
+    details : str
+        The traceback of a failure that is a defect.
+    """
+
+    index: int
+    experiment: Experiment
+    status: str
+    message: str
+    values: Mapping[str, float] = field(default_factory=dict)
+    details: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return settings, results and end, flat: one row of a table.
+
+        ``loss`` is the loss function's name; its mean on the training rows is ``train_loss``.
+        """
+        values = {name: value for name, value in self.values.items() if name != "loss"}
+        return {
+            "index": self.index,
+            **self.experiment.to_dict(),
+            **values,
+            "status": self.status,
+            "message": self.message,
+        }
+
+
+def sweep(
+    experiments: Iterable[Experiment],
+    *,
+    n_jobs: int = -1,
+    seconds: float | None = None,
+    backend: str | None = "loky",
+) -> Iterator[SweepRow]:
+    """Fit many experiments and yield the end of each as soon as it is there.
+
+    Every fit has one thread, so that as many run beside each other as there are workers, and equals the same
+    fit made alone, bit for bit. The kernels are compiled before the workers start, which load them once.
+    A fit that fails becomes a row that says why; the others go on. Closing the generator (or Ctrl-C) ends the
+    workers.
+
+    Parameters
+    ----------
+    experiments : iterable of Experiment
+        What to fit; read to the end at once.
+    n_jobs : int
+        Worker processes; -1 for one a core. 1 fits in this process.
+    seconds : float, optional
+        The most solver seconds of a fit, besides its own limit of epochs.
+    backend : str, optional
+        A backend of joblib, for instance "dask"; None takes the one that an enclosing
+        `joblib.parallel_config` chose.
+
+    Returns
+    -------
+    iterator of SweepRow
+        In the order of completion; ``row.index`` is the place in `experiments`.
+
+    Raises
+    ------
+    ValueError
+        If something is not an experiment, or `n_jobs` or `seconds` is out of range.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> experiments = [fmviz.Experiment(seed=seed, max_epochs=5) for seed in range(2)]
+    >>> sorted(row.index for row in fmviz.sweep(experiments, n_jobs=1))
+    [0, 1]
+    """
+    todo = list(experiments)
+    for item in todo:
+        if not isinstance(item, Experiment):
+            raise ValueError(f"A sweep takes experiments, not {item!r}; make it an fmviz.Experiment first.")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
+        raise ValueError(f"n_jobs = {n_jobs!r}; give a number of workers from 1, or -1 for one a core.")
+    if seconds is not None:
+        finite_number("seconds", seconds, low=0)
+    return _rows(todo, cpu_count() if n_jobs == -1 else n_jobs, seconds, backend)
+
+
+def _rows(
+    experiments: list[Experiment], n_jobs: int, seconds: float | None, backend: str | None
+) -> Iterator[SweepRow]:
+    if n_jobs > 1:
+        _compile(experiments)
+    results = stream(partial(_fit, seconds=seconds), experiments, _lost, n_jobs=n_jobs, backend=backend)
+    for index, (status, message, values, details) in results:
+        yield SweepRow(index, experiments[index], status, message, values, details)
+
+
+_End = tuple[str, str, dict[str, float], str]
+
+
+def _fit(experiment: Experiment, seconds: float | None) -> _End:
+    """Fit in a worker; whatever goes wrong is told, not raised."""
+    try:
+        end = Run.prepare(experiment).end(seconds)
+    except ValueError as error:
+        return FAILED, str(error), {}, ""
+    except MemoryError:
+        return FAILED, _NO_MEMORY, {}, traceback.format_exc()
+    except Exception as error:
+        return FAILED, f"Unexpected {type(error).__name__}: {error}", {}, traceback.format_exc()
+    assert end.status is not None, "the last snapshot says how the run ended"
+    return str(end.status.reason), end.status.message, end.record(), ""
+
+
+_NO_MEMORY = "There is not enough memory for this fit. Choose a smaller rank or data set, or fewer workers."
+
+
+def _lost(experiment: Experiment) -> _End:
+    del experiment
+    return FAILED, f"The fit's process was ended from outside. {_NO_MEMORY}", {}, ""
+
+
+def _compile(experiments: Iterable[Experiment]) -> None:
+    """Ready the kernels of all experiments, so that the workers find them in the cache."""
+    seen = set()
+    for experiment in experiments:
+        # Numbers are arguments of kernels; words and switches decide which kernels there are.
+        kind = frozenset(
+            (name, value) for name, value in experiment.to_dict().items() if isinstance(value, (str, bool))
+        )
+        if kind not in seen:
+            seen.add(kind)
+            # What fails here fails again in a worker, which tells.
+            with suppress(Exception):
+                Run.prepare(replace(experiment, max_epochs=1)).end()

@@ -1,0 +1,123 @@
+"""Many independent pieces of work on all cores: streamed, one thread each, and safe from one that dies."""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Numbered = tuple[int, Result]
+
+
+def stream(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    lost: Callable[[Item], Result],
+    *,
+    n_jobs: int = -1,
+    backend: str | None = "loky",
+) -> Iterator[Numbered[Result]]:
+    """Call `function` on every item and yield each result as soon as it is there.
+
+    Every call has one thread: the matrix products of a worker, and the kernels, take one core. Closing the
+    generator, or an exception in its consumer, ends the workers.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an item and returns a small result; importable by name. It must not raise: what it raises ends
+        the whole.
+    items : sequence
+        What to call it on; begun in this order.
+    lost : callable
+        ``lost(item)`` is the result for an item whose worker process died, for lack of memory for instance.
+    n_jobs : int
+        Workers; -1 for one a core.
+    backend : str, optional
+        A backend of joblib, or None for the one that an enclosing `joblib.parallel_config` chose.
+
+    Yields
+    ------
+    (int, result)
+        The place among the items, and what `function` returned; in the order of completion.
+    """
+    waiting = dict(enumerate(items))
+    while waiting:
+        begun: list[int] = []
+        try:
+            for index, result in _results(function, waiting, begun, n_jobs, backend):
+                del waiting[index]
+                yield index, result
+        except BrokenProcessPool:
+            # One of those that were at work killed its process, and all others went with it. Alone it takes
+            # nothing with it.
+            for index in [i for i in begun if i in waiting]:
+                item = waiting.pop(index)
+                try:
+                    (pair,) = _results(function, {index: item}, [], 2, backend)
+                except BrokenProcessPool:
+                    pair = (index, lost(item))
+                yield pair
+
+
+def _results(
+    function: Callable[[Item], Result],
+    waiting: dict[int, Item],
+    begun: list[int],
+    n_jobs: int,
+    backend: str | None,
+) -> Iterator[Numbered[Result]]:
+    tasks = list(waiting.items())
+
+    def calls() -> Iterator[Any]:
+        # joblib draws from here in threads of its own.
+        for index, item in tasks:
+            begun.append(index)
+            yield delayed(_on_one_thread)(function, index, item, os.getpid())
+
+    if backend is None:
+        parallel = _parallel(n_jobs)
+    else:
+        threads = {"inner_max_num_threads": 1} if backend == "loky" else {}
+        with parallel_config(backend, n_jobs=n_jobs, **threads):
+            parallel = _parallel(n_jobs)
+    results = parallel(calls())
+    try:
+        # Not `yield from`, which would hand a close on outside the guard below.
+        for result in results:  # noqa: UP028
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            # Told by joblib to whoever closes early: which results are dropped. That is what was asked for.
+            warnings.filterwarnings("ignore", r"[\s\S]*tasks (have been|which were)", UserWarning)
+            results.close()
+
+
+def _parallel(n_jobs: int) -> Any:
+    # Batches would hold finished results back.
+    return Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+
+
+@cache
+def _settle() -> None:
+    # A worker collects garbage every second, which need not go through all that was imported each time.
+    gc.collect()
+    gc.freeze()
+
+
+def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item, home: int) -> Numbered[Result]:
+    # Workers of this machine are started with one thread; other backends, and this process itself, are not.
+    with threadpool_limits(1, user_api="blas"):
+        result = function(item)
+    if os.getpid() != home:
+        _settle()
+    return index, result

@@ -1,0 +1,182 @@
+"""The kernels of column and lifted models agree with their own Python source, and never recompile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine import counting, kernels, losses
+from fmviz.engine._jit import KERNELS, python_version
+from fmviz.engine.design import Design
+from fmviz.engine.kernels import AllSubsets, Anova
+from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import _power_norm
+from fmviz.engine.snapshot import Parameters
+from fmviz.engine.solvers import _coefficients, _linear, column_steps, columns, lifted, make_solver
+
+pytestmark = pytest.mark.needs_jit
+
+HOFM = ("hofm", {"order": 3})
+ALL = ("all_subsets", {})
+SIGNS = ("expansion", {"kernel": "anova", "degree": 3, "coefficients": "signs"})
+FITTED = ("expansion", {"degree": 3})
+H3 = ("lifted", {"degree": 3})
+A2 = ("lifted", {"kernel": "anova"})
+
+CASES = [
+    (model, solver, regularizer, storage)
+    for model, solver, regularizers in (
+        (HOFM, "pcd", ("l2", "l1", "omega_ti")),
+        (ALL, "pcd", ("l1", "omega_ti")),
+        (HOFM, "pbcd", ("l1", "l21", "omega_ti", "omega_cs")),
+        (ALL, "pbcd", ("l1", "l21", "omega_ti", "omega_cs")),
+        (FITTED, "cd", ("l2",)),
+        (H3, "pcd", ("l2", "l1")),
+        (A2, "pcd", ("l1", "ti")),
+        (HOFM, "sgd", ("l2",)),
+        (ALL, "psgd", ("l1",)),
+        (SIGNS, "psgd", ("l1",)),
+        (FITTED, "sgd", ("l2",)),
+    )
+    for regularizer in regularizers
+    for storage in ("dense", "sparse", "binary")
+]
+
+FACTORIES = (
+    (columns, "anova_sweep"),
+    (columns, "subsets_sweep"),
+    (columns, "polynomial_sweep"),
+    (columns, "anova_row_sweep"),
+    (columns, "subsets_row_sweep"),
+    (columns, "anova_tables"),
+    (columns, "subsets_tables"),
+    (_coefficients, "coefficient_sweeps"),
+    (column_steps, "lazy_entries"),
+    (lifted, "lifted_sweep"),
+    (kernels, "anova_of_rows"),
+    (kernels, "subsets_of_rows"),
+    (_linear, "linear_sweep"),
+    (losses, "_evaluate"),
+)
+
+
+def design_of(storage: str) -> np.ndarray | sp.csr_array:
+    rng = np.random.default_rng(3)
+    X = 0.7 * rng.normal(size=(9, 4)) * (rng.random((9, 4)) < 0.7)
+    X[:, 2] = 0.0
+    if storage == "binary":
+        X = (X != 0).astype(float)
+    return X if storage == "dense" else sp.csr_array(X)
+
+
+def problem_for(model, regularizer: str, storage: str, lam: float = 0.02, rank: int = 2) -> Problem:
+    # Each storage with another loss, weighted or not: all small functions meet somewhere.
+    loss, weighted = {"dense": ("squared", False), "sparse": ("logistic", True), "binary": ("huber", False)}[
+        storage
+    ]
+    rng = np.random.default_rng(5)
+    name, params = model
+    return Problem.build(
+        design_of(storage),
+        np.where(rng.random(9) < 0.5, 1.0, -1.0),
+        loss=loss,
+        model=name,
+        model_params=params,
+        regularizer=regularizer,
+        rank=rank,
+        lambda_w=0.03,
+        lambda_p=lam,
+        lambda_sparse=0.0 if model is FITTED else lam,
+        sample_weight=rng.random(9) if weighted else None,
+    )
+
+
+def two_epochs(problem: Problem, solver: str) -> Parameters:
+    # The safeguard would replace an epoch that a wrong kernel has spoilt.
+    noisy = {"monotone": False, "eta0": 0.02} if solver in ("sgd", "psgd") else {}
+    method = make_solver(solver, problem, **noisy)
+    rng = np.random.default_rng(1)
+    start = problem.start(0.5, rng)
+    start = replace(start, w=0.1 * rng.normal(size=4), intercept=0.2)
+    method.start(start, rng)
+    method.epoch()
+    method.epoch()
+    return method.parameters()
+
+
+@pytest.mark.parametrize(
+    ("model", "solver", "regularizer", "storage"),
+    CASES,
+    ids=["-".join([m[0], *map(str, m[1].values()), s, r, st]) for m, s, r, st in CASES],
+)
+def test_solver_kernels_agree_with_python(model, solver, regularizer, storage, monkeypatch):
+    compiled = two_epochs(problem_for(model, regularizer, storage), solver)
+    for module, name in FACTORIES:
+        monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
+    plain = two_epochs(problem_for(model, regularizer, storage), solver)
+    assert pytest.approx(plain.P, abs=1e-11) == compiled.P
+    assert compiled.w == pytest.approx(plain.w, abs=1e-11)
+    assert compiled.intercept == pytest.approx(plain.intercept, abs=1e-11)
+    assert compiled.multipliers == pytest.approx(plain.multipliers, abs=1e-11)
+    if regularizer in ("l1", "l21"):
+        assert ((compiled.P != 0) == (plain.P != 0)).all()
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
+@pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsets()])
+def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
+    rng = np.random.default_rng(0)
+    design = Design(design_of(storage))
+    P, slope = rng.normal(size=(4, 3)), rng.normal(size=(9, 3))
+    compiled = [kernel.values(design, P), kernel.gradient(design, P, slope), kernel.squares(design, P, slope)]
+    for name in ("anova_of_rows", "anova_slopes_of_rows", "subsets_of_rows", "subsets_slopes_of_rows"):
+        monkeypatch.setattr(kernels, name, getattr(kernels, name).__wrapped__)
+    plain = [kernel.values(design, P), kernel.gradient(design, P, slope), kernel.squares(design, P, slope)]
+    for one, two in zip(compiled, plain, strict=True):
+        assert one == pytest.approx(two, abs=1e-12)
+
+
+def test_counting_kernels_agree_with_python():
+    rng = np.random.default_rng(0)
+    for k in (1, 5, 70):
+        P = rng.normal(size=(9, k)) * (rng.random((9, k)) < 2.0 / k)
+        patterns = counting.support_patterns(P)
+        for degree in (3, 4):
+            plain = python_version(counting.count_common)(*patterns, degree)
+            assert counting.count_common(*patterns, degree) == plain
+        packed = rng.integers(0, 4, (6, 3, 1)).astype(np.uint64)
+        counts = rng.integers(1, 4, 6).astype(np.int64)
+        ways = np.zeros(4, dtype=np.int64)
+        plain = python_version(counting.count_matched)(packed, list(map(int, counts)), [0] * 4)
+        assert counting.count_matched(packed, counts, ways) == plain
+
+
+@pytest.mark.parametrize("degree", [2, 3, 5, 7])
+def test_power_operator_agrees_with_python(degree):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        M = rng.normal(size=(2, int(rng.integers(1, 12))))
+        strength = float(10.0 ** rng.uniform(-3, 3))
+        one, two = np.empty_like(M), np.empty_like(M)
+        _power_norm.prox_power_rows(M, strength, degree, one)
+        python_version(_power_norm.prox_power_rows)(M, strength, degree, two)
+        assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
+
+
+def test_settings_never_recompile():
+    for model in (HOFM, ALL, FITTED, H3, A2):
+        for solver in ("cd", "sgd", "pbcd"):
+            if (solver == "pbcd" and model in (FITTED, H3, A2)) or (solver == "sgd" and model in (H3, A2)):
+                continue
+            for lam, rank in ((0.0, 1), (1, 2), (0.5, 3)):
+                problem = problem_for(model, "l2", "sparse", lam, rank)
+                method = make_solver(solver, problem, **({"eta0": 0.01} if solver == "sgd" else {}))
+                start = problem.start(0.3, np.random.default_rng(0))
+                method.start(start, np.random.default_rng(0))
+                method.epoch()
+                problem.model.used_interactions(method.parameters())
+    for name, kernel in KERNELS.items():
+        assert len(kernel.signatures) <= 1, name

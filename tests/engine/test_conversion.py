@@ -1,0 +1,119 @@
+"""One function in several forms: lifted factors, (λ, P), W and machines predict alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fmviz
+from fmviz.engine.conversion import absorb_coefficients, to_expansion, to_weights
+from fmviz.engine.design import Design
+from fmviz.engine.models import get_model
+from fmviz.engine.snapshot import Parameters
+
+
+def lifted(d: int, rank: int, seed: int = 0) -> Parameters:
+    rng = np.random.default_rng(seed)
+    P = rng.normal(size=(d, 2 * rank))
+    P[d // 2] = 0.0
+    return Parameters(P, rng.normal(size=d), 0.3)
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "anova"])
+@pytest.mark.parametrize(("d", "rank"), [(1, 1), (3, 5), (7, 2), (40, 3)])
+def test_lifted_factors_become_columns_that_predict_alike(kernel, d, rank):
+    here = lifted(d, rank)
+    model = get_model("lifted", kernel=kernel)
+    found = to_expansion(model, here)
+    design = Design(np.random.default_rng(1).normal(size=(9, d)))
+    direct = get_model("expansion", kernel=kernel)
+    assert direct.predict(design, found) == pytest.approx(model.predict(design, here), abs=1e-10)
+    assert found.P.shape[1] <= min(2 * rank, d)
+    assert pytest.approx(np.eye(found.P.shape[1]), abs=1e-12) == found.P.T @ found.P
+    assert (np.diff(np.abs(found.coefficients)) <= 0).all()
+    U, V = here.P[:, :rank], here.P[:, rank:]
+    W = 0.5 * (U @ V.T + V @ U.T)
+    assert to_weights(model, here) == pytest.approx(W, abs=1e-12)
+    assert to_weights(direct, found) == pytest.approx(W, abs=1e-11)
+    assert np.abs(found.coefficients).sum() == pytest.approx(np.linalg.norm(W, "nuc"))
+    assert direct.shrinkage(found) <= model.shrinkage(here) * (1 + 1e-12)
+    # Features out of use stay so, to the bit.
+    assert not found.P[d // 2].any()
+
+
+def test_weights_and_machines_become_columns_too():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(6, 2))
+    fm = Parameters(P, np.zeros(6), 0.0)
+    found = to_expansion("fm", fm)
+    assert (found.coefficients > 0).all()
+    assert to_weights("expansion", found) == pytest.approx(P @ P.T)
+    W = P @ np.diag([1.0, -2.0]) @ P.T
+    of_weights = Parameters.of_weights(W)
+    found = to_expansion("qr", of_weights)
+    assert found.P.shape == (6, 2)
+    assert to_weights("expansion", found) == pytest.approx(W)
+    assert to_weights("qr", of_weights) is not W
+    empty = to_expansion("lifted", Parameters(np.zeros((4, 6)), np.ones(4), 1.0))
+    assert empty.P.shape == (4, 0)
+    assert to_expansion("fm", Parameters(np.zeros((4, 3)), np.ones(4), 1.0)).P.shape == (4, 0)
+    assert to_expansion("qr", Parameters.of_weights(np.zeros((4, 4)))).P.shape == (4, 0)
+
+
+def test_many_features_need_no_square_matrix():
+    d = 300_000
+    rng = np.random.default_rng(0)
+    P = np.zeros((d, 6))
+    P[rng.choice(d, 1_000, replace=False)] = rng.normal(size=(1_000, 6))
+    P[-5:] = rng.normal(size=(5, 6))
+    here = Parameters(P, np.zeros(d), 0.0)
+    found = fmviz.to_expansion("lifted", here)
+    X = sp.random_array((20, d), density=1e-3, rng=rng, format="csr")
+    design = Design(X)
+    assert get_model("expansion").predict(design, found) == pytest.approx(
+        get_model("lifted").predict(design, here), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "anova"])
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_coefficients_move_into_columns(kernel, degree):
+    rng = np.random.default_rng(0)
+    model = get_model("expansion", kernel=kernel, degree=degree)
+    design = Design(rng.normal(size=(8, 5)))
+    P = rng.normal(size=(5, 4))
+    mixed = Parameters(P, np.ones(5), 0.1, coefficients=np.array([2.0, -0.5, 0.0, 3.0]))
+    f = model.predict(design, mixed)
+    signs = absorb_coefficients(mixed, degree, "signs")
+    assert set(signs.coefficients) <= {-1.0, 1.0}
+    assert model.predict(design, signs) == pytest.approx(f, abs=1e-10)
+    if degree % 2:
+        ones = absorb_coefficients(mixed, degree)
+        assert ones.coefficients is None
+        assert model.predict(design, ones) == pytest.approx(f, abs=1e-10)
+    else:
+        with pytest.raises(ValueError, match=r"Coefficient 1 is -0\.5.*into='signs'"):
+            absorb_coefficients(mixed, degree)
+        positive = Parameters(P, np.ones(5), 0.1, coefficients=np.array([2.0, 0.5, 0.0, 3.0]))
+        ones = absorb_coefficients(positive, degree)
+        assert model.predict(design, ones) == pytest.approx(model.predict(design, positive), abs=1e-10)
+
+
+def test_a_positive_semidefinite_solution_is_a_machine():
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(5, 2))
+    here = Parameters(np.hstack([U, U]), np.zeros(5), 0.0)
+    machine = fmviz.absorb_coefficients(to_expansion("lifted", here))
+    design = Design(rng.normal(size=(7, 5)))
+    expected = get_model("lifted", kernel="anova").predict(design, here)
+    assert get_model("fm").predict(design, machine) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("model", [("hofm", {"order": 3}), ("lifted", {"degree": 3}), ("all_subsets", {})])
+def test_tensors_are_refused_with_a_sentence(model):
+    name, params = model
+    with pytest.raises(ValueError, match="tensor, not a matrix"):
+        to_expansion(get_model(name, **params), Parameters(np.ones((4, 6)), np.zeros(4), 0.0))
+    with pytest.raises(ValueError, match="into"):
+        absorb_coefficients(Parameters(np.ones((4, 6)), np.zeros(4), 0.0), into="roots")

@@ -1,0 +1,114 @@
+"""The bar for every solver: all of them meet at the best objective from a common start, none above it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.problem import Problem
+from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot
+from fmviz.engine.solvers import SOLVERS
+
+READINGS = [(name, {}) for name in REGULARIZERS] + [("ti", {"axis": "rows"})]
+# Sample weights come with sparse data, where mini-batches have more than one sample.
+CASES = [
+    (r, params, loss, weighted)
+    for r, params in READINGS
+    for loss, weighted in [*((loss, False) for loss in LOSSES), ("squared", True)]
+    if REGULARIZERS[r].exact_prox and (loss in ("squared", "logistic") or r in ("l2", "ti", "cs"))
+]
+STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
+
+
+def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[Snapshot]:
+    budget = Budget(epochs, tol=1e-10, report_every=max(1, epochs // 20), certify_every=epochs)
+    return list(iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "params", "loss", "weighted"),
+    CASES,
+    ids=["-".join([r, *p.values(), loss, *["weighted"] * weighted]) for r, p, loss, weighted in CASES],
+)
+def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighted):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 6))
+    if weighted:
+        X *= rng.random(X.shape) < 0.6
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
+    problem = Problem.build(
+        sp.csr_array(X) if weighted else X,
+        np.sign(y) if LOSSES[loss].task == "binary" else y,
+        loss=loss,
+        regularizer=regularizer,
+        rank=3,
+        lambda_w=0.01,
+        lambda_p=0.02,
+        lambda_sparse=0.02,
+        regularizer_params=params,
+        sample_weight=rng.random(60) + 0.5 if weighted else None,
+    )
+    best = best_solver(regularizer, loss=loss, regularizer_params=params)
+    near = run(problem, best, problem.start(0.5, rng), 5_000)[-1].parameters
+    assert near.P.any()
+    start = Parameters(
+        near.P + 1e-3 * rng.normal(size=near.P.shape),
+        near.w + 1e-3 * rng.normal(size=near.w.shape),
+        near.intercept + 1e-3,
+    )
+    ends = {}
+    for solver in SOLVERS:
+        if why_not(regularizer, solver, loss=loss, regularizer_params=params) is None:
+            snapshots = run(problem, solver, start, 1_000 if solver in STOCHASTIC else 5_000)
+            assert max(s.objective for s in snapshots) == snapshots[0].objective, solver
+            assert snapshots[-1].status.reason is not Reason.DIVERGED
+            ends[solver] = snapshots[-1].objective
+    assert {"pgd", "apgd", "nmapgd", "psgd", "mb_psgd"} <= set(ends)
+    assert ("lbfgs" in ends) == ("sgd" in ends) == (regularizer == "l2")
+    assert max(ends.values()) <= min(ends.values()) * (1 + 1e-6), ends
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_inexact_solvers_meet_from_a_near_optimal_point(loss):
+    # Ω_* has kinks at which either solver alone can rest: a point is near-optimal once neither leaves it.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
+    problem = Problem.build(
+        X,
+        np.sign(y) if loss == "logistic" else y,
+        loss=loss,
+        regularizer="omega_star",
+        rank=3,
+        lambda_w=0.01,
+        lambda_p=0.02,
+        lambda_sparse=0.02,
+    )
+    here = problem.start(0.5, rng)
+    for _ in range(20):
+        ends = [run(problem, solver, here, 2_000)[-1] for solver in ("nmapgd", "subgd")]
+        best = min(ends, key=lambda end: end.objective)
+        assert max(end.objective for end in ends) <= problem.objective(here) * (1 + 1e-14)
+        if max(end.objective for end in ends) <= best.objective * (1 + 1e-6):
+            return
+        here = best.parameters
+    pytest.fail(f"after 20 rounds one solver still improves on the other: {[end.objective for end in ends]}")
+
+
+@pytest.mark.parametrize("solver", ["subgd", "nmapgd"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_kink_is_taken_for_convergence(solver, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=60)
+    problem = Problem.build(X, y, regularizer="omega_star", rank=3, lambda_p=0.02, lambda_sparse=0.1)
+    run = iterate(problem, solver, Budget(5_000, tol=1e-4, report_every=5_000), init_scale=0.5, rng=rng)
+    first, *_, last = run
+    assert last.objective <= first.objective
+    assert last.status.reason is (Reason.CONVERGED if last.certificate <= 1e-4 else Reason.STALLED)
+    assert last.status.converged or "does not confirm" in last.status.message

@@ -1,0 +1,114 @@
+"""Fresh processes: what importing takes along, and that kernels are compiled once and for all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fmviz
+from fmviz.engine import _jit
+from fmviz.engine.warmup import _DESIGNS
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import suggested
+from fmviz.lab.runner import Run
+
+# What the first two pages call: every operator, and the start and an epoch of the default training run.
+FIRST_PAGES = """
+import json
+import numba.core.event
+from fmviz.engine import _jit
+from fmviz.engine.warmup import warm_operators
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+
+class Listener(numba.core.event.Listener):
+    compiled, shown = 0, set()
+    def on_start(self, event):
+        self.shown.add(_jit.compiling())
+    def on_end(self, event):
+        self.__class__.compiled += 1
+
+listener = Listener()
+numba.core.event.register("numba:compile", listener)
+warm_operators()
+stream = Run.prepare(Experiment()).snapshots()
+next(stream)
+at_first_picture = sorted(name for name, kernel in _jit.KERNELS.items() if kernel.signatures)
+next(stream)
+stats = [kernel.stats for kernel in _jit.KERNELS.values()]
+print(json.dumps({
+    "compiled": listener.compiled,
+    "shown": sorted(listener.shown),
+    "kernels": sorted(_jit.KERNELS),
+    "at first picture": at_first_picture,
+    "from cache": sum(sum(one.cache_hits.values()) for one in stats),
+    "places": sorted(one.cache_path for one in stats),
+    "compiled kernels": sum(sum(one.cache_misses.values()) for one in stats),
+}))
+"""
+
+
+def fresh(code: str, **environment: str) -> str:
+    """Run code in a process of its own and return what it prints."""
+    root = str(Path(fmviz.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": root} | environment,
+    )
+    return done.stdout
+
+
+def test_importing_fmviz_leaves_the_heavy_packages_alone():
+    loaded = set(json.loads(fresh("import json, sys, fmviz; print(json.dumps(sorted(sys.modules)))")))
+    for name in ("joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"):
+        assert name not in loaded
+
+
+def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
+    monkeypatch.setenv("FMVIZ_CACHE_DIR", str(tmp_path))
+    now = time.time()
+    for i in range(6):
+        for name, age in (("old", 100_000 + i), ("new", 100 + i)):
+            (tmp_path / "kernels" / f"{name}{i}").mkdir(parents=True)
+            os.utime(tmp_path / "kernels" / f"{name}{i}", (now - age, now - age))
+    _jit.cache_directory.cache_clear()
+    try:
+        mine = _jit.cache_directory()
+    finally:
+        _jit.cache_directory.cache_clear()
+    assert {p.name for p in mine.parent.iterdir()} == {mine.name, *(f"new{i}" for i in range(6))}
+
+
+@pytest.mark.needs_jit
+def test_a_second_process_compiles_nothing(tmp_path):
+    first, second = (json.loads(fresh(FIRST_PAGES, FMVIZ_CACHE_DIR=str(tmp_path))) for _ in range(2))
+    assert first["compiled kernels"] == len(first["kernels"])
+    # One name at a time is shown: the kernel's, not those of the functions that it calls.
+    assert len(first["shown"]) <= len(first["kernels"])
+    assert all(len(names) == 1 for names in first["shown"])
+    assert second["kernels"] == first["kernels"]
+    assert second["compiled"] == second["compiled kernels"] == 0
+    assert second["from cache"] == len(second["kernels"])
+    # Numba's index of a place knows no lock: no two kernels share one.
+    assert len(set(first["places"])) == len(first["kernels"])
+    assert second["places"] == first["places"]
+    # Nothing of the solver is needed to show its start.
+    assert not any("sweep" in name for name in first["at first picture"])
+    assert any("sweep" in name for name in first["kernels"])
+
+
+def test_the_warm_up_covers_the_data_sets_at_hand():
+    for name in DATASETS:
+        if DATASETS[name].unavailable() is None:
+            experiment = suggested(name)
+            storage = Run.prepare(experiment).problem.design.storage.name
+            assert (storage, experiment.loss) in _DESIGNS, f"{name}: {storage}, {experiment.loss}"

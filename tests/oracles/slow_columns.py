@@ -1,0 +1,186 @@
+"""Epochs of the sweeping solvers for sums of column kernels, from the definitions, by loops over subsets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import slow_fm, slow_kernels
+
+
+def column(kind: str, degree: int | None, p: np.ndarray, x: np.ndarray) -> float:
+    if kind == "subsets":
+        return slow_kernels.all_subsets(p, x)
+    if kind == "polynomial":
+        return slow_kernels.polynomial(p, x, degree)
+    return slow_kernels.anova(p, x, degree)
+
+
+def predict(blocks, X, P, w, bias, coefficients):
+    """blocks: a list of (kind, degree); each has as many columns of P as the others."""
+    k = P.shape[1] // len(blocks)
+    f = bias + X @ w
+    for s in range(P.shape[1]):
+        kind, degree = blocks[s // k]
+        f = f + coefficients[s] * np.array([column(kind, degree, P[:, s], x) for x in X])
+    return f
+
+
+def slope(blocks, X, P, j, s):
+    """∂K/∂p_js for every row, without its coefficient; the kernels are linear in the entry."""
+    kind, degree = blocks[s // (P.shape[1] // len(blocks))]
+    with_it, without = P[:, s].copy(), P[:, s].copy()
+    with_it[j], without[j] = 1.0, 0.0
+    return np.array([column(kind, degree, with_it, x) - column(kind, degree, without, x) for x in X])
+
+
+def weight_of(name: str, order: int | None, P: np.ndarray, j: int, s: int) -> float:
+    """The weight of |p_js| (of ‖p_j‖) in Ω, by definition: Ω with the entry at 1 less Ω with it at 0."""
+    if name == "l2":
+        return 0.0
+    if name in ("l1", "l21"):
+        return 1.0
+    if name == "omega_ti":
+        sizes, at = np.abs(P[:, s]), j
+    else:
+        sizes, at = np.linalg.norm(P, axis=1), j
+    ones = np.ones(sizes.size)
+    values = []
+    for size in (1.0, 0.0):
+        moved = sizes.copy()
+        moved[at] = size
+        values.append(
+            slow_kernels.all_subsets(moved, ones) if order is None else slow_kernels.anova(moved, ones, order)
+        )
+    return values[0] - values[1]
+
+
+def row_slopes(blocks, x, P, coefficients):
+    """∂f/∂P at one row, entry by entry, with the coefficients."""
+    G = np.zeros_like(P)
+    k = P.shape[1] // len(blocks)
+    for j, s in np.ndindex(P.shape):
+        kind, degree = blocks[s // k]
+        p = P[:, s]
+        if kind == "subsets":
+            G[j, s] = slow_kernels.all_subsets_slope(p, x, j)
+        elif kind == "polynomial":
+            G[j, s] = degree * (p @ x) ** (degree - 1) * x[j]
+        else:
+            G[j, s] = slow_kernels.anova_slope(p, x, degree, j)
+    return G * coefficients
+
+
+def stochastic_epoch(
+    blocks, X, y, P, w, b, coefficients, order, etas, *, loss, lam_w, lam_p, lam, name, linear, weights=None
+):
+    """One sample at a time, all of P at every step: [A] Algorithm 5 for "sgd", Eq. 28 with ℓ1 for "psgd".
+
+    The step of column s is over |its coefficient|; a column with coefficient 0 stays.
+    """
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    live = coefficients != 0
+    sizes = np.where(live, np.abs(coefficients), 1.0)
+    for (ep, ew), n in zip(etas, order, strict=True):
+        x = X[n]
+        f = predict(blocks, x[None], P, w, b, coefficients)
+        g = float((c[n] * slow_fm.SLOPE[loss](f, y[n : n + 1]))[0])
+        step = ep * g * row_slopes(blocks, x, P, coefficients) / sizes
+        if name == "sgd":
+            new = P - step - 2 * ep * (lam_p + lam) * P
+            w = w - ew * (g * x + 2 * lam_w * w) if linear else w
+        else:
+            r = 1 / (1 + 2 * ep * lam_p)
+            new = r * (P - step)
+            new = np.sign(new) * np.maximum(np.abs(new) - ep * lam * r, 0.0)
+            w = (w - ew * g * x) / (1 + 2 * ew * lam_w) if linear else w
+        P = np.where(live, new, P)
+        b = b - ew * g if linear else b
+    return P, w, b
+
+
+def fitted_coefficients(blocks, X, y, P, w, b, coefficients, *, loss, lam_p):
+    """argmin over λ of the mean loss plus lam_p Σ|λ_s|‖p_s‖², by plain coordinate descent."""
+    Z = np.array([[column(*blocks[0], P[:, s], x) for s in range(P.shape[1])] for x in X])
+    c = coefficients.copy()
+    for _ in range(5_000):
+        for s in range(c.size):
+            h = slow_fm.MU[loss] * np.mean(Z[:, s] ** 2)
+            g = np.mean(slow_fm.SLOPE[loss](b + X @ w + Z @ c, y) * Z[:, s])
+            z = h * c[s] - g
+            c[s] = np.sign(z) * max(abs(z) - lam_p * (P[:, s] ** 2).sum(), 0.0) / h
+    return c
+
+
+class Setting:
+    """A problem of the house's convention."""
+
+    def __init__(self, blocks, X, y, loss, name, lam_w, lam_p, lam, linear=True, bias=True, weights=None):
+        self.blocks, self.X, self.y, self.loss, self.name = blocks, X, y, loss, name
+        self.lam_w, self.lam_p, self.lam, self.linear, self.bias = lam_w, lam_p, lam, linear, bias
+        self.c = np.ones(y.size) if weights is None else weights / weights.mean()
+        self.mu = slow_fm.MU[loss]
+
+    def _slopes(self, P, w, b, coefficients):
+        f = predict(self.blocks, self.X, P, w, b, coefficients)
+        return self.c * slow_fm.SLOPE[self.loss](f, self.y)
+
+    def linear_sweep(self, P, w, b, coefficients):
+        """[A] Algorithm 4, lines 4–9: the bias, then w."""
+        if self.bias:
+            b = b - np.mean(self._slopes(P, w, b, coefficients)) / self.mu
+        if self.linear:
+            w = w.copy()
+            for j in range(w.size):
+                g = np.mean(self._slopes(P, w, b, coefficients) * self.X[:, j]) + 2 * self.lam_w * w[j]
+                h = self.mu * np.mean(self.c * self.X[:, j] ** 2) + 2 * self.lam_w
+                w[j] -= g / h if h > 0 else 0.0
+        return w, b
+
+    def order(self, s, P):
+        kind, degree = self.blocks[s // (P.shape[1] // len(self.blocks))]
+        return None if kind == "subsets" else degree
+
+    def coordinate_epoch(self, P, w, b, coefficients):
+        """[A] Algorithm 1, with any multilinear columns."""
+        w, b = self.linear_sweep(P, w, b, coefficients)
+        P = P.copy()
+        for s in range(P.shape[1]):
+            for j in range(P.shape[0]):
+                df = coefficients[s] * slope(self.blocks, self.X, P, j, s)
+                g = np.mean(self._slopes(P, w, b, coefficients) * df)
+                h = self.mu * np.mean(self.c * df**2)
+                t = self.lam * weight_of(self.name, self.order(s, P), P, j, s)
+                quad = 2 * self.lam_p * abs(coefficients[s])
+                quad += 2 * self.lam * (self.name == "l2")
+                z = h * P[j, s] - g
+                if h + quad > 0:
+                    P[j, s] = np.sign(z) * max(abs(z) - t, 0.0) / (h + quad)
+                elif t > 0:
+                    P[j, s] = 0.0
+        return P, w, b
+
+    def row_epoch(self, P, w, b, coefficients):
+        """[A] Algorithm 6, block after block."""
+        w, b = self.linear_sweep(P, w, b, coefficients)
+        P = P.copy()
+        k = P.shape[1] // len(self.blocks)
+        for block in range(len(self.blocks)):
+            columns = range(block * k, (block + 1) * k)
+            for j in range(P.shape[0]):
+                df = np.array([coefficients[s] * slope(self.blocks, self.X, P, j, s) for s in columns])
+                g = (df * self._slopes(P, w, b, coefficients)).mean(axis=1)
+                h = self.mu * np.mean(self.c * (df**2).sum(axis=0)) + 2 * self.lam_p
+                own = P[:, list(columns)]
+                order = self.order(block * k, P)
+                if h == 0:
+                    continue
+                step = own[j] - (g + 2 * self.lam_p * own[j]) / h
+                if self.name in ("l1", "omega_ti"):
+                    t = np.array([weight_of(self.name, order, own, j, s) for s in range(k)]) * self.lam / h
+                    step = np.sign(step) * np.maximum(np.abs(step) - t, 0.0)
+                else:
+                    t = weight_of(self.name, order, own, j, 0) * self.lam / h
+                    size = np.linalg.norm(step)
+                    step = step * max(1 - t / size, 0.0) if size > 0 else step
+                P[j, list(columns)] = step
+        return P, w, b

@@ -1,0 +1,94 @@
+"""Lifted expansions by their definition: the tensor itself, entry by entry; for d ≤ 6."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations, product
+from math import prod
+
+import numpy as np
+
+from . import slow_fm
+
+
+def tensor(U: np.ndarray) -> np.ndarray:
+    """S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), U of shape (m, d, r): the mean over all orders of the indices."""
+    m, d, r = U.shape
+    W = np.zeros((d,) * m)
+    for index in product(range(d), repeat=m):
+        orders = list(permutations(index))
+        W[index] = sum(prod(U[t, order[t], s] for t in range(m)) for order in orders for s in range(r))
+        W[index] /= len(orders)
+    return W
+
+
+def split(P: np.ndarray, m: int) -> np.ndarray:
+    """U¹, …, U^m of P = [U¹ … U^m]."""
+    return np.array(np.split(P, m, axis=1))
+
+
+def predict(kernel: str, m: int, X: np.ndarray, P, w, bias) -> np.ndarray:
+    """b + ⟨w, x⟩ + ⟨W, x ⊗ … ⊗ x⟩, over all indices (polynomial) or increasing ones (anova)."""
+    W = tensor(split(P, m))
+    d = X.shape[1]
+    indices = combinations(range(d), m) if kernel == "anova" else product(range(d), repeat=m)
+    indices = list(indices)
+    return bias + X @ w + np.array([sum(W[i] * prod(x[j] for j in i) for i in indices) for x in X])
+
+
+def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name, linear, weights=None):
+    """[B] Algorithm 2: the bias and w, then u_js^t for t, s, j in this order; f is linear in each."""
+    c = np.ones(y.size) if weights is None else weights / weights.mean()
+    mu = slow_fm.MU[loss]
+
+    def slopes():
+        return c * slow_fm.SLOPE[loss](predict(kernel, m, X, P, w, b), y)
+
+    P, w = P.copy(), w.copy()
+    if linear:
+        b = b - np.mean(slopes()) / mu
+        for j in range(w.size):
+            h = mu * np.mean(c * X[:, j] ** 2) + 2 * lam_w
+            w[j] -= (np.mean(slopes() * X[:, j]) + 2 * lam_w * w[j]) / h if h > 0 else 0.0
+    for column in range(P.shape[1]):
+        for j in range(P.shape[0]):
+            old = P[j, column]
+            ends = []
+            for trial in (1.0, 0.0):
+                P[j, column] = trial
+                ends.append(predict(kernel, m, X, P, w, b))
+            P[j, column] = old
+            df = ends[0] - ends[1]
+            g, h = np.mean(slopes() * df), mu * np.mean(c * df**2)
+            t = lam if name == "l1" else 0.0
+            quad = 2 * lam_p / m
+            if name == "l2":
+                quad += 2 * lam
+            elif name == "ti":
+                t = 2 * lam * (np.abs(P[:, column]).sum() - abs(old))
+                quad += 2 * lam
+            z = h * old - g
+            if h + quad > 0:
+                P[j, column] = np.sign(z) * max(abs(z) - t, 0.0) / (h + quad)
+    return P, w, b
+
+
+def used_sets(U: np.ndarray) -> int:
+    """Sets of m distinct features that some column can be dealt out to."""
+    m, d, r = U.shape
+    return sum(
+        any(all(U[t, order[t], s] for t in range(m)) for order in permutations(chosen) for s in range(r))
+        for chosen in combinations(range(d), m)
+    )
+
+
+def used_features(kernel: str, U: np.ndarray) -> int:
+    """Features in some monomial with a non-zero product of entries."""
+    m, d, r = U.shape
+    found = set()
+    for index in product(range(d), repeat=m):
+        distinct = len(set(index)) == m
+        if (distinct or kernel == "polynomial") and any(
+            all(U[t, index[t], s] for t in range(m)) for s in range(r)
+        ):
+            found |= set(index)
+    return len(found)

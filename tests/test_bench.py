@@ -1,0 +1,258 @@
+"""What the benchmarks compute from their times; the times themselves are not asserted."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import bench.__main__ as command
+from bench import (
+    data,
+    epochs,
+    memory,
+    path,
+    peers,
+    plot,
+    report,
+    scaling,
+    sparse_psgd,
+    startup,
+    time_to,
+    timing,
+    versus,
+)
+from bench.ours import Ours, alive
+from bench.sparsepoly_driver import matrix, receive, send
+
+
+def test_tables_show_what_is_not_known_as_a_dash():
+    text = report.pick([{"a": 1234, "b": 0.12345}, {"a": math.inf, "b": None}], {"a": "A", "b": "B"})
+    assert text.splitlines() == ["| A | B |", "|---|---|", "| 1,234 | 0.123 |", "| ∞ | – |"]
+    assert report.cell(True) == "yes"
+
+
+def test_kept_results_are_json_and_replace_those_of_their_section(tmp_path):
+    place = tmp_path / "results" / "bench.json"
+    report.keep("epochs", {"rows": [math.nan, (1, math.inf)]}, place)
+    report.keep("path", {"rows": []}, place)
+    report.keep("epochs", {"rows": [2]}, place)
+    kept = json.loads(place.read_text())
+    assert kept["epochs"]["result"] == {"rows": [2]}
+    assert set(kept) == {"epochs", "path"}
+    assert {"date", "cpu", "cores"} <= set(kept["path"]["where"])
+    assert report.finite((1, math.inf)) == [1, None]
+
+
+def test_laps_are_taken_in_turns():
+    order = []
+    times = timing.in_turns({name: lambda n=name: order.append(n) or 2.0 for name in "ab"}, 3)
+    assert "".join(order) == "ababab"
+    assert times == {"a": [2.0] * 3, "b": [2.0] * 3}
+    assert timing.median_ratio([1.0, 4.0, 9.0], [1.0, 2.0, 3.0]) == 2.0
+    assert timing.repeats(0.001, least=0.01) == 10
+    assert timing.repeats(1.0) == 1
+
+
+@pytest.mark.parametrize("X", [np.eye(4), sp.csr_array(np.eye(4))])
+def test_the_floor_is_timed_for_every_kind_of_data(X):
+    assert timing.floor_lap(X)() > 0.0
+
+
+def test_text_like_rows_have_unit_length_and_frequent_first_terms():
+    X, y = data.text_like(300, 200, 20, np.random.default_rng(0))
+    assert X.shape == (300, 200)
+    assert y.shape == (300,)
+    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1.0)
+    frequency = np.diff(X.tocsc().indptr)
+    assert frequency[:20].sum() > frequency[-20:].sum()
+
+
+def test_one_hot_rows_have_one_user_and_one_item():
+    X, _ = data.one_hot(50, 6, 9, np.random.default_rng(0))
+    assert X.shape == (50, 15)
+    assert (X[:, :6].sum(axis=1) == 1).all()
+    assert (X[:, 6:].sum(axis=1) == 1).all()
+
+
+def test_a_data_set_gives_each_regularizer_its_strength_and_a_binary_loss_its_signs():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    one = data.Data("small", X, np.arange(-3.0, 3.0), 0.5, {"": 0.1, "l1": 0.2}, 0.01)
+    assert one.problem("ti").lambda_sparse == 0.1
+    assert one.problem("l1").lambda_sparse == 0.2
+    assert one.problem("ti", lambda_w=0.3).lambda_w == 0.3
+    assert set(one.problem("ti", "logistic").y) == {-1.0, 1.0}
+
+
+def test_a_run_of_ours_can_be_taken_a_few_epochs_at_a_time():
+    one = data.planted(20, 4, 2, 1)
+    problem = one.problem("ti")
+    run = Ours(problem, "pcd", problem.start(0.1, np.random.default_rng(0)))
+    assert run.advance(2) >= 0.0
+    assert run.epochs == 2
+    assert not run.diverged
+    assert 0.0 <= alive(run.parameters()) <= 1.0
+    run.close()
+
+
+def test_small_steps_are_asked_of_those_that_have_one():
+    assert epochs.settings("psgd") == {"eta0": epochs.SMALL_STEP}
+    assert epochs.settings("pcd") == {}
+
+
+def test_the_prediction_looks_at_what_costs():
+    one = data.planted(200, 80, 8, 20)
+    assert epochs.predicted_seconds(one, "ti", "pcd") is None
+    assert epochs.predicted_seconds(one, "omega_star", "nmapgd") == pytest.approx(
+        41 * epochs.predicted_seconds(one, "omega_star", "subgd")
+    )
+
+
+def trace(*objectives):
+    found = time_to.Trace()
+    for objective in objectives:
+        found.add(10, 1.0, objective)
+    return found
+
+
+def test_a_trace_knows_when_it_arrived_and_when_nothing_happens_any_more():
+    one = trace(5.0, 2.0, 1.0)
+    assert one.epochs == [10, 20, 30]
+    assert one.to_reach(2.0) == 2.0
+    assert one.to_reach(0.5) == math.inf
+    assert not one.settled()
+    assert trace(1.0, 1.0, 1.0).settled()
+
+
+def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
+    rows = time_to.summary(
+        {"ours": trace(2.0, 1.0), "theirs": trace(2.0, 1.5, 1.2)}, "ours", 1.0, {"data": "x"}
+    )
+    ours, theirs = rows
+    assert ours["to_1e-06"] == 2.0
+    assert not ours["bound"]
+    assert theirs["to_1e-06"] == math.inf
+    assert theirs["bound"]
+    assert theirs["times_1e-06"] == 1.5
+    assert theirs["times_own"] == 1.5
+    assert theirs["above"] == pytest.approx(0.2)
+
+
+def test_exponents_are_those_of_powers():
+    assert scaling.exponent([1, 2, 4, 8], [3.0, 12.0, 48.0, 192.0]) == pytest.approx(2.0)
+
+
+def test_the_path_falls():
+    found = path.strengths(1.0, 1e-3)
+    assert len(found) == path.COUNT
+    assert found == sorted(found, reverse=True)
+
+
+def test_the_size_of_sparse_data_counts_its_indices():
+    assert memory.size_of(np.zeros((3, 2))) == 48
+    X = sp.csr_array(np.eye(2))
+    assert memory.size_of(X) == X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+
+def test_strengths_of_other_programs_follow_from_ours():
+    one = data.Data("small", np.eye(3), np.ones(3), 0.5, {"": 0.1}, 0.01)
+    assert peers.strengths_of(one.problem("ti", lambda_w=0.2)) == {"alpha": 0.4, "beta": 1.0, "gamma": 0.1}
+
+
+def test_columns_of_a_log_are_read_by_their_names():
+    assert peers.column("rmse\ttime_learn\n1\t0.5\n2\t0.25\n", "time_learn") == [0.5, 0.25]
+
+
+def test_messages_carry_arrays_between_interpreters():
+    stream = io.BytesIO()
+    sent = {"do": "data", "X": {"dense": np.arange(6.0).reshape(2, 3)}, "shape": (2, 3)}
+    send(stream, sent)
+    stream.seek(0)
+    got = receive(stream)
+    np.testing.assert_array_equal(got["X"]["dense"], sent["X"]["dense"])
+    assert got["shape"] == (2, 3)
+    X = sp.csr_array(np.eye(3))
+    back = matrix({"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape})
+    assert back.indices.dtype == np.int32
+    np.testing.assert_array_equal(back.toarray(), np.eye(3))
+
+
+def kept():
+    """Return results as they are kept, of a made-up run."""
+    dense = "dense 200 × 100"
+    of = {"data": dense, "regularizer": "ti", "solver": "pcd"}
+    times = {"import": 0.9, "import_wall": 1.0, "fit": 0.7, "fit_wall": 0.8}
+    results = {
+        "versus": {
+            "rows": [of | {"program": "sparsepoly pcd", "epoch": 1.0, "peer": 13.0, "speedup": 13.0}],
+            "without": ["libFM"],
+        },
+        "epochs": {
+            "losses": [of | {"loss": "huber", "ratio": 2.5}, of | {"loss": "squared", "ratio": 1.0}],
+            "every": [of | {"epoch": 1.0, "floor": 0.5, "ratio": 2.0, "alive": 0.5, "how": "measured"}],
+        },
+        "time_to": {
+            "rows": time_to.summary(
+                {"ours pcd": trace(2.0, 1.0), "sparsepoly pcd": trace(3.0, 2.0, 1.0)}, "ours pcd", 1.0, of
+            ),
+            "traces": [of | {"run": "ours pcd", "seconds": [1.0], "above": [0.0]}],
+            "without": [],
+        },
+        "scaling": {
+            "rows": [
+                of
+                | {"in": "d", "sizes": [1, 2], "seconds": [1.0, 2.0], "exponent": 1.0, "floor_exponent": 1.0}
+            ]
+        },
+        "startup": {"all compiled": times, "floor": times},
+        "memory": {"rows": [of | {"peak": 2e6, "floor": 1e6, "ratio": 2.0}]},
+        "path": {"rows": [of | {"seconds": 1.0, "ratio": 5.0}]},
+        "sparse_psgd": {"rows": [of | {"epoch": 1.0, "d": 10, "strength": 0.1}]},
+    }
+    where = {"date": "2026-01-01", "cpu": "a"}
+    return {name: {"where": where, "result": report.finite(result)} for name, result in results.items()}
+
+
+def test_bars_are_judged_in_order():
+    found = command.all_bars(kept())
+    assert [(row["bar"], row["met"]) for row in found] == [
+        ("1", True),
+        ("1", False),
+        ("2", True),
+        ("3", False),
+        ("5", True),
+        ("6", True),
+        ("6", False),
+    ]
+
+
+def test_the_document_has_every_section():
+    text = command.document(kept())
+    assert "4 of 7 bars are met." in text
+    for section in kept():
+        assert f"## {command.SECTIONS[section]}" in text
+
+
+def test_every_section_is_run_and_shown_alike():
+    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd):
+        assert callable(module.run)
+        assert callable(module.markdown)
+        assert module.__name__.split(".")[1] in command.SECTIONS
+
+
+def test_an_unknown_section_is_named_with_those_there_are():
+    assert command.sections("epochs, path") == ["epochs", "path"]
+    with pytest.raises(Exception, match=r"nonsense: no such section; choose from .*epochs"):
+        command.sections("epochs,nonsense")
+
+
+def test_the_picture_holds_what_was_measured():
+    fig = plot.figure(kept())
+    names = [line.name for line in fig.data]
+    assert "ours pcd, dense 200 × 100" in names
+    assert "pcd ti in d: exponent 1.00" in names
+    assert len(plot.figure({}).data) == 0
