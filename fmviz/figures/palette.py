@@ -52,6 +52,7 @@ REGULARIZER_COLORS: dict[str, str] = {
     "cs": "#07aa57",
     "omega_ti": "#295e9b",
     "omega_cs": "#874a6c",
+    "ti_power": "#8822ff",
 }
 """One colour per regularizer, readable on both themes.
 

@@ -6,6 +6,7 @@ names the columns), and returns a figure that keeps its zoom while rows are adde
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -154,7 +155,8 @@ def sparsity(
     x: X = "epoch",
     *,
     true_features: int | None = None,
-    true_interactions: int | None = None,
+    true_interactions: Mapping[str, int] | None = None,
+    parts: Mapping[str, str] | None = None,
     height: int = 290,
     revision: str = "",
 ) -> go.Figure:
@@ -166,8 +168,12 @@ def sparsity(
         Columns ``epoch``, ``seconds``, ``used_interactions``, ``used_features``.
     x, height, revision
         As in `objective`.
-    true_features, true_interactions : int, optional
+    true_features : int, optional
         How many there are in truth.
+    true_interactions : mapping, optional
+        How many there are in truth of the interactions in a column.
+    parts : mapping, optional
+        Names by columns, in place of all interactions: those of each order.
 
     Returns
     -------
@@ -175,11 +181,15 @@ def sparsity(
     """
     history = thin(history)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.09)
-    rows = (
-        ("used_interactions", "interactions", ORANGE, true_interactions),
-        ("used_features", "features", BLUE, true_features),
-    )
-    for row, (column, name, color, truth) in enumerate(rows, start=1):
+    known = true_interactions or {}
+    kinds = (parts or {"used_interactions": "interactions"}).items()
+    rows = [
+        (1, column, name, color, known.get(column))
+        for (column, name), color in zip(kinds, itertools.cycle((ORANGE, PURPLE, GREEN)), strict=False)
+    ]
+    rows.append((2, "used_features", "features", BLUE, true_features))
+    named = False
+    for row, column, name, color, truth in rows:
         figure.add_trace(_line(history, x, column, name, color, form=",d"), row=row, col=1)
         if truth is not None:
             figure.add_trace(
@@ -188,7 +198,7 @@ def sparsity(
                     y=[truth, truth],
                     name="in truth",
                     legendgroup="truth",
-                    showlegend=row == 1,
+                    showlegend=not named,
                     mode="lines",
                     line={"color": GREY, "width": 1.4, "dash": "dash"},
                     hovertemplate="%{y:,d}",
@@ -196,6 +206,7 @@ def sparsity(
                 row=row,
                 col=1,
             )
+            named = True
     figure.update_yaxes(rangemode="tozero", nticks=4)
     figure.update_xaxes(title_text=X_TITLES[x], row=2, col=1)
     return _finish(figure, x, height, revision)
@@ -251,8 +262,8 @@ def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revisi
     Parameters
     ----------
     history : DataFrame
-        Columns ``epoch``, ``seconds``, ``support_f1``, ``support_recovered`` and perhaps
-        ``estimation_error``.
+        Columns ``epoch``, ``seconds``, of pairs ``support_f1``, ``support_recovered`` and perhaps
+        ``estimation_error``, of triples ``support_f1_3`` and ``support_recovered_3``; of either or of both.
     x, height, revision
         As in `objective`.
 
@@ -261,12 +272,19 @@ def recovery(history: pd.DataFrame, x: X = "epoch", *, height: int = 290, revisi
     plotly Figure
     """
     history = thin(history)
-    figure = go.Figure(_line(history, x, "support_f1", "support F1", BLUE, form=".3f"))
+    figure = go.Figure()
+    pairs, triples = "support_f1" in history, "support_f1_3" in history
+    if pairs:
+        name = "F1 of pairs" if triples else "support F1"
+        figure.add_trace(_line(history, x, "support_f1", name, BLUE, form=".3f"))
+    if triples:
+        figure.add_trace(_line(history, x, "support_f1_3", "F1 of triples", PURPLE, form=".3f"))
     if "estimation_error" in history:
         figure.add_trace(
             _line(history, x, "estimation_error", "estimation error", ORANGE, dash="dot", form=".3f")
         )
-    exact = history["support_recovered"].to_numpy(dtype=float) == 1.0
+    measured = [c for c in ("support_recovered", "support_recovered_3") if c in history]
+    exact = (history[measured].to_numpy(dtype=float) == 1.0).all(axis=1)
     if exact.any():
         figure.add_trace(
             go.Scatter(

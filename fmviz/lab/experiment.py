@@ -10,7 +10,7 @@ from typing import Any
 
 from fmviz.engine.compatibility import why_not
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.params import ParamSpec, check_params
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
@@ -88,11 +88,21 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
-# Iterations of a gradient method are short, and take many to a small duality gap; epochs of GCD are long.
-_PACE: dict[str, dict[str, Any]] = {
+_SUITED: dict[str, dict[str, Any]] = {
+    # Iterations of a gradient method are short, and take many to a small duality gap.
     "qr": {"max_epochs": 2_000, "tol": 1e-6},
+    # Slopes of order m are products of m − 1 entries: a small start stays where it is.
+    "hofm": {"init_scale": 0.1},
+    # Its products hold a constant, which only a bias can take away.
+    "all_subsets": {"fit_intercept": True},
+    "expansion": {"init_scale": 0.1},
+    # Epochs of GCD are long, and few.
     "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0},
 }
+"""What a model needs besides what its data set suggests."""
+
+# Beyond order 2 TI and CS have no coordinate and row steps; these are their parts that have.
+_LINEAR = {"ti": "omega_ti", "cs": "omega_cs"}
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
@@ -141,17 +151,24 @@ class Experiment:
             object.__setattr__(self, field, tuple(sorted(changed.items())))
 
     @property
+    def machine(self) -> Model:
+        """The model with its own parameters."""
+        return get_model(self.model, **dict(self.model_params))
+
+    @property
     def loss_param(self) -> float | None:
         """The loss's own parameter, or None where it is the default or there is none."""
         return next((value for _, value in self.loss_params), None)
 
     def applicable(self) -> Experiment:
-        """Return the experiment with another regularizer or solver where these do not suit the model."""
+        """Return the experiment with another penalty or solver where these do not suit the model."""
         found = self
         fixed: Any = {"loss": self.loss, "model": self.model, "model_params": dict(self.model_params)}
         if why_not(found.regularizer, **fixed) is not None:
             name = next((n for n in REGULARIZERS if not why_not(n, **fixed)), found.regularizer)
             found = replace(found, regularizer=name, regularizer_params=())
+        if found._why_not_strengths() is not None:
+            found = replace(found, lambda_sparse=0.0)
         if found.why_not() is not None:
             found = replace(found, solver="auto", solver_params=())
         return found
@@ -164,14 +181,24 @@ class Experiment:
                 f"The {LOSSES[self.loss].label.lower()} loss wants two classes, but the target of "
                 f"{DATASETS[self.dataset].title} is a number. Choose the squared or the Huber loss."
             )
-        return why_not(
-            self.regularizer,
-            self.solver,
-            loss=self.loss,
-            model=self.model,
-            regularizer_params=dict(self.regularizer_params),
-            model_params=dict(self.model_params),
+        return (
+            why_not(
+                self.regularizer,
+                self.solver,
+                loss=self.loss,
+                model=self.model,
+                regularizer_params=dict(self.regularizer_params),
+                model_params=dict(self.model_params),
+            )
+            or self._why_not_strengths()
         )
+
+    def _why_not_strengths(self) -> str | None:
+        try:
+            self.machine.check_strengths(self.lambda_p, self.lambda_sparse)
+        except ValueError as error:
+            return str(error)
+        return None
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
         """Return the settings, own parameters as ``<setting>_<name>``; unchanged ones with `defaults`."""
@@ -255,12 +282,29 @@ def _from_text(spec: ParamSpec, text: str) -> Any:
     return text
 
 
-def suggested(dataset: str, model: str = "fm") -> Experiment:
+def suggested(
+    dataset: str, model: str | None = None, model_params: tuple[tuple[str, Any], ...] = ()
+) -> Experiment:
     """Return the experiment that says something on this data set, as its registry entry suggests.
 
     The strengths are the same for every model: those of quadratic regression weigh W as those of a
     factorization machine weigh PPᵀ (see `fmviz.engine.models.qr`). A regularizer that does not apply to the
     model is replaced.
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`.
+    model : str, optional
+        What is to be fitted; by default what the data set is made for, or else a factorization machine.
+    model_params : tuple of (str, value)
+        The model's own parameters.
     """
     known = {k: v for k, v in DATASETS[dataset].suggested.items() if k in _BY_NAME}
-    return Experiment(dataset=dataset, **known | _PACE.get(model, {}) | {"model": model}).applicable()
+    made_for = known.pop("model", "fm")
+    model = made_for if model is None else model
+    settings = known | _SUITED.get(model, {}) | {"model": model, "model_params": model_params}
+    if get_model(model, **dict(model_params)).columnar:
+        given = settings.get("regularizer", "ti")
+        settings["regularizer"] = _LINEAR.get(given, given)
+    return Experiment(dataset=dataset, **settings).applicable()

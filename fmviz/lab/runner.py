@@ -11,15 +11,16 @@ import numpy as np
 
 from fmviz import metrics
 from fmviz.engine import compatibility
+from fmviz.engine.conversion import to_weights
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
-from fmviz.engine.models import MODELS
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.subsets import Factors, factors_of, orders_of, recovery, used_features
 
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10
@@ -41,7 +42,7 @@ def too_large(experiment: Experiment) -> str | None:
     """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
     if (d := _n_features(experiment)) is not None:
         try:
-            MODELS[experiment.model].check_size(d)
+            experiment.machine.check_size(d)
         except ValueError as error:
             return str(error)
     return None
@@ -65,7 +66,9 @@ def cost_note(experiment: Experiment) -> str | None:
 
 def _n_features(experiment: Experiment) -> int | None:
     """Return d where a run may cost more than its data; None also where the data cannot be had."""
-    if MODELS[experiment.model].factorised and REGULARIZERS[experiment.regularizer].exact_prox:
+    machine = experiment.machine
+    cheap = machine.factorised and not machine.columnar
+    if cheap and REGULARIZERS[experiment.regularizer].exact_prox:
         return None  # Not worth loading the data.
     try:
         return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
@@ -172,14 +175,38 @@ class Run:
         found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")
-        truth = self.dataset.truth
-        if truth is not None:
-            found["estimation_error"] = metrics.estimation_error(truth, parameters)
-        structure = truth if truth is not None else pairs_matrix(self.dataset)
-        if structure is not None:
-            found["support_f1"] = metrics.support_f1(structure, parameters)
-            found["support_recovered"] = float(metrics.support_recovered(structure, parameters))
+        model: Any = self.problem.model
+        truth, triples = self.dataset.truth, self.dataset.true_triples
+        factors = {m: factors_of(model, parameters, m) for m in orders_of(model)}
+        found |= _by_order(model, parameters, factors)
+        if model.lifted and model.degree > 2:
+            return found
+        if model.lifted:
+            # xᵀWx has every pair twice.
+            parameters = Parameters.of_weights(
+                to_weights(model, parameters) * (1.0 if model.distinct else 2.0)
+            )
+        elif model.columnar and 2 in factors:
+            parameters = Parameters.of_weights(factors[2].multiplicity * factors[2].matrix())
+        if 2 in factors or model.lifted or not model.factorised:
+            structure = truth if truth is not None else pairs_matrix(self.dataset)
+            if truth is not None:
+                found["estimation_error"] = metrics.estimation_error(truth, parameters)
+            if structure is not None:
+                found["support_f1"] = metrics.support_f1(structure, parameters)
+                found["support_recovered"] = float(metrics.support_recovered(structure, parameters))
+        if triples is not None and 3 in factors:
+            score, exact = recovery(factors[3], triples)
+            found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
         return found
+
+
+def _by_order(model: Any, parameters: Parameters, factors: dict[int, Factors]) -> dict[str, float]:
+    """Return the used interactions and features of every order, where a model has several."""
+    if len(factors) < 2:
+        return {}
+    found = {f"used_interactions_{m}": count for m, count in model.used_by_order(parameters).items()}
+    return found | {f"used_features_{m}": used_features(one) for m, one in factors.items()}
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,22 +28,27 @@ class ThinnedFactors:
         The number of rows of the full P.
     n_dropped : int
         Non-zero rows left out, those of least norm.
+    coefficients : (rank,) float64 ndarray or None
+        What the columns are multiplied by, where that is not 1.
     """
 
     rows: np.ndarray
     values: np.ndarray
     n_features: int
     n_dropped: int
+    coefficients: np.ndarray | None = None
 
     @classmethod
-    def of(cls, P: np.ndarray, most: int = EXACT_FEATURES) -> ThinnedFactors:
+    def of(
+        cls, P: np.ndarray, most: int = EXACT_FEATURES, coefficients: np.ndarray | None = None
+    ) -> ThinnedFactors:
         """Keep the `most` non-zero rows of largest norm."""
         live = np.flatnonzero(P.any(axis=1))
         dropped = max(0, live.size - most)
         if dropped:
             size = np.abs(P[live]).max(axis=1)
             live = np.sort(live[np.argsort(-size, kind="stable")[:most]])
-        return cls(live, P[live].copy(), P.shape[0], dropped)
+        return cls(live, P[live].copy(), P.shape[0], dropped, coefficients)
 
     def dense(self) -> np.ndarray:
         """Return the (n_features, rank) matrix with the dropped rows as zeros."""
@@ -88,7 +93,7 @@ def thin(parameters: Parameters) -> Thinned:
     """Return what is kept of the parameters of any model."""
     if parameters.W is not None:
         return ThinnedWeights.of(parameters.W)
-    return ThinnedFactors.of(parameters.P)
+    return ThinnedFactors.of(parameters.P, coefficients=parameters.coefficients)
 
 
 @dataclass(frozen=True, eq=False)

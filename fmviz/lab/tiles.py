@@ -16,9 +16,13 @@ def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
 
 
 def pooled_interactions(
-    rows: np.ndarray, values: np.ndarray, n_features: int, n_tiles: int = 128
+    rows: np.ndarray,
+    values: np.ndarray,
+    n_features: int,
+    n_tiles: int = 128,
+    coefficients: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Max-pool PPᵀ, its diagonal left out, without forming it.
+    """Max-pool PPᵀ, or P diag(c) Pᵀ, its diagonal left out, without forming it.
 
     Parameters
     ----------
@@ -30,12 +34,14 @@ def pooled_interactions(
         The number of rows of P.
     n_tiles : int
         The most tiles along an axis.
+    coefficients : (k,) ndarray, optional
+        c, nowhere 0; ones by default.
 
     Returns
     -------
     (t, t) float64 ndarray
-        Per tile the interaction ⟨p_i, p_j⟩, i ≠ j, of largest magnitude, with its sign. It is 0 if and only
-        if no pair within the tile shares a column in which both are non-zero.
+        Per tile the interaction Σ_s c_s p_is p_js, i ≠ j, of largest magnitude, with its sign. It is 0 if
+        and only if no pair within the tile shares a column in which both are non-zero.
     """
     edges = tile_edges(n_features, n_tiles)
     t = edges.size - 1
@@ -45,9 +51,10 @@ def pooled_interactions(
         present, first = np.unique(tile, return_index=True)
         mask = (values != 0).astype(np.float32)
         tiny = np.nextafter(0.0, 1.0)
+        left = values if coefficients is None else values * coefficients
         for begin in range(0, rows.size, _BLOCK):
             end = min(begin + _BLOCK, rows.size)
-            weight = values[begin:end] @ values.T
+            weight = left[begin:end] @ values.T
             used = (mask[begin:end] @ mask.T) > 0
             used[np.arange(end - begin), np.arange(begin, end)] = False
             weight[~used] = 0.0

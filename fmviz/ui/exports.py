@@ -14,6 +14,7 @@ import streamlit as st
 from fmviz.engine.models import MODELS
 from fmviz.lab.job import JobState, JobView
 from fmviz.ui import widgets
+from fmviz.ui.orders import coefficients_table, column_headings, column_orders
 
 
 def draw_exports(view: JobView) -> None:
@@ -23,7 +24,12 @@ def draw_exports(view: JobView) -> None:
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
     letter = MODELS[experiment.model].notation.matrix
     matrix = getattr(parameters, letter)
-    kind = experiment.regularizer if letter == "P" else f"{experiment.model}-{experiment.regularizer}"
+    machine = experiment.machine
+    kind = f"{experiment.model}-{experiment.regularizer}".removeprefix("fm-")
+    headings = column_headings(machine, matrix.shape[1]) if letter == "P" else dataset.feature_names
+    more = {"column_order": np.array(column_orders(machine, matrix.shape[1]))} if machine.columnar else {}
+    if parameters.coefficients is not None:
+        more["coefficients"] = parameters.coefficients
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     st.markdown("**Take it with you**")
     with st.container(horizontal=True, key="train_exports"):
@@ -36,19 +42,26 @@ def draw_exports(view: JobView) -> None:
         )
         widgets.download(
             f"{letter} (CSV)",
-            lambda: matrix_csv(
-                dataset.feature_names, matrix, None if letter == "P" else dataset.feature_names
-            ),
+            lambda: matrix_csv(dataset.feature_names, matrix, headings),
             f"{letter}-{name}.csv",
             key=f"train_{letter.lower()}_csv",
             help="One row a feature, with its name; in full precision."
             + ("" if letter == "P" else " The diagonal is no interaction."),
         )
+        if parameters.coefficients is not None:
+            widgets.download(
+                "λ (CSV)",
+                lambda: coefficients_table(view).to_csv(index=False),
+                f"lambda-{name}.csv",
+                key="train_lambda_csv",
+                help="The weight of every column of P.",
+            )
         widgets.download(
             "Model (npz)",
             lambda: widgets.npz_of(
                 {
                     letter: matrix,
+                    **more,
                     "w": parameters.w,
                     "intercept": np.array(parameters.intercept),
                     "feature_names": np.array(dataset.feature_names),
@@ -57,7 +70,10 @@ def draw_exports(view: JobView) -> None:
             ),
             f"model-{name}.npz",
             key="train_npz",
-            help=f"{letter}, w, the bias, the feature names and the settings: numpy.load opens it.",
+            help=f"{letter}, w, the bias, the feature names and the settings"
+            + (", and the order of every column" if machine.columnar else "")
+            + (" and its weight" if parameters.coefficients is not None else "")
+            + ": numpy.load opens it.",
         )
     last = view.last
     widgets.python_block(
@@ -111,5 +127,7 @@ def script(view: JobView) -> str:
         'print(f"objective {snapshot.objective:.10g}")\n'
         'print(f"used features {snapshot.used_features}")\n'
         'print(f"used interactions {snapshot.used_interactions}")\n'
-        f"# {MODELS[experiment.model].notation.matrix}, w and the bias: snapshot.parameters\n"
+        f"# {MODELS[experiment.model].notation.matrix}, w and the bias"
+        + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
+        + ": snapshot.parameters\n"
     )

@@ -19,7 +19,17 @@ from fmviz.lab.job import JobView
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors
 from fmviz.lab.tiles import pooled_matrix, tile_labels
-from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
+from fmviz.ui import orders
+from fmviz.ui.components.matrix_view import (
+    NOT_AN_INTERACTION,
+    CodesFrame,
+    FactorFrame,
+    Panel,
+    encode_codes,
+    matrix_view,
+)
+from fmviz.ui.look import Look, order_name
+from fmviz.ui.state import Settings
 
 TOP_PAIRS = 10
 # What all pictures of the filmstrip may weigh on their way to the browser.
@@ -33,20 +43,28 @@ def truth_of(dataset: Dataset | None) -> np.ndarray | None:
     return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
 
 
-def draw_matrix(view: JobView, dataset: Dataset) -> None:
-    """Draw PPᵀ or W, with the truth beside it where it is known."""
+def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | None:
+    """Draw PPᵀ or W, or the order that is looked at; with the truth beside it where it is known.
+
+    Returns
+    -------
+    Look or None
+        What is looked at, where there is a choice.
+    """
     if view.thinned is None or not np.isfinite(view.thinned.values).all():
-        return
-    st.markdown(f"**The interactions {MODELS[view.experiment.model].notation.weights}**")
-    frames = _strip(view) if not view.state.active else ()
+        return None
+    title = st.empty()
+    look = orders.choose(view, settings)
+    title.markdown(f"**{_title(view, dataset, look)}**")
+    frames = _strip(view, look) if not view.state.active else ()
     scrub = len(frames) > 1
-    learned = _panel(view, dataset, frames if scrub else (_last_frame(view),))
+    learned = _panel(view, dataset, frames if scrub else (_last_frame(view),), look)
     panels = [learned]
     structure_only = None
-    truth = truth_of(dataset)
+    truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
     if truth is not None:
-        panel = _truth_panel(dataset, truth)
-        if dataset.truth is not None:
+        panel = _truth_panel(dataset, truth, sized, look)
+        if sized:
             panels.append(panel)
         else:
             # Ones, which say nothing about the size of the weights: not on the same scale.
@@ -76,6 +94,14 @@ def draw_matrix(view: JobView, dataset: Dataset) -> None:
             help="Drag, or use the arrow keys. The picture follows while you drag.",
         )
     _notes(view)
+    return look
+
+
+def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
+    if look is None:
+        return f"The interactions {MODELS[view.experiment.model].notation.weights}"
+    held = ", ".join(dataset.feature_names[j] for j in look.at)
+    return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
 
 def _notes(view: JobView) -> None:
@@ -112,13 +138,13 @@ def _last_frame(view: JobView) -> Frame:
     return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
 
 
-def _strip(view: JobView) -> tuple[Frame, ...]:
+def _strip(view: JobView, look: Look | None) -> tuple[Frame, ...]:
     """Return frames of finite factors, few enough for the wire."""
     frames = [frame for frame in view.frames if frame.finite]
     if not frames or view.dataset is None:
         return ()
     d = view.dataset.X.shape[1]
-    if isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
+    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
         weight = 4 * d * view.experiment.rank
     else:
         weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
@@ -129,8 +155,12 @@ def _strip(view: JobView) -> tuple[Frame, ...]:
     return tuple(frames)
 
 
-def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...]) -> Panel:
-    drawn = [_picture(frame.thinned, f"epoch {frame.epoch:,}", _caption(frame)) for frame in frames]
+def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
+    records = {record["epoch"]: record for record in view.history}
+    drawn = [
+        _picture(frame.thinned, f"epoch {frame.epoch:,}", _caption(frame, records, look), look)
+        for frame in frames
+    ]
     d = dataset.X.shape[1]
     notation = MODELS[view.experiment.model].notation
     labels: Sequence[str] | None = tile_labels(d, N_TILES) if d > EXACT_FEATURES else None
@@ -144,16 +174,22 @@ def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...]) -> Panel:
         col_labels=labels,
         factor_label=notation.matrix,
         # Tiles say so by themselves.
-        **({"gram_label": notation.weights} if d <= EXACT_FEATURES else {}),
+        **({"gram_label": look.label() if look else notation.weights} if d <= EXACT_FEATURES else {}),
     )
 
 
-def _caption(frame: Frame) -> str:
-    return f"epoch {frame.epoch:,}: {frame.used_interactions:,} interactions"
+def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None) -> str:
+    count, name = frame.used_interactions, "interactions"
+    if look is not None:
+        count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
+        name = order_name(look.order)
+    return f"epoch {frame.epoch:,}: {count:,} {name}"
 
 
-def _picture(thinned: Thinned, key: str, caption: str) -> FactorFrame | CodesFrame:
+def _picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
     exact = thinned.n_features <= EXACT_FEATURES
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        return look.picture(thinned, key, caption)
     if isinstance(thinned, ThinnedFactors):
         if exact:
             return FactorFrame(thinned.dense(), key=key, caption=caption)
@@ -163,29 +199,35 @@ def _picture(thinned: Thinned, key: str, caption: str) -> FactorFrame | CodesFra
     return CodesFrame(codes, scale, key=key, caption=caption)
 
 
-def _truth_panel(dataset: Dataset, truth: np.ndarray) -> Panel:
+def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
     codes, scale = encode_codes(truth if exact else pooled_matrix(truth, N_TILES), grey_diagonal=exact)
+    if look is not None and exact:
+        held = list(look.at)
+        codes[held] = codes[:, held] = NOT_AN_INTERACTION
+    name = "pairs" if look is None else order_name(look.order)
     labels = dataset.feature_names if exact else tile_labels(d, N_TILES)
-    known = dataset.truth is not None
-    frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} interactions")
+    frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} {name if look else 'interactions'}")
     return Panel(
-        "In truth" if known else "In truth (which pairs, not how much)",
+        "In truth" if known else "In truth (which, not how much)",
         [frame],
         row_labels=labels,
         col_labels=labels,
-        **({"gram_label": "W" if known else "pairs"} if exact else {}),
+        **({"gram_label": "W" if known else name} if exact else {}),
     )
 
 
 # -------------------------------------------------------------------------------------------------- pairs
 
 
-def draw_pairs(view: JobView, dataset: Dataset) -> None:
-    """Draw the table of the strongest pairs."""
+def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> None:
+    """Draw the table of the strongest pairs, or of the strongest sets of the order that is looked at."""
     if view.thinned is None or view.parameters is None:
+        return
+    if look is not None:
+        orders.draw_sets(view, dataset, look, TOP_PAIRS)
         return
     st.markdown("**The strongest interactions**")
     thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,9 +13,10 @@ from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.job import Job, JobState, JobView
-from fmviz.ui import shell, widgets
+from fmviz.lab.subsets import orders_of
+from fmviz.ui import orders, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.interactions import draw_matrix, draw_pairs, truth_of
+from fmviz.ui.interactions import draw_matrix, draw_pairs
 from fmviz.ui.state import Settings
 
 POLL_SECONDS = 0.4
@@ -70,9 +70,12 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
     history = pd.DataFrame(view.history)
     _numbers(view)
     _curves(view, history, settings)
-    draw_matrix(view, view.dataset)
+    look = draw_matrix(view, view.dataset, settings)
+    if look is not None:
+        orders.draw_columns(view, look)
+        orders.draw_subset(view, view.dataset, settings)
     _quality(view, history, settings)
-    draw_pairs(view, view.dataset)
+    draw_pairs(view, view.dataset, look)
 
 
 # ------------------------------------------------------------------------------------------------- status
@@ -142,6 +145,10 @@ def _numbers(view: JobView) -> None:
         if factorised
         else "pairs whose weight in W is not zero"
     )
+    pairs += f", of {d * (d - 1) // 2:,}"
+    machine = view.experiment.machine
+    if machine.columnar and orders_of(machine) != (2,):
+        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
     cells = (
         (
             "Epoch",
@@ -157,7 +164,7 @@ def _numbers(view: JobView) -> None:
         (
             "Interactions",
             f"{last['used_interactions']:,}",
-            f"Used interactions: {pairs}, of {d * (d - 1) // 2:,}; counted exactly.",
+            f"Used interactions: {pairs}; counted exactly.",
         ),
         _certificate_cell(view),
         ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
@@ -166,6 +173,8 @@ def _numbers(view: JobView) -> None:
     with st.container(horizontal=True, gap="small", key="train_numbers"):
         for label, value, help_text in cells:
             st.metric(label, value, help=help_text, width=108)
+    if words := orders.order_words(view.experiment.machine, last):
+        st.caption(words)
 
 
 def _certificate_cell(view: JobView) -> tuple[str, str, str]:
@@ -220,7 +229,6 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
     notation = MODELS[view.experiment.model].notation
-    truth = truth_of(view.dataset) if view.dataset is not None else None
     with left:
         st.markdown("**Objective**")
         curves(
@@ -238,15 +246,10 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         )
     with right:
         st.markdown("**What the model uses**")
-        counts: dict[str, Any] = {}
-        if truth is not None:
-            pairs = np.triu(truth != 0, 1)
-            counts = {
-                "true_interactions": int(pairs.sum()),
-                "true_features": int((pairs | pairs.T).any(axis=1).sum()),
-            }
+        parts = orders.interaction_columns(view.experiment.machine, history)
+        counts = orders.true_counts(view.experiment.machine, view.dataset, bool(parts))
         curves(
-            figures.sparsity(history, settings["x"], revision=view.id, **counts),
+            figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts),
             key="train_sparsity",
             alt="The numbers of used interactions and of used features.",
             live=view.state.active,
@@ -256,7 +259,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
 
 
 def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    planted = "support_f1" in history
+    planted = "support_f1" in history or "support_f1_3" in history
     columns = st.columns(2) if planted else [st.container()]
     with columns[0]:
         metric = settings["metric"]
@@ -290,12 +293,14 @@ def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
 
 def _recovery_words(view: JobView) -> str:
     last, matrix = view.last, MODELS[view.experiment.model].notation.matrix
-    words = (
-        "The support is exactly the true one."
-        if last["support_recovered"]
-        else "The support is not exactly the true one."
-    )
-    words += f" F1 {last['support_f1']:.3f}"
-    if "estimation_error" in last:
-        words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
-    return words + "."
+    said = []
+    for key, kind in (("", " of pairs"), ("_3", " of triples")):
+        if f"support_f1{key}" not in last:
+            continue
+        kind = kind if "support_f1_3" in last else ""
+        exactly = "is exactly" if last[f"support_recovered{key}"] else "is not exactly"
+        words = f"The support{kind} {exactly} the true one. F1 {last[f'support_f1{key}']:.3f}"
+        if not key and "estimation_error" in last:
+            words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
+        said.append(words + ".")
+    return " ".join(said)

@@ -23,7 +23,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.engine.errors import one_of
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.params import ParamSpec
 from fmviz.lab.datasets import DATASETS
 
@@ -123,7 +123,33 @@ class Text:
         return value if len(value) <= self.limit else None
 
 
-Setting = Param | Several | Text
+@dataclass(frozen=True)
+class Whole:
+    """A setting that holds several different whole numbers from 0, in the order given."""
+
+    name: str
+    default: tuple[int, ...] = ()
+    help: str = ""
+
+    def check(self, value: Any) -> tuple[int, ...]:
+        """Return the numbers, or raise ValueError."""
+        return tuple(dict.fromkeys(whole_number(self.name, item, 0) for item in value))
+
+    def parse(self, text: str) -> tuple[int, ...]:
+        """Return the numbers in a comma-separated list."""
+        try:
+            return self.check([int(item) for item in text.split(",")])
+        except ValueError:
+            raise ValueError(
+                f"{self.name} = {text!r} is not a list of whole numbers from 0; write them as 3,5."
+            ) from None
+
+    def format(self, value: Any) -> str | None:
+        """Return the numbers, separated by commas, or None if there are none."""
+        return ",".join(map(str, value)) or None
+
+
+Setting = Param | Several | Text | Whole
 
 SHARED: tuple[Setting, ...] = (
     Param(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal
 
 import streamlit as st
 
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import MODELS, Model
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.regularizers import REGULARIZERS, Regularizer
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
@@ -33,7 +34,16 @@ _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 _LEFT = "fmviz:train:left"
 # What cannot stay when the model changes.
-_OF_MODEL = ("regularizer", "solver", "max_epochs", "tol")
+_OF_MODEL = (
+    "regularizer",
+    "solver",
+    "max_epochs",
+    "tol",
+    "lambda_p",
+    "lambda_sparse",
+    "init_scale",
+    "fit_intercept",
+)
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
@@ -82,13 +92,15 @@ def suggest(settings: Settings, linked: bool) -> None:
     st.session_state[_SEEN] = dataset
     st.session_state.pop(_LEFT, None)
     given = settings.query()
+    made_for = suggested(dataset).model
+    model = settings["model"] if "model" in given or made_for == "fm" else made_for
     # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
     if (linked and brought) or (linked and before == dataset):
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    wanted = suggested(dataset, settings["model"])
+    wanted = suggested(dataset, model, _model_params(settings) if model == settings["model"] else ())
     new = {name: getattr(wanted, name) for name in NAMES}
     settings.set(**new)
     st.session_state.pop(_NOTE, None)
@@ -125,10 +137,11 @@ def settings_panel(settings: Settings) -> Experiment:
         with st.container(border=True):
             st.markdown("**Data**")
             _own(settings, "dataset")
-    model = MODELS[settings["model"]]
+    model = experiment_of(settings).machine
     notation = model.notation
     with st.container(border=True, key="train_model_box"):
         _model(settings)
+        _own(settings, "model", then=_suited(settings))
         if model.factorised:
             widgets.param(settings, "rank", "Rank $k$", style="number")
         if (note := _cost(settings)) is not None:
@@ -137,16 +150,19 @@ def settings_panel(settings: Settings) -> Experiment:
         st.markdown("**Penalty**")
         _regularizer(settings)
         _own(settings, "regularizer")
-        params = dict(experiment_of(settings).regularizer_params)
-        formula, selects = model.penalty_words(REGULARIZERS[settings["regularizer"]], **params)
-        st.latex(formula)
-        st.caption(f"Selects {selects}.")
+        _formulas(settings, model)
         omega = "Ω" if model.factorised else f"${notation.penalty}$"
         for name, symbol, of, term in (
             ("lambda_sparse", notation.lambda_sparse, omega, notation.penalty_term),
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
             words = f"The objective holds {term}, without a ½ in front."
+            if name == "lambda_sparse" and model.fits_coefficients and settings[name] == 0:
+                st.caption(
+                    ":material/lock: No strength of Ω: with fitted λₛ the scale of a column is free, so that "
+                    "a penalty on P alone binds nothing. $\\lambda_p$ binds both."
+                )
+                continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
     with st.container(border=True):
         st.markdown("**Loss and linear term**")
@@ -191,29 +207,85 @@ def _cost(settings: Settings) -> str | None:
     return cost_note(experiment_of(settings))
 
 
-def _model(settings: Settings) -> None:
+def _model_params(settings: Settings) -> tuple[tuple[str, Any], ...]:
+    return experiment_of(settings).model_params
+
+
+def _suited(settings: Settings) -> Callable[[], None]:
+    """Return what makes the other settings suit a model that was changed."""
     before = experiment_of(settings)
 
     def suit() -> None:
         """Take up what was set under the model before, or else what suits it."""
         left = st.session_state.setdefault(_LEFT, {})
-        left[before.model] = before
+        left[before.model, before.model_params] = before
         model = settings["model"]
-        wanted = left.get(model) or suggested(settings["dataset"], model)
+        own = _model_params(settings) if model == before.model else _remembered(model)
+        wanted = left.get((model, own)) or suggested(settings["dataset"], model, own)
+        now = experiment_of(settings)
+        freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
+        if model == before.model and not freed and now.why_not() is None:
+            return
         settings.set(**{name: getattr(wanted, name) for name in _OF_MODEL})
 
+    return suit
+
+
+def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
+    """Return the own parameters that a model had when it was set on this page last, defaults left out."""
+    specs = MODELS[model].params
+    present = Settings("train", [dataclasses.replace(s, name=f"model_{s.name}") for s in specs])
+    found = ((s.name, present[f"model_{s.name}"], s.default) for s in specs)
+    return tuple(sorted((name, value) for name, value, default in found if value != default))
+
+
+def _formulas(settings: Settings, model: Model) -> None:
+    """Draw the penalty as it acts on the columns of each order, and what it selects."""
+    chosen = REGULARIZERS[settings["regularizer"]]
+    params = dict(experiment_of(settings).regularizer_params)
+    formula, selects = model.penalty_words(chosen, **params)
+    forms = penalty_forms(model, chosen, params)
+    if len({text for _, text, _ in forms}) == 1:
+        (_, formula, selects), *_ = forms
+    if len({text for _, text, _ in forms}) <= 1:
+        st.latex(formula)
+    else:
+        for order, text, _ in forms:
+            st.caption(f"Of the columns of order {order}:")
+            st.latex(text)
+    st.caption(f"Selects {selects}.")
+
+
+def penalty_forms(
+    model: Model, regularizer: Regularizer, params: dict[str, Any]
+) -> list[tuple[int | None, str, str]]:
+    """Return the order, the LaTeX and what is selected, for every block of columns of a columnar model."""
+    found = []
+    for kernel in model.kernels() if model.columnar else ():  # type: ignore[attr-defined]
+        form = regularizer.of_order(kernel.degree, params)
+        if not isinstance(form, str):
+            formula, _, selects = form[0].words(**form[1])
+            found.append((kernel.degree, formula, selects))
+    return found
+
+
+def _model(settings: Settings) -> None:
     st.selectbox(
         "**Model**",
         list(MODELS),
         format_func=lambda name: MODELS[name].label,
         help=settings.spec("model").help,
-        **settings.bind("model", then=suit),
+        **settings.bind("model", then=_suited(settings)),
     )
 
 
 def _regularizer(settings: Settings) -> None:
-    loss, model = settings["loss"], settings["model"]
-    reasons = {name: why_not(name, loss=loss, model=model) for name in REGULARIZERS}
+    fixed: Any = {
+        "loss": settings["loss"],
+        "model": settings["model"],
+        "model_params": dict(_model_params(settings)),
+    }
+    reasons = {name: why_not(name, **fixed) for name in REGULARIZERS}
     labels = {name: regularizer.label for name, regularizer in REGULARIZERS.items()}
     fits = [name for name, why in reasons.items() if why is None]
     _select(settings, "regularizer", "Regularizer Ω", fits, labels)
@@ -222,7 +294,7 @@ def _regularizer(settings: Settings) -> None:
 
 def load_suggested(settings: Settings) -> None:
     """Load the settings that say something on the chosen data set."""
-    wanted = suggested(settings["dataset"], settings["model"])
+    wanted = suggested(settings["dataset"], settings["model"], _model_params(settings))
     settings.set(**{name: getattr(wanted, name) for name in NAMES})
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
@@ -240,8 +312,8 @@ def _loss(settings: Settings) -> None:
     _own(settings, "loss")
 
 
-def _own(settings: Settings, owner: str) -> None:
-    """Draw the own parameters of a choice from what they declare."""
+def _own(settings: Settings, owner: str, then: Callable[[], None] | None = None) -> None:
+    """Draw the own parameters of a choice from what they declare; `then` is called after a change."""
     for name in _own_names(settings, owner):
         spec = settings.spec(name)
         label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
@@ -252,21 +324,26 @@ def _own(settings: Settings, owner: str) -> None:
         else:
             labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
             style: Literal["auto", "number"] = "number" if spec.kind in ("int", "float") else "auto"
-            widgets.param(settings, name, label, style=style, labels=labels or None)
+            widgets.param(settings, name, label, style=style, labels=labels or None, then=then)
 
 
 def _solver(settings: Settings) -> None:
-    regularizer, loss = settings["regularizer"], settings["loss"]
-    given = dict(experiment_of(settings).regularizer_params)
+    regularizer = settings["regularizer"]
+    given: Any = {
+        "loss": settings["loss"],
+        "model": settings["model"],
+        "regularizer_params": dict(experiment_of(settings).regularizer_params),
+        "model_params": dict(_model_params(settings)),
+    }
 
     def reason(name: str) -> str | None:
-        return why_not(regularizer, name, loss=loss, model=settings["model"], regularizer_params=given)
+        return why_not(regularizer, name, **given)
 
     reasons = {name: reason(name) for name in ("auto", *SOLVERS)}
     fits = [name for name, why in reasons.items() if why is None]
     labels = {name: solver.label for name, solver in SOLVERS.items()}
     if "auto" in fits:
-        best = best_solver(regularizer, loss=loss, model=settings["model"], regularizer_params=given)
+        best = best_solver(regularizer, **given)
         labels["auto"] = f"Auto: {SOLVERS[best].label}"
     else:
         labels["auto"] = "Auto"

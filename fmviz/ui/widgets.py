@@ -45,6 +45,7 @@ def param(
     style: Literal["auto", "slider", "number", "select"] = "auto",
     disabled: bool = False,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> Any:
     """Draw the control that fits the declaration of a setting.
 
@@ -63,6 +64,8 @@ def param(
         Whether it can be changed.
     help : str, optional
         Replaces the help of the declaration.
+    then : callable, optional
+        Called after a change, of a control that is neither a scale nor several pills.
 
     Returns
     -------
@@ -74,12 +77,12 @@ def param(
         return several(settings, name, label, labels=labels, disabled=disabled)
     label = title_of(name) if label is None else label
     if isinstance(item, Text):
-        st.text_input(label, help=help or item.help or None, disabled=disabled, **settings.bind(name))
+        st.text_input(label, help=help or item.help or None, disabled=disabled, **settings.bind(name, then))
         return settings[name]
     spec = settings.spec(name)
     common: dict[str, Any] = {"help": help or spec.help or None, "disabled": disabled}
     if spec.kind == "bool":
-        st.toggle(label, **common, **settings.bind(name))
+        st.toggle(label, **common, **settings.bind(name, then))
     elif spec.kind == "choice":
         words = dict(labels or {})
 
@@ -88,23 +91,23 @@ def param(
 
         common["format_func"] = show
         if style == "auto" and len(spec.choices) <= 4:
-            st.segmented_control(label, spec.choices, required=True, **common, **settings.bind(name))
+            st.segmented_control(label, spec.choices, required=True, **common, **settings.bind(name, then))
         else:
-            st.selectbox(label, spec.choices, **common, **settings.bind(name))
+            st.selectbox(label, spec.choices, **common, **settings.bind(name, then))
     elif spec.kind == "int":
         low, high = (None if x is None else int(x) for x in (spec.low, spec.high))
         small = low is not None and high is not None and high - low <= 100
         if low is not None and high is not None and (style == "slider" or (style == "auto" and small)):
-            st.slider(label, low, high, step=1, **common, **settings.bind(name))
+            st.slider(label, low, high, step=1, **common, **settings.bind(name, then))
         else:
-            st.number_input(label, low, high, step=1, **common, **settings.bind(name))
+            st.number_input(label, low, high, step=1, **common, **settings.bind(name, then))
     elif spec.log and style == "auto":
         return scale(settings, name, label, disabled=disabled, help=help)
     elif style == "slider" and spec.low is not None and spec.high is not None:
-        st.slider(label, float(spec.low), float(spec.high), **common, **settings.bind(name))
+        st.slider(label, float(spec.low), float(spec.high), **common, **settings.bind(name, then))
     else:
         low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
-        st.number_input(label, low_, high_, format="%.6g", **common, **settings.bind(name))
+        st.number_input(label, low_, high_, format="%.6g", **common, **settings.bind(name, then))
     return settings[name]
 
 

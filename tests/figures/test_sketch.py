@@ -53,7 +53,7 @@ def test_long_curves_are_thinned_and_panels_stacked():
             "used_features": 5,
         }
     )
-    text = sketch.svg(training.sparsity(history, true_features=3, true_interactions=9))
+    text = sketch.svg(training.sparsity(history, true_features=3, true_interactions={"used_interactions": 9}))
     drawn = curves(text)
     assert len(drawn) == 4
     assert max(curve.count("L") for curve in drawn) < 300

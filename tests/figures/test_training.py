@@ -78,11 +78,33 @@ def test_one_point_is_seen():
 
 def test_sparsity_with_the_true_numbers():
     history = frame(30)
-    figure = training.sparsity(history, true_features=3, true_interactions=3)
+    figure = training.sparsity(history, true_features=3, true_interactions={"used_interactions": 3})
     assert names(figure) == ["interactions", "in truth", "features", "in truth"]
     np.testing.assert_array_equal(figure.data[0].y, history["used_interactions"])
     assert list(figure.data[1].y) == [3, 3]
     assert names(training.sparsity(history)) == ["interactions", "features"]
+
+
+def test_orders_are_drawn_each_with_its_true_number():
+    history = frame(30)
+    history["used_interactions_2"], history["used_interactions_3"] = 5, 7
+    parts = {"used_interactions_2": "pairs", "used_interactions_3": "triples"}
+    figure = training.sparsity(history, parts=parts, true_interactions={"used_interactions_3": 4})
+    assert names(figure) == ["pairs", "triples", "in truth", "features"]
+    assert list(figure.data[2].y) == [4, 4]
+    assert figure.data[2].showlegend
+    assert figure.data[0].line.color != figure.data[1].line.color
+
+
+def test_recovery_of_pairs_and_of_triples():
+    history = frame(30)
+    history["support_f1_3"] = 0.5
+    history["support_recovered_3"] = 0.0
+    assert names(training.recovery(history))[:2] == ["F1 of pairs", "F1 of triples"]
+    assert "support exact" not in names(training.recovery(history))
+    triples = history.drop(columns=["support_f1", "support_recovered", "estimation_error"], errors="ignore")
+    triples["support_recovered_3"] = 1.0
+    assert names(training.recovery(triples)) == ["F1 of triples", "support exact"]
 
 
 def test_the_metrics_present_are_offered_and_drawn():

@@ -20,12 +20,13 @@ from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = [
-    "planted_interactions", "planted_features", "synthetic", "monks1", "balance_scale", "flights", "diabetes",
-    "breast_cancer", "movielens_100k",
+    "planted_interactions", "planted_features", "planted_triples", "synthetic", "monks1", "balance_scale",
+    "flights", "diabetes", "breast_cancer", "movielens_100k",
 ]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
     "planted_features": (200, 100),
+    "planted_triples": (500, 30),
     "synthetic": (200, 100),
     "monks1": (432, 17),
     "balance_scale": (625, 4),
@@ -652,3 +653,14 @@ def test_build_check_compares_and_writes_nothing(build, monkeypatch, tmp_path, c
     build.main()
     assert "flights.csv" in capsys.readouterr().out
     assert pd.read_csv(io.BytesIO((tmp_path / "monks1.csv").read_bytes())).shape == (432, 7)
+
+
+def test_planted_triples_explain_the_target():
+    dataset = load("planted_triples")
+    pairs = np.argwhere(np.triu(dataset.truth))
+    assert len(pairs) == len(dataset.true_triples) == 12
+    y = sum(dataset.X[:, list(one)].prod(axis=1) for one in (*pairs, *dataset.true_triples))
+    assert np.std(dataset.y - y) == pytest.approx(0.1, rel=0.1)
+    used = {j for one in dataset.true_triples for j in one} | set(pairs.ravel().tolist())
+    assert used == set(range(20))
+    assert all(name.startswith("noise") for name in dataset.feature_names[20:])

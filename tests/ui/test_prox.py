@@ -129,6 +129,23 @@ def test_every_operator_can_be_shown(name):
     assert len(test.tabs) == 1
 
 
+def test_powers_have_their_degree():
+    test = app(regularizers="ti_power,cs_power,l1", d="12", k="3", degree="4", log2lambda="-1")
+    assert fine(test)
+    assert test.slider(key="prox_degree").value == 4
+    latex = [item.value for item in test.latex]
+    assert any(r"\|p_{:,s}\|_1^{4}" in text for text in latex)
+    assert any(r"= 4\lambda S_{\theta,0}^{3} = 4\cdot0.5\cdot" in text for text in latex)
+    assert any(r"\tau = 4\lambda S_\theta^{3} = 4\cdot0.5\cdot" in text for text in latex)
+    assert "'degree': 4" in test.code[0].value
+    assert [tab.label for tab in test.tabs] == ["ℓ₁", "TI, order 4", "CS, order 4"]
+    test.slider(key="prox_degree").set_value(2).run()
+    assert fine(test)
+    assert address(test)["degree"] == "2"
+    assert any(r"\|p_{:,s}\|_1^{2}" in item.value for item in test.latex)
+    assert not [item for item in app(regularizers="ti,l1").slider if item.key == "prox_degree"]
+
+
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (1, 60), (400, 60)])
 def test_the_smallest_and_the_largest_matrix(d, k):
     assert fine(app(d=str(d), k=str(k), column="60"))

@@ -215,6 +215,41 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
     assert (query["model"], query["regularizer"]) == (["qr"], ["l1"])
 
 
+def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idle, shoot):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&init_scale=0.1")
+    wait_idle(page)
+    page.locator(".st-key-train_model").get_by_role("combobox").click()
+    page.get_by_role("option", name="Factorization machine, higher order").click()
+    page.locator(".st-key-train_model_order").wait_for()
+    wait_idle(page)
+    press(page, "play")
+    page.locator(".st-key-train_status").get_by_text(re.compile("Finished|Not converged")).wait_for(
+        timeout=120_000
+    )
+    page.locator(".st-key-train_order").get_by_text("Triples").click()
+    page.get_by_text(re.compile("The triples with .*Σₛ")).wait_for()
+    page.locator(".st-key-train_slice input").click()
+    page.get_by_role("option", name="right weight").click()
+    page.get_by_text("The triples with right weight").wait_for()
+    page.keyboard.press("Escape")  # The open list hides the rest of the page from assistive tools.
+    view = page.locator(".st-key-train_matrix")
+    view.get_by_text(re.compile(r"epoch \d+: \d+ triples")).first.wait_for()
+    page.get_by_role("slider", name="Look back").focus()
+    page.keyboard.press("Home")
+    view.get_by_text("epoch 0: 4 triples").first.wait_for()
+    shoot(page, "train-triples")
+    query = parse_qs(urlsplit(page.url).query)
+    assert (query["model"], query["order"], query["slice"]) == (["hofm"], ["3"], ["2"])
+    with page.expect_download() as caught:
+        press(page, "npz")
+    model = np.load(caught.value.path())
+    assert model["P"].shape == (4, 6)
+    assert model["column_order"].tolist() == [2, 2, 2, 3, 3, 3]
+    # A reload shows the same.
+    page.reload()
+    page.get_by_text("The triples with right weight").wait_for()
+
+
 def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     page = new_page(viewport={"width": 700, "height": 900}, color_scheme="dark")
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")

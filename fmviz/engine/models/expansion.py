@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..kernels import Anova, ColumnKernel, Polynomial
 from ..params import ParamSpec
 from ..regularizers import Regularizer
 from ..snapshot import Parameters
+from .base import Notation
 from .columns import ColumnModel
 
 
@@ -33,6 +35,11 @@ class KernelExpansion(ColumnModel):
     name = "expansion"
     label = "Kernel expansion (polynomial network)"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
+    notation: ClassVar[Notation] = Notation(
+        weights="P diag(λ) Pᵀ",
+        shrinkage=r"\sum_s |\lambda_s|\,\|p_{:,s}\|^2",
+        shrinkage_term="λₚ Σ|λₛ| ‖pₛ‖²",
+    )
     params = (
         ParamSpec(
             "kernel",

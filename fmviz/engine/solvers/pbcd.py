@@ -354,22 +354,11 @@ class PBCD(SweepingSolver):
         return ColumnPBCD if model.columnar else cls
 
     @classmethod
-    def why_not_model(cls, model: Any) -> str | None:
-        """See `Solver.why_not_model`."""
-        if model.lifted:
-            return (
-                f"{cls.label} moves a row of P at once, and a row here holds entries of all of U¹, …, U^m, "
-                f"which f multiplies with each other in general: {model.label} is linear in each U^t alone. "
-                "Use CD or PCD, which move one entry, or APGD."
-            )
-        return super().why_not_model(model)
-
-    @classmethod
     def why_not(
         cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
     ) -> str | None:
         """See `Solver.why_not`."""
-        if not model.multilinear:
+        if model.lifted or not model.multilinear:
             return not_linear(cls.label, model)
         if regularizer.row(**regularizer_params) is None:
             return regularizer.why_no_row or (

@@ -305,6 +305,12 @@ class PCD(SweepingSolver):
 
 def not_linear(label: str, model: Any) -> str:
     """Return why closed steps on entries or rows do not exist where f is not linear in them."""
+    if model.lifted:
+        return (
+            f"{label} moves a row of P at once, and a row here holds entries of all of U¹, …, U^m, which f "
+            f"multiplies with each other in general: {model.label} is linear in each U^t alone. Use CD or "
+            "PCD, which move one entry, or APGD."
+        )
     return (
         f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
         "of degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). "

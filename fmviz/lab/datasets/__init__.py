@@ -6,12 +6,13 @@ from typing import Any
 
 from fmviz.engine.errors import one_of
 
-from . import balance, clinical, flights, monks, movielens, synthetic
+from . import balance, clinical, flights, monks, movielens, synthetic, triples
 from .base import Dataset, DatasetSpec
 
 DATASETS: dict[str, DatasetSpec] = {
     "planted_interactions": synthetic.SPECS["planted_interactions"],
     "planted_features": synthetic.SPECS["planted_features"],
+    "planted_triples": triples.SPEC,
     "synthetic": synthetic.SPECS["synthetic"],
     "monks1": monks.SPEC,
     "balance_scale": balance.SPEC,

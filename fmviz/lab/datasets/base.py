@@ -40,6 +40,8 @@ class Dataset:
         The true interaction weights, symmetric with a zero diagonal, where they are known exactly.
     true_pairs : tuple of (int, int), optional
         The pairs i < j that truly interact, where only the structure is known.
+    true_triples : tuple of (int, int, int), optional
+        The triples i < j < l that truly interact, where they are known.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Dataset:
     class_labels: tuple[str, str] | None = None
     truth: np.ndarray | None = None
     true_pairs: tuple[tuple[int, int], ...] | None = None
+    true_triples: tuple[tuple[int, int, int], ...] | None = None
     description: str = ""
     source: str = ""
     licence: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .code import python_source
 from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
-from .study import EXPONENTS, VARIANTS, Study, Variant, counts_table, extinction, pairs, study
+from .study import EXPONENTS, VARIANTS, Study, Variant, counts_table, extinction, pairs, study, with_degree
 from .words import formulas, paper_claim, selects, strength_in_words, what_is_special
 from .worked import Worked, worked_example
 
@@ -31,5 +31,6 @@ __all__ = [
     "strength_in_words",
     "study",
     "what_is_special",
+    "with_degree",
     "worked_example",
 ]

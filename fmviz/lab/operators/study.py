@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,14 @@ class Variant:
     def prox(self, P: np.ndarray, strength: float) -> np.ndarray:
         """Return the operator's result for a checked P."""
         return self.regularizer.prox(P, strength, **self.params)
+
+
+def with_degree(variant: Variant, degree: int) -> Variant:
+    """Return the variant with another degree, where it has one."""
+    if "degree" not in variant.params:
+        return variant
+    label = variant.label.replace("order m", f"order {degree}")
+    return replace(variant, params={**variant.params, "degree": degree}, label=label)
 
 
 def _variants() -> dict[str, Variant]:

@@ -59,9 +59,7 @@ def worked_example(
     regularizer = variant.regularizer
     if regularizer.row_wise:
         before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
-        threshold = strength * np.broadcast_to(
-            regularizer.thresholds(Q, **variant.params).ravel(), after.shape
-        )
+        threshold = np.broadcast_to(_thresholds(Q, after.sum(), variant, strength).ravel(), after.shape)
         # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
         tau = threshold + 2.0 * strength * regularizer.quad * after
         live = int(np.count_nonzero(after))
@@ -74,17 +72,21 @@ def worked_example(
                 rf" = {_latex(2 * strength * total)},"
                 rf"\quad S_\theta = \textstyle\sum_j\|q_j\|_2,\quad \theta = {live}"
             )
+        elif variant.name == "cs_power":
+            latex = _power(r"\tau", r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", variant, strength, after.sum())
+            latex += rf",\quad \theta = {live}"
         else:
             latex = rf"\tau_j = \lambda\,t_j(Q),\quad \lambda = {lam}"
         heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
         rows = _around_threshold(before, tau, after, first)
         return Worked(latex, live, P.shape[0], "rows", heads, rows)
     p, q = P[:, column], Q[:, column]
-    threshold = strength * np.broadcast_to(regularizer.thresholds(Q, **variant.params), Q.shape)
+    by_rows = variant.params.get("axis") == "rows"
+    sums = np.abs(Q).sum(axis=1 if by_rows else 0, keepdims=True)
+    threshold = np.broadcast_to(_thresholds(Q, sums, variant, strength), Q.shape)
     squares = 2.0 * strength * regularizer.quad
     live, s = int(np.count_nonzero(q)), column
     heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
-    by_rows = variant.params.get("axis") == "rows"
     tau = threshold[:, column] + squares * np.abs(q)
     if variant.name == "l1":
         latex = rf"\tau = \lambda = {lam}"
@@ -97,6 +99,13 @@ def worked_example(
         )
     elif variant.name == "ti":
         latex = rf"\tau_j = 2\lambda\|q_j\|_1,\quad 2\lambda = {_latex(2 * strength)}"
+    elif variant.name == "ti_power" and not by_rows:
+        name, norm = rf"S_{{\theta,{s}}}", rf"\|q_{{:,{s}}}\|_1"
+        latex = _power(rf"\tau_{{{s}}}", name, norm, variant, strength, float(np.abs(q).sum()))
+        latex += rf",\quad \theta_{{{s}}} = {live}"
+    elif variant.name == "ti_power":
+        m = variant.params["degree"]
+        latex = rf"\tau_j = {m}\lambda\|q_j\|_1^{{{m - 1}}},\quad {m}\lambda = {_latex(m * strength)}"
     elif not threshold.any():
         latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(1 / (1 + squares))}\,p_{{js}}"
         tau = np.zeros_like(q)
@@ -107,6 +116,22 @@ def worked_example(
         )
     rows = _around_threshold(p, tau, q, first)
     return Worked(latex, live, P.shape[0], f"entries of column {s}", heads, rows)
+
+
+def _thresholds(Q: np.ndarray, sums: np.ndarray | float, variant: Variant, strength: float) -> np.ndarray:
+    """Return what |q| (or a row's norm) was lowered by, but for its own square: for powers λmS^(m−1)."""
+    if "degree" in variant.params:
+        m = variant.params["degree"]
+        return strength * m * np.asarray(sums) ** (m - 1)
+    return strength * variant.regularizer.thresholds(Q, **variant.params)
+
+
+def _power(tau: str, total: str, norm: str, variant: Variant, strength: float, value: float) -> str:
+    """Return τ = λ m S^(m−1) with its numbers."""
+    m = variant.params["degree"]
+    numbers = rf"{m}\cdot{_latex(strength)}\cdot{_latex(value)}^{{{m - 1}}}"
+    result = _latex(strength * m * value ** (m - 1))
+    return rf"{tau} = {m}\lambda {total}^{{{m - 1}}} = {numbers} = {result},\quad {total} = {norm}"
 
 
 def _around_threshold(

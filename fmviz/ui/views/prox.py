@@ -54,6 +54,16 @@ TABLE = (
         help="Drag, or click the handle and use the arrow keys. The pictures follow while you drag.",
     ),
     ParamSpec(
+        "degree",
+        "int",
+        3,
+        2,
+        10,
+        symbol="m",
+        help="The power in TI and CS of order m: the order of the interactions that they are made for. m = 2 "
+        "gives TI and CS themselves.",
+    ),
+    ParamSpec(
         "size",
         "choice",
         "row",
@@ -178,10 +188,15 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
 # ------------------------------------------------------------------------------------------- computing
 
 
+def _study(token: tuple[object, ...], variant: str, P: np.ndarray, degree: int = 3) -> lab.Study:
+    # Most operators have no degree: do not study them anew for another one.
+    return _studied(token, variant, degree if "degree" in lab.VARIANTS[variant].params else 0, P)
+
+
 @st.cache_resource(max_entries=24, show_spinner="Applying the operator at 15 strengths…")
-def _study(token: tuple[object, ...], variant: str, _P: np.ndarray) -> lab.Study:
+def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray) -> lab.Study:
     # Shared between sessions and never written to: the arrays are read-only.
-    return lab.study(_P, lab.VARIANTS[variant])
+    return lab.study(_P, lab.with_degree(lab.VARIANTS[variant], degree))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Preparing the pictures…")
@@ -191,6 +206,7 @@ def pictures(
     driver: str,
     _P: np.ndarray,
     *,
+    degree: int = 3,
     columns: int = 4,
     show: Show = "both",
     max_height: int = 420,
@@ -207,12 +223,14 @@ def pictures(
         The key of the slider, whose labels are those of `widgets.power_label`.
     _P : (d, k) ndarray
         The matrix.
+    degree : int
+        The power of the operators that have one.
     columns, show, max_height
         As in `encode_view`.
     """
     panels = []
     for name in variants:
-        one = _study(token, name, _P)
+        one = _study(token, name, _P, degree)
         frames = [
             FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
             for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
@@ -242,16 +260,19 @@ def _caption(one: lab.Study, at: int) -> str:
 @shell.fragment
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
     """Draw whatever depends on λ; a move of the slider reruns this part alone."""
-    studies = [_study(token, name, P) for name in chosen]
+    degree = settings["degree"]
+    studies = [_study(token, name, P, degree) for name in chosen]
+    powers = any("degree" in one.variant.params for one in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.power_of_two(settings, "log2lambda", "Strength λ")
+        if powers:
+            widgets.param(settings, "degree", "Order m", style="slider")
         with st.container(width="content"):
             size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
     columns, height = (2, 640) if size == "large" else (4, 300)
-    matrix_view(
-        pictures(token, chosen, settings.key("log2lambda"), P, columns=columns, max_height=height),
-        key="prox_view",
-    )
+    driver = settings.key("log2lambda")
+    payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
+    matrix_view(payload, key="prox_view")
     if st.session_state.get(_SEEN) != token:
         # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
         st.session_state[_SEEN] = token

@@ -16,7 +16,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job, JobState
 from fmviz.lab.runner import too_large
-from fmviz.ui import live, shell
+from fmviz.ui import live, orders, shell
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.train_settings import (
@@ -43,6 +43,7 @@ _VIEW = (
         help="Slow makes 3 epochs a second, Watch at most 30, Full as many as it can. The results are the "
         "same; you can change it during a run.",
     ),
+    *orders.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
@@ -67,11 +68,13 @@ def render() -> None:
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
+        if any(spec.name not in settings.own for spec in own_specs()):
+            st.rerun()  # What was suggested has parameters that this table lacks.
         st.title("Train")
         st.markdown(
-            "Fit a factorization machine, or the convex quadratic regression, and watch the penalty choose "
-            "its interactions. Every setting and the seed are in the address bar: the same link gives the "
-            "same numbers."
+            "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
+            "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
+            "the address bar: the same link gives the same numbers."
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
@@ -263,12 +266,14 @@ def _impossible(settings: Settings, reason: str) -> None:
 def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
     """Return the least change that makes the run possible, in words and as settings, or nothing."""
     experiment = dataclasses.replace(experiment_of(settings), solver_params=())
-    other = REGULARIZERS[dataclasses.replace(experiment, solver="auto").applicable().regularizer]
+    suits = dataclasses.replace(experiment, solver="auto").applicable()
+    penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
     fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         ("the solver that fits", {}, {}),
+        ("the strength λ̃ = 0", {"lambda_sparse": 0.0}, {}),
         ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
-        (other.label, {"regularizer": other.name}, {"regularizer_params": ()}),
-        ("a factorization machine", {"model": "fm"}, {}),
+        (REGULARIZERS[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
     )
     for words, change, own in fixes:
         changes = {**change, "solver": "auto"}

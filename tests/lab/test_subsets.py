@@ -1,0 +1,158 @@
+"""Weights of interactions of any order, against sums written out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pytest
+
+from fmviz.engine.models import get_model
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab.subsets import (
+    factors_of,
+    orders_of,
+    rankable,
+    ranked_sets,
+    recovery,
+    spectrum,
+    used_features,
+    weight_of,
+)
+from fmviz.lab.thinned import N_TILES, thin
+from fmviz.lab.tiles import tile_edges
+
+CASES = [
+    ("fm", {}, 2, 1, False),
+    ("hofm", {"order": 4}, 2, 3, False),
+    ("hofm", {"order": 4}, 3, 3, False),
+    ("hofm", {"order": 4}, 4, 3, False),
+    ("all_subsets", {}, 2, 1, False),
+    ("all_subsets", {}, 3, 1, False),
+    ("expansion", {"kernel": "anova", "degree": 3}, 3, 1, False),
+    ("expansion", {"kernel": "polynomial", "degree": 2}, 2, 1, True),
+]
+
+
+def made(name, params, blocks, d=9, k=4):
+    """Return a model, sparse parameters, and for every column of a block its coefficient."""
+    rng = np.random.default_rng(3)
+    model = get_model(name, **params)
+    P = rng.normal(size=(d, k * blocks)) * (rng.random((d, k * blocks)) < 0.6)
+    P[2] = 0.0
+    coefficients = None
+    if name == "expansion":
+        coefficients = rng.normal(size=k)
+        coefficients[1] = 0.0
+    return model, Parameters(P, np.zeros(d), 0.0, coefficients=coefficients)
+
+
+def written_out(name, parameters, order, k=4):
+    """Return the weight of every used set of `order` features."""
+    P, c = parameters.P, parameters.multipliers
+    if name == "hofm":
+        P, c = P[:, (order - 2) * k : (order - 1) * k], c[:k]
+    found = {}
+    for features in combinations(range(P.shape[0]), order):
+        terms = [c[s] * np.prod(P[list(features), s]) for s in range(P.shape[1])]
+        if any(terms):
+            found[features] = sum(terms)
+    return found
+
+
+@pytest.mark.parametrize(("name", "params", "order", "blocks", "repeats"), CASES)
+def test_ranked_sets_are_all_used_sets_by_size(name, params, order, blocks, repeats):
+    model, parameters = made(name, params, blocks)
+    times = factorial(order) if repeats else 1
+    wanted = {one: times * weight for one, weight in written_out(name, parameters, order).items()}
+    factors = factors_of(model, parameters, order)
+    sets, weight = ranked_sets(factors, 1000)
+    got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
+    assert got.keys() == wanted.keys()
+    assert all(got[one] == pytest.approx(wanted[one], rel=1e-12) for one in wanted)
+    assert (np.diff(np.abs(weight)) <= 0).all()
+    top_sets, top_weight = ranked_sets(factors, 7)
+    np.testing.assert_array_equal(top_sets, sets[:7])
+    np.testing.assert_array_equal(top_weight, weight[:7])
+    for one, w in list(wanted.items())[:5]:
+        assert weight_of(factors, one) == pytest.approx(w, rel=1e-12)
+    assert weight_of(factors, (0, 2)) == 0.0
+    true = list(wanted)[::2]
+    f1, exact = recovery(factors, true)
+    assert f1 == pytest.approx(2 * len(true) / (len(true) + len(wanted)))
+    assert not exact
+    assert recovery(factors, list(wanted)) == (1.0, True)
+    # A thinned model that drops nothing is the same.
+    thinned = ranked_sets(factors_of(model, thin(parameters), order), 1000)
+    np.testing.assert_array_equal(thinned[0], sets)
+
+
+def test_a_slice_holds_the_triples_of_a_feature():
+    model, parameters = made("hofm", {}, 2)
+    wanted = written_out("hofm", parameters, 3)
+    factors = factors_of(model, parameters, 3)
+    for i in range(9):
+        matrix = factors.fixed([i]).matrix()
+        for j, l in combinations(range(9), 2):  # noqa: E741
+            weight = wanted.get(tuple(sorted({i, j, l})), 0.0) if i not in (j, l) else 0.0
+            assert matrix[j, l] == pytest.approx(weight, rel=1e-12, abs=0)
+            assert (matrix[j, l] != 0) == (weight != 0)
+
+
+def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
+    model, parameters = made("expansion", {}, 1)
+    factors = factors_of(model, parameters, 2)
+    W = (parameters.P * parameters.coefficients) @ parameters.P.T
+    np.testing.assert_allclose(factors.matrix(), W, rtol=1e-12, atol=1e-15)
+    values = spectrum(factors)
+    wanted = np.linalg.eigvalsh(W)
+    wanted = wanted[np.abs(wanted) > 1e-12]
+    np.testing.assert_allclose(np.sort(values), wanted, rtol=1e-9)
+    assert values.size == 3
+    assert (np.diff(np.abs(values)) <= 0).all()
+    live = parameters.P[:, parameters.coefficients != 0]
+    assert used_features(factors) == live.any(axis=1).sum() == model.used_features(parameters)
+    only_dead = Parameters(parameters.P, parameters.w, 0.0, coefficients=np.zeros(4))
+    assert model.used_interactions(only_dead) == model.used_features(only_dead) == 0
+    assert spectrum(factors_of(model, only_dead, 2)).size == 0
+    assert ranked_sets(factors_of(model, only_dead, 2), 3)[1].size == 0
+
+
+def test_products_that_cancel_or_underflow_are_still_drawn():
+    P = np.zeros((5, 4))
+    P[:2] = [[1, 1, 0, 0], [1, -1, 0, 0]]
+    P[2:] = [[0, 0, 1e-120, 0]] * 3
+    model = get_model("hofm", order=2)
+    assert factors_of(model, Parameters(P, np.zeros(5), 0.0), 2).matrix()[0, 1] != 0
+    triple = factors_of(get_model("expansion", kernel="anova", degree=3), Parameters(P, np.zeros(5), 0.0), 3)
+    assert triple.fixed([2]).matrix()[3, 4] != 0
+
+
+def test_many_features_are_tiles():
+    rng = np.random.default_rng(0)
+    P = np.zeros((700, 2))
+    P[[3, 300, 699]] = rng.normal(size=(3, 2))
+    parameters = Parameters(P, np.zeros(700), 0.0, coefficients=np.array([1.0, -2.0]))
+    tiles = factors_of(get_model("expansion"), thin(parameters), 2).tiles()
+    place = np.searchsorted(tile_edges(700, N_TILES), [3, 300, 699], side="right") - 1
+    W = (P * parameters.coefficients) @ P.T
+    assert tiles[place[0], place[1]] == pytest.approx(W[3, 300])
+    assert np.count_nonzero(tiles) == 6
+
+
+def test_orders_and_limits():
+    assert orders_of(get_model("qr")) == ()
+    assert orders_of(get_model("fm")) == (2,)
+    assert orders_of(get_model("hofm", order=5)) == (2, 3, 4, 5)
+    assert orders_of(get_model("all_subsets")) == (2, 3)
+    assert orders_of(get_model("expansion", degree=4)) == (4,)
+    assert rankable(512, 3) == 512
+    assert rankable(512, 4) < 200
+    assert rankable(4, 4) == 4
+    model, parameters = made("hofm", {}, 2)
+    with pytest.raises(ValueError, match=r"order = 4 is not one of this model's: 2, 3"):
+        factors_of(model, parameters, 4)
+    few = factors_of(model, parameters, 3).largest_rows(3)
+    assert few.rows.size == 3
+    assert ranked_sets(factors_of(model, parameters, 3), 0)[1].size == 0

@@ -1,0 +1,228 @@
+"""The training page with models of higher order: their parameters, their interactions, what they export."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab import jobs
+from fmviz.lab.datasets import load
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.subsets import factors_of
+from fmviz.ui import exports, orders
+from fmviz.ui.look import Look, completed, sets_table
+from fmviz.ui.train_settings import penalty_forms
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
+HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1", "max_epochs": "4"}
+
+
+@pytest.fixture
+def manager() -> Iterator[JobManager]:
+    mine = JobManager(InlineExecutor())
+    before = jobs.install(mine)
+    yield mine
+    jobs.install(before)
+
+
+@pytest.fixture
+def open_page(manager: JobManager) -> Callable[..., AppTest]:
+    def open_it(**query: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app.switch_page("pages/train.py")
+        for name, value in query.items():
+            app.query_params[name] = value
+        return checked(app.run())
+
+    return open_it
+
+
+def checked(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception
+    return app
+
+
+def query(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def words(app: AppTest) -> str:
+    groups = (app.markdown, app.caption, app.error, app.warning, app.info)
+    return "\n".join(item.value for group in groups for item in group)
+
+
+def said(app: AppTest) -> Experiment:
+    link = {k: v for k, v in query(app).items() if k not in ("run", "order", "slice", "subset")}
+    experiment, notices = Experiment.from_query(link)
+    assert not notices
+    return experiment
+
+
+def test_a_set_made_for_triples_brings_its_model_and_the_models_own_parameters(open_page):
+    app = open_page(dataset="planted_triples")
+    assert app.selectbox(key="train_model").value == "hofm"
+    assert app.number_input(key="train_model_order").value == 3
+    assert said(app) == suggested("planted_triples")
+    assert not app.button(key="train_play").disabled
+    # A link that names the model keeps it.
+    assert (
+        open_page(dataset="planted_triples", model="all_subsets").selectbox(key="train_model").value
+        == "all_subsets"
+    )
+
+
+def test_triples_are_trained_looked_at_and_linked(open_page, manager):
+    app = open_page(**HOFM, play="1")
+    (job,) = manager.jobs()
+    last = job.view().last
+    assert f"By order: {last['used_interactions_2']} pairs of {last['used_features_2']} features" in words(
+        app
+    )
+    assert "The pairs: P⁽²⁾P⁽²⁾ᵀ" in words(app)
+    checked(app.segmented_control(key="train_order").set_value(3).run())
+    assert "Σₛ pᵢₛ pⱼₛ pₗₛ" in words(app)
+    assert query(app)["order"] == "3"
+    (table,) = app.dataframe
+    assert list(table.value.columns)[:4] == ["Feature", "with", "and", "Weight"]
+    assert len(table.value) == last["used_interactions_3"]
+    checked(app.multiselect(key="train_slice").set_value([1]).run())
+    assert query(app)["slice"] == "1"
+    name = job.view().dataset.feature_names[1]
+    assert f"The triples with {name}" in words(app)
+    again = open_page(**query(app))
+    assert f"The triples with {name}" in words(again)
+    assert len(manager.jobs()) == 1
+    # Another order is another run, and the page goes on showing the old one.
+    checked(app.number_input(key="train_model_order").set_value(2).run())
+    assert query(app)["model_order"] == "2"
+    assert "Settings changed since this run: `model_order`" in words(app)
+    assert said(app).model_params == (("order", 2),)
+
+
+def test_what_does_not_apply_is_listed_with_its_reason(open_page):
+    app = open_page(**HOFM)
+    assert "Ω_*" not in app.selectbox(key="train_regularizer").options
+    assert r"Ω\_\* of order m sums" in words(app)
+    assert "SGD" not in app.selectbox(key="train_solver").options
+    # By order 2 of the same model it does apply.
+    app = open_page(**HOFM, model_order="2")
+    assert "Ω_*" in app.selectbox(key="train_regularizer").options
+    app = open_page(**{**HOFM, "model_order": "5"})
+    assert "no 5 of them are distinct" in words(app)
+    assert app.button(key="train_play").disabled
+    checked(app.button(key="train_fix").click().run())
+    assert app.selectbox(key="train_model").value == "fm"
+
+
+def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page, manager):
+    app = open_page(dataset="balance_scale", model="expansion")
+    assert app.selectbox(key="train_regularizer").options == ["ℓ₂²"]
+    assert not [item for item in app.select_slider if item.key == "train_lambda_sparse"]
+    assert "with fitted λₛ the scale of a column is free" in words(app)
+    checked(app.segmented_control(key="train_model_kernel").set_value("anova").run())
+    checked(app.segmented_control(key="train_model_coefficients").set_value("signs").run())
+    assert app.selectbox(key="train_regularizer").value == "omega_ti"
+    assert app.select_slider(key="train_lambda_sparse").value > 0
+    assert said(app).model_params == (("coefficients", "signs"), ("kernel", "anova"))
+    assert Experiment.from_json(said(app).to_json()) == said(app)
+    checked(app.segmented_control(key="train_model_coefficients").set_value("fitted").run())
+    assert app.selectbox(key="train_regularizer").value == "l2"
+    assert said(app).lambda_sparse == 0
+    assert not app.error
+    # A link may bring a contradiction; it is explained, and one button repairs it.
+    app = open_page(dataset="balance_scale", model="expansion", regularizer="ti", max_epochs="3")
+    assert "could be made as small as one likes" in words(app)
+    checked(app.button(key="train_fix").click().run())
+    assert (said(app).regularizer, said(app).lambda_sparse) == ("l2", 0)
+    assert said(app).why_not() is None
+    app = open_page(dataset="balance_scale", model="expansion", regularizer="l2", max_epochs="3")
+    assert "lambda_sparse = 1 would multiply" in words(app)
+    checked(app.button(key="train_fix").click().run())
+    assert said(app).why_not() is None
+
+
+def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager):
+    app = open_page(
+        dataset="balance_scale",
+        model="expansion",
+        rank="4",
+        max_epochs="5",
+        play="1",
+        loss="squared",
+        regularizer="l2",
+        lambda_sparse="0.0",
+    )
+    (job,) = manager.jobs()
+    view = job.view()
+    weights = view.parameters.coefficients
+    assert f"{(weights > 0).sum()} positive, {(weights < 0).sum()} negative" in words(app)
+    assert "The spectrum of W = P diag(λ) Pᵀ" in words(app)
+    assert "The pairs: P diag(λ) Pᵀ" in words(app)
+    table = orders.coefficients_table(view)
+    np.testing.assert_array_equal(table["lambda"], weights)
+    assert list(table["column"]) == ["p1", "p2", "p3", "p4"]
+    assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
+
+
+def test_a_subset_has_a_weight(open_page, manager):
+    app = open_page(
+        **{**SMALL, "model": "all_subsets", "regularizer": "omega_ti", "max_epochs": "4"}, play="1"
+    )
+    (job,) = manager.jobs()
+    assert "Choose some features" in app.multiselect(key="train_subset").placeholder
+    checked(app.multiselect(key="train_subset").set_value([0, 1, 3]).run())
+    assert query(app)["subset"] == "0,1,3"
+    P = job.view().parameters.P
+    assert f"{P[[0, 1, 3]].prod(axis=0).sum():.4g}" in {metric.value for metric in app.metric}
+    assert "By order" in words(app)
+
+
+def test_the_script_of_a_model_of_order_three_repeats_it(manager):
+    view = manager.start(Experiment.from_query(HOFM)[0]).view()
+    code = exports.script(view)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[1] == f"objective {view.last['objective']:.10g}"
+    model = view.experiment.machine
+    assert orders.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
+    assert orders.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
+
+
+def test_both_orders_are_recovered_and_measured():
+    from fmviz.lab.runner import Run
+
+    last = Run.prepare(suggested("planted_triples")).end()
+    assert last.metrics["support_f1"] == last.metrics["support_f1_3"] == 1.0
+    assert last.metrics["support_recovered"] == last.metrics["support_recovered_3"] == 1.0
+    assert last.metrics["used_interactions_2"] == last.metrics["used_interactions_3"] == 12
+    assert (last.metrics["used_features_2"], last.metrics["used_features_3"]) == (8, 12)
+    assert last.metrics["estimation_error"] < 0.1
+    dataset, model = load("planted_triples"), suggested("planted_triples").machine
+    factors = factors_of(model, last.parameters, 3)
+    table = sets_table(factors, dataset, 20)
+    assert table["In truth"].all()
+    assert len(table) == 12
+    at = completed(factors, ())
+    assert at[0] in dataset.true_triples[0] + dataset.true_triples[4] + dataset.true_triples[8]
+    assert completed(factors, (29,)) == (29,)
+    structure, sized = Look(model, 3, at).truth(dataset)
+    assert not sized
+    assert np.count_nonzero(np.triu(structure)) == 3
+
+
+def test_the_penalty_is_written_for_every_order():
+    from fmviz.engine.models import get_model
+    from fmviz.engine.regularizers import REGULARIZERS
+
+    forms = penalty_forms(get_model("hofm", order=4), REGULARIZERS["ti"], {})
+    assert [order for order, _, _ in forms] == [2, 3, 4]
+    assert len({text for _, text, _ in forms}) == 3
+    assert len({text for _, text, _ in penalty_forms(get_model("hofm"), REGULARIZERS["l1"], {})}) == 1
+    assert penalty_forms(get_model("fm"), REGULARIZERS["ti"], {}) == []
