@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from .design import Design
 
@@ -155,6 +154,9 @@ class PairGradient:
     def _lanczos(
         self, count: int, live: np.ndarray, start: np.ndarray, tol: float
     ) -> tuple[np.ndarray, np.ndarray]:
+        # Imported here: the start of a program need not wait for what one model asks of many features.
+        from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+
         whole = np.zeros(self._design.n_features)
 
         def product(u: np.ndarray) -> np.ndarray:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 
 from ..losses import evaluate
 from ..problem import Problem
 from ..snapshot import Parameters
 from ._joint import Joint
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 # The most iterations of L-BFGS; it ends where so many of them add less than this share to what it gained.
 _MOST, _PAUSE, _SHARE = 500, 10, 0.005
@@ -55,6 +58,9 @@ class SignedFactors:
 
     def descend(self) -> None:
         """Make L-BFGS iterations until they stall."""
+        # Imported here: two solvers alone need scipy.optimize.
+        from scipy.optimize import minimize
+
         values: list[float] = []
 
         def enough(intermediate_result: OptimizeResult) -> None:
