@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AllSubsetsClassifier",
     "AllSubsetsRegressor",
+    "ConvexFMClassifier",
+    "ConvexFMRegressor",
     "Experiment",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
@@ -55,6 +57,8 @@ __all__ = [
 _LAZY = {
     "AllSubsetsClassifier": "fmviz.related",
     "AllSubsetsRegressor": "fmviz.related",
+    "ConvexFMClassifier": "fmviz.convex",
+    "ConvexFMRegressor": "fmviz.convex",
     "Experiment": "fmviz.lab.experiment",
     "FactorizationMachineClassifier": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",

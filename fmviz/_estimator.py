@@ -201,7 +201,10 @@ class PairEstimator(ModelEstimator):
         if top is not None:
             whole_number("top", top, 1)
         found = self._fitted()
-        i, j, weight = ranked_pairs(found.P, top) if found.W is None else ranked_weights(found.W, top)
+        if found.W is None:
+            i, j, weight = ranked_pairs(found.P, top, found.coefficients)
+        else:
+            i, j, weight = ranked_weights(found.W, top)
         names = self._names()
         return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
 
@@ -263,7 +266,7 @@ class FactorEstimator(ModelEstimator):
         }
 
     def _run_settings(self) -> dict[str, Any]:
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         return {"init_scale": self.init_scale, "rng": rng, **(self.solver_params or {})}
 
     def _keep(self, last: Snapshot) -> None:
@@ -377,7 +380,8 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return np.column_stack([1.0 - positive, positive])
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     try:

@@ -23,13 +23,14 @@ def interaction_weights(parameters: Any) -> np.ndarray:
     Returns
     -------
     (d, d) ndarray
-        PPᵀ of a factorization machine, W of a quadratic regression, off the diagonal.
+        PPᵀ of a factorization machine, P diag(λ) Pᵀ where the columns have coefficients, W of a quadratic
+        regression; off the diagonal.
     """
     if isinstance(parameters, Parameters) and parameters.W is not None:
         weights = parameters.W.copy()
     else:
         P = _factors(parameters)
-        weights = P @ P.T
+        weights = (P * _coefficients(parameters)) @ P.T
     np.fill_diagonal(weights, 0.0)
     return weights
 
@@ -51,12 +52,16 @@ def used_pairs(parameters: Any) -> np.ndarray:
         used = parameters.W != 0
         np.fill_diagonal(used, False)
         return used
-    return used_mask(_factors(parameters))
+    return used_mask(_factors(parameters) * (_coefficients(parameters) != 0))
 
 
 def _factors(parameters: Any) -> np.ndarray:
     P = parameters.P if isinstance(parameters, Parameters) else parameters
     return np.asarray(P, dtype=np.float64)
+
+
+def _coefficients(parameters: Any) -> Any:
+    return parameters.multipliers if isinstance(parameters, Parameters) else 1.0
 
 
 def _truth(W: Any, P: Any) -> np.ndarray:

@@ -11,12 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from .errors import one_of
+from .lowrank import eigenform, eigenform_of_weights
 from .models import Model, get_model
 from .snapshot import Parameters
-from .tensors import weight_spectrum
-
-# Eigenvalues below this share of the largest one are rounding.
-_ROUNDING = 1e-13
 
 
 def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
@@ -51,11 +48,11 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
 def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     """Return (λ, P) with orthonormal columns and P diag(λ) Pᵀ = W: the reduced eigendecomposition.
 
-    For lifted factors and columns W, shape (d, d), is not formed: with the QR decomposition
-    [U V] = Q[R_u R_v] it is Q·½(R_u R_vᵀ + R_v R_uᵀ)·Qᵀ, whose middle has 2r rows at most; so O(d·r²) for
-    r columns ([B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the least that any (λ, P) or (U, V) of this W
-    can cost ([B] Lemmas 9 and 10): the objective of a fitted `expansion` there is at most that of the
-    lifted model.
+    For lifted factors and columns W, shape (d, d), is not formed: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with
+    P = ½[U + V, U − V], and a QR decomposition of P leaves the eigenproblem of a matrix of 2r rows at most;
+    so O(d·r²) for r columns (compare [B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the least that any (λ, P)
+    or (U, V) of this W can cost ([B] Lemmas 9 and 10): the objective of a fitted `expansion` there is at most
+    that of the lifted model.
 
     Parameters
     ----------
@@ -76,25 +73,15 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
         If the model is not of second order.
     """
     of_second_order = _of_second_order(model)
-    given = parameters.P if parameters.W is None else parameters.W
-    live = np.flatnonzero(given.any(axis=1))
-    if live.size == 0:
-        values, vectors = np.zeros(0), np.zeros((0, 0))
-    elif parameters.W is not None:
-        values, vectors = np.linalg.eigh(given[np.ix_(live, live)])
+    if parameters.W is not None:
+        columns, values = eigenform_of_weights(parameters.W)
     elif of_second_order.lifted:
-        basis, R = np.linalg.qr(given[live])
-        left, right = _halves(R)
-        values, vectors = np.linalg.eigh(0.5 * (left @ right.T + right @ left.T))
-        vectors = basis @ vectors
+        left, right = _halves(parameters.P)
+        signs = np.repeat([1.0, -1.0], left.shape[1])
+        columns, values = eigenform(0.5 * np.hstack([left + right, left - right]), signs)
     else:
-        values, vectors = weight_spectrum(given[live], parameters.multipliers)
-    size = np.abs(values)
-    order = np.argsort(-size, kind="stable")
-    order = order[size[order] > _ROUNDING * size.max(initial=0.0)]
-    columns = np.zeros((parameters.w.size, order.size))
-    columns[live] = vectors[:, order]
-    return Parameters(columns, parameters.w.copy(), parameters.intercept, coefficients=values[order])
+        columns, values = eigenform(parameters.P, parameters.multipliers)
+    return Parameters(columns, parameters.w.copy(), parameters.intercept, coefficients=values)
 
 
 def absorb_coefficients(parameters: Parameters, degree: int = 2, into: str = "ones") -> Parameters:

@@ -7,8 +7,10 @@ import numpy as np
 _BLOCK = 512
 
 
-def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the used pairs i < j and their weights ⟨p_i, p_j⟩, largest |weight| first.
+def ranked_pairs(
+    P: np.ndarray, top: int | None = None, coefficients: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the used pairs i < j and their weights Σ_s λ_s p_is p_js, largest |weight| first.
 
     Parameters
     ----------
@@ -17,6 +19,8 @@ def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.
     top : int, optional
         The most pairs to return. Memory is O(block·d + top) with it, and grows with the number of used
         pairs without.
+    coefficients : (k,) ndarray, optional
+        λ, instead of ones; a column whose λ_s is 0 uses no pair.
 
     Returns
     -------
@@ -26,6 +30,10 @@ def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.
         The weights. A pair is used where its rows share a column in which both are non-zero, so a weight
         may be 0 by cancellation.
     """
+    if coefficients is None:
+        coefficients = np.ones(P.shape[1])
+    P = P[:, coefficients != 0]
+    coefficients = coefficients[coefficients != 0]
     live = np.flatnonzero(P.any(axis=1))
     Q = P[live]
     mask = (Q != 0).astype(np.float32)
@@ -35,7 +43,7 @@ def ranked_pairs(P: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.
         used = (mask[begin:end] @ mask[begin:].T) > 0
         used[np.tril_indices(end - begin, 0, live.size - begin)] = False
         row, column = np.nonzero(used)
-        weight = (Q[begin:end] @ Q[begin:].T)[row, column]
+        weight = ((Q[begin:end] * coefficients) @ Q[begin:].T)[row, column]
         parts.append((live[begin + row], live[begin + column], weight))
         if top is not None:
             parts = [_largest(parts, top)]

@@ -16,6 +16,7 @@ import numpy as np
 from ._jit import named
 from .counting import used_subsets
 from .errors import finite_number, whole_number
+from .lowrank import spectrum
 from .memory import available_bytes, in_words
 from .operators import finite_matrix
 from .solvers._heap import push, sift_down
@@ -338,9 +339,8 @@ def weight_spectrum(P: Any, coefficients: Any = None) -> tuple[np.ndarray, np.nd
     """
     factors, weights = _factors(P, coefficients)
     Q, R = np.linalg.qr(factors)
-    values, vectors = np.linalg.eigh((R * weights) @ R.T)
-    order = np.argsort(-np.abs(values), kind="stable")
-    return values[order], Q @ vectors[:, order]
+    values, vectors = spectrum((R * weights) @ R.T)
+    return values, Q @ vectors
 
 
 def _feature(P: np.ndarray, j: Any) -> int:

@@ -128,6 +128,6 @@ def script(view: JobView) -> str:
         'print(f"used features {snapshot.used_features}")\n'
         'print(f"used interactions {snapshot.used_interactions}")\n'
         f"# {MODELS[experiment.model].notation.matrix}, w and the bias"
-        + (" and λ" if "coefficients" in experiment.machine.settings else "")
+        + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
         + ": snapshot.parameters\n"
     )

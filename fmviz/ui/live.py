@@ -13,6 +13,7 @@ from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.job import Job, JobState, JobView
+from fmviz.lab.subsets import orders_of
 from fmviz.ui import orders, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.interactions import draw_matrix, draw_pairs
@@ -145,7 +146,8 @@ def _numbers(view: JobView) -> None:
         else "pairs whose weight in W is not zero"
     )
     pairs += f", of {d * (d - 1) // 2:,}"
-    if MODELS[view.experiment.model].columnar:
+    machine = view.experiment.machine
+    if machine.columnar and orders_of(machine) != (2,):
         pairs = "sets of features, of every order, that share a column of P in which all are not zero"
     cells = (
         (

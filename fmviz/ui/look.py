@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.kernels import Polynomial
 from fmviz.engine.models import Model
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets import Dataset
@@ -90,7 +91,7 @@ class Look:
     @property
     def factors_repeat(self) -> bool:
         """Whether features may repeat, so that the matrix is not that of the pairs' weights."""
-        return self.model.settings.get("kernel") == "polynomial"
+        return any(isinstance(kernel, Polynomial) for kernel in self.model.kernels())  # type: ignore[attr-defined]
 
 
 def completed(factors: Factors, chosen: Sequence[int]) -> tuple[int, ...]:

@@ -72,7 +72,8 @@ def _features(
         settings.set(**{name: fits})
     # The browser takes a value that is assigned in a fragment's first run for none and reports that as a
     # change; a default it keeps.
-    key, start = settings.key(name), {}
+    key = settings.key(name)
+    start: dict[str, Any] = {}
     if key not in st.session_state:
         start["default"] = list(fits)
     elif tuple(st.session_state[key]) != fits:

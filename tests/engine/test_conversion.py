@@ -76,6 +76,25 @@ def test_many_features_need_no_square_matrix():
     )
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_convex_machines_are_expansions(diagonal):
+    rng = np.random.default_rng(0)
+    here = Parameters(rng.normal(size=(6, 4)), rng.normal(size=6), 0.2, coefficients=rng.normal(size=4))
+    here.coefficients[1] = 0.0
+    here.P[2] = 0.0
+    model = get_model("convex_fm", diagonal=diagonal)
+    found = to_expansion(model, here)
+    assert found.P.shape == (6, 3)
+    assert not found.P[2].any()
+    direct = get_model("expansion", kernel="polynomial" if diagonal else "anova")
+    design = Design(rng.normal(size=(9, 6)))
+    assert direct.predict(design, found) == pytest.approx(model.predict(design, here))
+    assert to_weights(model, here) == pytest.approx(to_weights(direct, found))
+    # The trace norm is the expansion's shrinkage at its least.
+    assert direct.shrinkage(found) == pytest.approx(model.shrinkage(here))
+    assert model.shrinkage(found) == pytest.approx(model.shrinkage(here))
+
+
 @pytest.mark.parametrize("kernel", ["polynomial", "anova"])
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_coefficients_move_into_columns(kernel, degree):

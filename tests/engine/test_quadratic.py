@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import cvxpy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracles.generic_convex import generic_optimum
 
 from fmviz.engine import duality, memory
 from fmviz.engine.compatibility import best_solver, why_not
@@ -127,32 +127,6 @@ def test_operators_are_certified():
         assert np.abs(rest).max() <= 0.3 * t * (1 + 1e-8) + 1e-14 * size
         assert abs(np.vdot(rest, found.W) - 0.3 * t * np.abs(found.W).sum()) <= 1e-8 * size**2 * d
         assert abs(np.vdot(found.S, found.W) - 0.4 * t * trace_norm(found.W)) <= 1e-7 * size**2 * d
-
-
-def generic_optimum(problem: Problem) -> float:
-    """Solve by a generic interior-point method."""
-    X = problem.design.matrix
-    X = X.toarray() if sp.issparse(X) else X
-    n, d = X.shape
-    W, w, b = cvxpy.Variable((d, d), symmetric=True), cvxpy.Variable(d), cvxpy.Variable()
-    pairs = X[:, :, None] * X[:, None, :] * np.triu(np.ones((d, d)), 1)
-    f = pairs.reshape(n, -1) @ cvxpy.vec(W, order="C")
-    f = f + (X @ w if problem.fit_linear else 0) + (b if problem.fit_intercept else 0)
-    y, c = problem.y, np.ones(n) if problem.sample_weight is None else problem.sample_weight
-    risk = {
-        "squared": lambda: 0.5 * cvxpy.square(f - y),
-        "logistic": lambda: cvxpy.logistic(-cvxpy.multiply(y, f)),
-        "squared_hinge": lambda: cvxpy.square(cvxpy.pos(1 - cvxpy.multiply(y, f))),
-        "huber": lambda: 0.5 * cvxpy.huber(f - y, problem.loss_param),
-    }[problem.loss.name]()
-    objective = c @ risk / n + problem.lambda_w * cvxpy.sum_squares(w)
-    # ‖W‖_tr of a symmetric W is the least tr(A + B) over W = A − B, both positive semidefinite.
-    A, B = cvxpy.Variable((d, d), PSD=True), cvxpy.Variable((d, d), PSD=True)
-    if problem.lambda_p:
-        objective = objective + problem.lambda_p * cvxpy.trace(A + B)
-    objective = objective + problem.lambda_sparse * cvxpy.sum(cvxpy.abs(W))
-    generic = cvxpy.Problem(cvxpy.Minimize(objective), [W == A - B] if problem.lambda_p else [])
-    return generic.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -172,6 +172,32 @@ def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager):
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
 
 
+@pytest.mark.parametrize("diagonal", ["0", "1"])
+def test_the_convex_machine_is_looked_at_by_pairs(open_page, manager, diagonal):
+    app = open_page(
+        dataset="balance_scale",
+        model="convex_fm",
+        model_diagonal=diagonal,
+        rank="5",
+        max_epochs="5",
+        play="1",
+        lambda_p="0.01",
+        regularizer="l2",
+        lambda_sparse="0.0",
+    )
+    assert not app.error
+    assert "The pairs: PΛPᵀ" in words(app)
+    (job,) = manager.jobs()
+    view = job.view()
+    look = Look(view.experiment.machine, 2)
+    assert look.factors_repeat == (diagonal == "1")
+    found = view.parameters
+    W = (found.P * found.coefficients) @ found.P.T
+    assert look.factors(view.thinned).matrix() == pytest.approx(W)
+    assert app.metric[3].value == f"{view.last['used_interactions']:,}"
+    assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
+
+
 def test_a_subset_has_a_weight(open_page, manager):
     app = open_page(
         **{**SMALL, "model": "all_subsets", "regularizer": "omega_ti", "max_epochs": "4"}, play="1"

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import one_of
 from .all_subsets import AllSubsetsModel
 from .base import Model
+from .convex import ConvexFM
 from .expansion import KernelExpansion
 from .fm import FactorizationMachine
 from .hofm import HigherOrderFM
@@ -16,6 +17,7 @@ from .qr import QuadraticRegression
 __all__ = [
     "MODELS",
     "AllSubsetsModel",
+    "ConvexFM",
     "FactorizationMachine",
     "HigherOrderFM",
     "KernelExpansion",
@@ -34,6 +36,7 @@ MODELS: dict[str, Model] = {
         KernelExpansion(),
         LiftedModel(),
         QuadraticRegression(),
+        ConvexFM(),
     )
 }
 

@@ -145,6 +145,22 @@ class Model:
         """Return the matrix on which Ω acts."""
         raise NotImplementedError
 
+    def gauge(
+        self,
+        design: Design,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+        thorough: bool,
+    ) -> float:
+        """Return by how much α, shape (N,), must be divided for its gradient to be feasible in the dual.
+
+        Asked of models with the certificate "gap" only. That is a t ≥ the least one for which the gradient
+        of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
+        `strengths` are (λ_p, λ̃). `parameters` may help to find it; without `thorough` it may be larger.
+        """
+        raise NotImplementedError
+
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return what ‖p_:,s‖² is multiplied by in the shrinkage, for every column of P."""
         return np.ones(parameters.P.shape[1])

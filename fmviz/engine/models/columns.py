@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,9 +37,15 @@ class ColumnModel(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
 
     The coefficients c are 1 unless a subclass says otherwise.
+
+    Attributes
+    ----------
+    copies : int
+        Matrices of the size of P that a run holds at once.
     """
 
     columnar = True
+    copies: ClassVar[int] = 6
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """Return the kernel of each block; every block has `rank` columns."""
@@ -90,7 +96,7 @@ class ColumnModel(Model):
 
     def check_rank(self, d: int, rank: int) -> None:
         """Raise ValueError, naming the size, where P and a run's copies of it do not fit into memory."""
-        needed, free = 8.0 * d * rank * len(self.kernels()) * 6, available_bytes()
+        needed, free = 8.0 * d * rank * len(self.kernels()) * self.copies, available_bytes()
         if needed > free:
             raise ValueError(
                 f"rank = {rank:,} of {d:,} features and {len(self.kernels())} order(s) needs "

@@ -28,9 +28,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..design import Design
+from ..lowrank import pair_gradient
 from ..memory import available_bytes, in_words
 from ..snapshot import Parameters
-from ..spectral import trace_norm
+from ..spectral import prox_trace_l1, spectral_norm, trace_norm
 from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
@@ -132,6 +133,46 @@ class QuadraticRegression(Model):
         """Return ‖W‖_tr."""
         return trace_norm(parameters.weights)
 
+    def gauge(
+        self,
+        design: Design,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+        thorough: bool,
+    ) -> float:
+        """See `Model.gauge`; with both strengths the gradient is split, and the split is what is measured."""
+        trace, entries = strengths
+        W, G = parameters.weights, pair_sums_transposed(design, alpha)
+        if trace == 0.0 and entries == 0.0:
+            return float("inf") if G.any() else 0.0
+        if trace == 0.0:
+            return float(np.abs(G).max()) / entries
+        if entries == 0.0:
+            return spectral_norm(G) / trace
+        # Any split gives a bound; a good one comes from the operator of the sum at W, whose solution is W
+        # itself at the optimum: W − ηG = W + S + T there. η weighs W, which shows the structure, against G.
+        best = min(float(np.abs(G).max()) / entries, spectral_norm(G) / trace)
+        if best <= 1.0:
+            return best
+        eta = (float(np.abs(W).max()) or 1.0) / float(np.abs(G).max())
+        S = None
+        for most in (50, 50, 100, 200, 600) if thorough else (30,):
+            found = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
+            S = found.S
+            part = S / eta
+            rest = -G - part
+            before, clipped = best, np.clip(rest, -entries, entries)
+            best = min(
+                best,
+                max(spectral_norm(part) / trace, float(np.abs(rest).max()) / entries),
+                spectral_norm(G + clipped) / trace,
+            )
+            # Far from the optimum no split is much better than the first good one.
+            if best <= 1.0 or found.rounds < most or (most > 50 and before - best < 0.2 * (before - 1.0)):
+                break
+        return best
+
     def used_features(self, parameters: Parameters) -> int:
         """Return the number of features in a pair whose weight is not 0."""
         used = parameters.weights != 0
@@ -160,14 +201,7 @@ def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
 
 def pair_sums_transposed(design: Design, slope: np.ndarray) -> np.ndarray:
     """Return the adjoint of `pair_sums`: ½(Xᵀ diag(slope) X) with a zero diagonal, shape (d, d)."""
-    X = design.matrix
-    if sp.issparse(X):
-        G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
-    else:
-        G = X.T @ (X * slope[:, None])
-    G = 0.25 * (G + G.T)
-    np.fill_diagonal(G, 0.0)
-    return G
+    return pair_gradient(design.matrix, slope, diagonal=False)
 
 
 def factors_of(W: np.ndarray) -> np.ndarray:

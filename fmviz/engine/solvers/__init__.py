@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import one_of
 from ..problem import Problem
 from .base import Solver
+from .gcd import GCD
 from .katyusha import Katyusha, MiniBatchKatyusha
 from .lbfgs import LBFGS
 from .nmapgd import NmAPGD
@@ -38,6 +39,7 @@ SOLVERS: dict[str, type[Solver]] = {
         MiniBatchKatyusha,
         ExactPGD,
         IncrementalPGD,
+        GCD,
     )
 }
 

@@ -82,6 +82,13 @@ class Solver:
     @classmethod
     def why_not_model(cls, model: Any) -> str | None:
         """Return None, or why this solver's steps make no sense for the parameters of the model."""
+        if model.factorised and model.convex:
+            moved = "the entries of a fixed number of columns" if cls.factorised else "a d × d matrix"
+            return (
+                f"{cls.label} moves {moved}, but the {model.label[0].lower() + model.label[1:]} is convex in "
+                "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is a function of its "
+                "eigenvalues alone. Choose gcd, which adds eigenvectors of the gradient as columns."
+            )
         if cls.factorised and not model.factorised:
             return (
                 f"{cls.label} moves the factors P, but the {model.label[0].lower() + model.label[1:]} has no "

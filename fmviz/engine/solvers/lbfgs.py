@@ -178,7 +178,7 @@ class AlternatingLBFGS(LBFGS):
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
-        # Imported here, as in the thread: no other solver needs scipy.optimize.
+        # Imported here, as in the thread: two solvers alone need scipy.optimize.
         from scipy.optimize import minimize
 
         before = self.parameters()

@@ -456,12 +456,13 @@ class PBCDLineSearch(PBCD):
     @classmethod
     def why_not_model(cls, model: Any) -> str | None:
         """See `Solver.why_not_model`."""
-        if model.columnar:
+        unsuited = super().why_not_model(model)
+        if unsuited is None and model.columnar:
             return (
                 f"{cls.label} bounds the curvature of a row by the second derivatives of pairs; for "
                 f"{model.label} take PBCD, whose step from the Lipschitz constant needs no search."
             )
-        return super().why_not_model(model)
+        return unsuited
 
     def _kernel(self) -> Any:
         return row_sweep_line_search(self.problem.design.storage, self._loss, self._penalty, self._weight)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..losses import evaluate
-from ..models.qr import pair_sums, pair_sums_transposed
 from ..problem import Problem
 from ..snapshot import Parameters
 from ..spectral import prox_trace, prox_trace_l1, soft_threshold
@@ -90,12 +89,17 @@ class QuadraticPGD(Solver):
 
         In the norm of √c·u, in which a row of weight 2 is two rows.
         """
-        design, c = self.problem.design, self._c
+        model, design, c = self.problem.model, self.problem.design, self._c
         root = np.sqrt(c)
         squares = np.asarray(design.power(2).sum(axis=1)).ravel()
+
+        def in_pairs(u: np.ndarray) -> np.ndarray:
+            gradient, _, _ = model.gradient(design, self._now.parameters(), c * u)
+            return model.predict(design, Parameters.of_weights(gradient))
+
         found = []
         for start, there_and_back in (
-            (squares, lambda u: pair_sums(design, pair_sums_transposed(design, c * u))),
+            (squares, in_pairs),
             (np.sqrt(squares), lambda u: design.dot(design.transpose_dot(c * u))),
         ):
             u, size = start, 0.0

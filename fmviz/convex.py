@@ -1,0 +1,183 @@
+"""Convex factorization machines as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, generator, with_parameters
+from fmviz.engine.errors import finite_number
+from fmviz.engine.snapshot import Parameters, Snapshot
+
+
+class _ConvexFM(PairEstimator):
+    """What regression and classification share."""
+
+    _model = "convex_fm"
+    lambda_sparse = 0.0
+
+    def __init__(
+        self,
+        rank: int = 30,
+        *,
+        diagonal: bool = False,
+        loss: str = "squared",
+        solver: str = "auto",
+        lambda_w: float = 1e-3,
+        lambda_trace: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Snapshot], Any] | None = None,
+        loss_param: float | None = None,
+        solver_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.diagonal = diagonal
+        self.loss = loss
+        self.solver = solver
+        self.lambda_w = lambda_w
+        self.lambda_trace = lambda_trace
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.loss_param = loss_param
+        self.solver_params = solver_params
+
+    P_: np.ndarray
+    coefficients_: np.ndarray
+
+    def _problem(self) -> dict[str, Any]:
+        self._check_mapping("solver_params")
+        return {
+            "rank": self.rank,
+            "regularizer": "l2",
+            "lambda_p": finite_number("lambda_trace", self.lambda_trace, low=0),
+            "model_params": {"diagonal": self.diagonal},
+        }
+
+    def _run_settings(self) -> dict[str, Any]:
+        return {"rng": generator(self.random_state), **(self.solver_params or {})}
+
+    def _keep(self, last: Snapshot) -> None:
+        self.P_ = last.parameters.P
+        self.coefficients_ = last.parameters.multipliers
+        self.rank_ = int(np.count_nonzero(self.coefficients_))
+        super()._keep(last)
+
+    def _fitted(self) -> Parameters:
+        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+
+
+class ConvexFMRegressor(_ConvexFM, ModelRegressor):
+    """Convex factorization machine for regression: low-rank pair weights W under the trace norm.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr over the symmetric W, w and the bias, with
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, or b + ⟨w, x⟩ + xᵀWx with `diagonal` (Blondel, Fujino and Ueda
+    2015). ‖W‖_tr is the sum of the |eigenvalues| of W = P diag(λ) Pᵀ, which is never formed. The losses are
+    those of `fmviz.FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank : int, default=30
+        The highest rank of W. Where the optimum's is higher, the fit is not the optimum, and the duality gap
+        says by how much at most.
+    diagonal : bool, default=False
+        Whether f sees the diagonal of W: with it w_ij and w_ji both count, so that x_i x_j has the weight
+        2w_ij and x_i² the weight w_ii.
+    loss : str, default="squared"
+        "squared" or "huber".
+    solver : str, default="auto"
+        "gcd", which is "auto".
+    lambda_w, lambda_trace : float, default=1e-3
+        λ_w and λ_tr, both ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether there are w and an unpenalised bias.
+    max_iter : int, default=100
+        The most epochs; each refits everything.
+    tol : float, default=1e-6
+        Converged when neither W nor a linear weight changes by more than `tol` times the largest eigenvalue
+        or weight in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous call, instead of 0.
+    random_state : int, numpy Generator or RandomState, optional
+        Where the search for eigenvectors starts, with many features.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    loss_param : float, optional
+        The loss's own parameter: Huber's δ.
+    solver_params : dict, optional
+        The solver's own parameters, for instance ``{"refit": "diagonal"}``.
+
+    Attributes
+    ----------
+    P_ : (d, rank) ndarray
+        Orthonormal columns, and columns of zeros where the rank of W is lower.
+    coefficients_ : (rank,) ndarray
+        λ, largest |λ_s| first; the weight of the pair (i, j) is w_ij = Σ_s λ_s p_is p_js.
+    rank_ : int
+        The rank of W: the number of λ_s ≠ 0.
+    w_ : (d,) ndarray
+        The linear weights; zeros without a linear term.
+    intercept_ : float
+        The bias; 0 without one.
+    history_ : DataFrame
+        One row an epoch: objective and its parts, used features and interactions, certificate (every
+        tenth epoch and the last), solver seconds.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero.
+    n_used_interactions_ : int
+        Pairs i < j whose rows of P share a column in which both are non-zero. The trace norm makes W low in
+        rank, not sparse.
+    certificate_ : float
+        The relative duality gap at the end, recomputed from the parameters: the objective is at most this
+        part of itself above the least possible.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        Epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    >>> fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(X, y)
+    >>> fitted.rank_
+    11
+    >>> fitted.certificate_ < 1e-4
+    True
+    """
+
+
+class ConvexFMClassifier(_ConvexFM, ModelClassifier):
+    """Convex factorization machine for two classes.
+
+    Objective, parameters and attributes are those of `ConvexFMRegressor`, with the labels taken as -1 and
+    +1, and these differences.
+
+    Parameters
+    ----------
+    loss : str, default="logistic"
+        "logistic" or "squared_hinge", or a regression loss on the labels -1 and +1.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels; the second is the positive one.
+    """
+
+    __init__ = with_parameters(_ConvexFM.__init__, loss="logistic")

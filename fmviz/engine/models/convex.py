@@ -1,0 +1,161 @@
+r"""The convex factorization machine (Blondel, Fujino and Ueda 2015, "Convex factorization machines").
+
+Minimises over a symmetric W, shape (d, d), w and the bias the convex
+
+    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr,  ‖W‖_tr = Σ|eigenvalues|,
+
+where `Problem` calls λ_tr ``lambda_p`` and there is no sparse penalty. Two readings of f, the two kernels of
+a kernel expansion of degree 2 ([B] Lemma 5):
+
+- ``diagonal=False``: f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, of which W = Σ_s λ_s p_s p_sᵀ gives
+  Σ_s λ_s A²(p_s, x). f does not see the diagonal of W, which is free: the trace norm alone does, as a W of
+  low rank needs one.
+- ``diagonal=True``: f(x) = b + ⟨w, x⟩ + xᵀWx, of which that W gives Σ_s λ_s H²(p_s, x). Each triangle of W
+  then counts, so that the product x_i x_j, i ≠ j, has the weight 2w_ij and x_i² the weight w_ii.
+
+W is held as P diag(λ) Pᵀ with ‖W‖_tr = Σ|λ_s| for orthonormal columns; its rank is at most `rank`. If the
+optimum's is not larger, these are a global optimum, and the duality gap proves it; by [B] Theorem 2 the
+same value is the least of the kernel expansion's (1/N) Σ ℓ + λ_w‖w‖² + λ_tr Σ_s|λ_s|‖p_s‖².
+
+The paper's objective sums over the samples and halves: its (α/2)‖w‖² + β‖W‖_tr beside Σ_n ½(f − y)² are
+λ_w = α/(2N) and λ_tr = β/N.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ..design import Design
+from ..kernels import Anova, ColumnKernel, Polynomial
+from ..lowrank import PairGradient, eigenform
+from ..params import ParamSpec
+from ..regularizers import Regularizer
+from ..snapshot import Parameters
+from .base import Notation
+from .columns import ColumnModel
+
+
+class ConvexFM(ColumnModel):
+    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of P diag(λ) Pᵀ; see the module.
+
+    Parameters
+    ----------
+    diagonal : bool
+        Whether f sees the diagonal of W: K = H² instead of A².
+    """
+
+    name: ClassVar[str] = "convex_fm"
+    label: ClassVar[str] = "Convex factorization machine (trace norm)"
+    formula: ClassVar[str] = (
+        r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
+        r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec(
+            "diagonal",
+            "bool",
+            False,
+            help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j.",
+        ),
+    )
+    notation: ClassVar[Notation] = Notation(
+        weights="PΛPᵀ",
+        lambda_p=r"\lambda_{\mathrm{tr}}",
+        shrinkage=r"\|W\|_{\mathrm{tr}}",
+        shrinkage_term="λ_tr ‖W‖_tr",
+    )
+    convex: ClassVar[bool] = True
+    certificate: ClassVar[str] = "gap"
+    copies: ClassVar[int] = 32
+
+    @cached_property
+    def _kernels(self) -> tuple[ColumnKernel, ...]:
+        return (Polynomial(2) if self.diagonal else Anova(2),)
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether f sees the diagonal of W."""
+        return bool(self.settings["diagonal"])
+
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        """See `ColumnModel.kernels`."""
+        return self._kernels
+
+    @property
+    def least_features(self) -> int:
+        """1: a single feature has no pair, and W is 0."""
+        return 1
+
+    def why_not(self, regularizer: Regularizer) -> str | None:
+        """See `Model.why_not`."""
+        if regularizer.name != "l2":
+            return (
+                f"{regularizer.label} depends on which columns P has, but the convex factorization machine "
+                "is a function of W = P diag(λ) Pᵀ alone, and its penalty is the trace norm of W, with the "
+                "strength lambda_p. Choose ℓ₂², with lambda_sparse at 0."
+            )
+        return None
+
+    def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
+        """See `Model.check_strengths`."""
+        if lambda_sparse > 0:
+            raise ValueError(
+                f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a convex factorization "
+                "machine; set it to 0 and raise lambda_p, which multiplies the trace norm of W."
+            )
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`."""
+        return super().shapes(d, rank) | {"coefficients": (rank,)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
+        self.check_rank(d, rank)
+        return Parameters(np.zeros((d, rank)), np.zeros(d), 0.0, coefficients=np.zeros(rank))
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return f for every row of the design, shape (N,)."""
+        f = np.full(design.n_samples, float(parameters.intercept))
+        if parameters.w.any():
+            f += design.dot(parameters.w)
+        live = parameters.multipliers != 0
+        if live.any():
+            P, coefficients = parameters.P[:, live], parameters.multipliers[live]
+            pairs = np.square(design.dot(P)) @ coefficients
+            if not self.diagonal:
+                pairs -= np.asarray(design.power(2) @ (np.square(P) @ coefficients))
+                pairs *= 0.5
+            f += pairs
+        return f
+
+    def gradient(
+        self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the gradient of Σ_n slope_n f(x_n) in P, with λ fixed, in w, and in the bias."""
+        in_P = 2.0 * PairGradient(design, slope, self.diagonal).dot(parameters.P) * parameters.multipliers
+        return in_P, design.transpose_dot(slope), float(slope.sum())
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return ‖W‖_tr."""
+        return float(np.abs(eigenform(parameters.P, parameters.multipliers)[1]).sum())
+
+    def column_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return |λ_s|."""
+        return np.abs(parameters.multipliers)
+
+    def gauge(
+        self,
+        design: Design,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+        thorough: bool,
+    ) -> float:
+        """See `Model.gauge`: the spectral norm of the gradient over λ_tr."""
+        norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
+        if strengths[0] == 0.0:
+            return float("inf") if norm > 0.0 else 0.0
+        return norm / strengths[0]
