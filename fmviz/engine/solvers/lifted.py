@@ -37,10 +37,16 @@ class LiftedPCD(PCD):
         """See `Solver.start`."""
         SweepingSolver.start(self, parameters, rng)
 
+    def _kernel(self) -> Any:
+        storage = self.problem.design.storage
+        return lifted_sweep(storage, self._loss, self._view, self._weight, self._distinct)
+
+    def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        return self.problem.predict(parameters), self.problem.design.dot(parameters.P)
+
     def _sweep_factors(self) -> float:
         problem = self.problem
-        sweep = lifted_sweep(problem.design.storage, self._loss, self._view, self._weight, self._distinct)
-        return sweep(
+        return self._compiled(
             *problem.design.columns,
             problem.y,
             problem.weights,
