@@ -20,7 +20,13 @@ from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
-OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
+# A lifted model has two or more factor matrices, for which this page has no picture; Python fits it.
+SHOWN = tuple(name for name, model in MODELS.items() if not model.lifted)
+OWN = tuple(
+    dataclasses.replace(spec, choices=SHOWN) if spec.name == "model" else spec
+    for spec in SPECS
+    if spec.name not in ("dataset", "seed")
+)
 NAMES = tuple(spec.name for spec in OWN)
 _LABELS = {
     "dataset_n_samples": "Rows",
@@ -272,7 +278,7 @@ def penalty_forms(
 def _model(settings: Settings) -> None:
     st.selectbox(
         "**Model**",
-        list(MODELS),
+        list(SHOWN),
         format_func=lambda name: MODELS[name].label,
         help=settings.spec("model").help,
         **settings.bind("model", then=_suited(settings)),

@@ -29,7 +29,23 @@ def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
         return np.sign(P) * np.column_stack([pairs(column, strength) for column in size.T])
     if name == "omega_cs":
         return pairs(norms, strength)[:, None] * unit
+    if name == "ti_power":
+        return np.sign(P) * np.column_stack([cubed(column, strength) for column in size.T])
+    if name == "cs_power":
+        return cubed(norms, strength)[:, None] * unit
     raise KeyError(name)
+
+
+def cubed(p: np.ndarray, strength: float) -> np.ndarray:
+    """[A] Theorem 10 for m = 3 and p ≥ 0: S + 3λθS² = Σ, and the largest θ with p_θ ≥ 3λS²."""
+    ordered = np.sort(p)[::-1]
+    best = 0.0
+    for theta in range(1, p.size + 1):
+        total = ordered[:theta].sum()
+        S = 2 * total / (1 + np.sqrt(1 + 12 * strength * theta * total))
+        if ordered[theta - 1] >= 3 * strength * S**2:
+            best = S
+    return np.maximum(p - 3 * strength * best**2, 0)
 
 
 def squared(p: np.ndarray, strength: float) -> np.ndarray:
