@@ -317,7 +317,9 @@ def test_convex_operators_agree_with_a_generic_solver(name):
     P = np.random.default_rng(12).normal(size=(6, 3))
     for strength in (0.02, 0.3):
         expected = generic_prox(name, P, strength)
-        assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=1e-6)
+        # ½‖Q − Q*‖² is at most the gap, which is 1e-9 with power cones.
+        error = 5e-5 if name.endswith("_power") else 1e-6
+        assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=error)
 
 
 @pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
