@@ -15,7 +15,17 @@ from fmviz.engine.design import STORAGES
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
 from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import SOLVERS, _linear, _safeguard, get_solver, katyusha, pbcd, pcd, psgd
+from fmviz.engine.solvers import (
+    SOLVERS,
+    _linear,
+    _safeguard,
+    get_solver,
+    katyusha,
+    pbcd,
+    pbcd_line_search,
+    pcd,
+    psgd,
+)
 
 pytestmark = pytest.mark.needs_jit
 
@@ -69,7 +79,7 @@ def in_python(monkeypatch) -> None:
         (pcd, "pair_factor_sweep"),
         (pbcd, "row_sweep"),
         (pbcd, "pair_row_sweep"),
-        (pbcd, "row_sweep_line_search"),
+        (pbcd_line_search, "row_sweep_line_search"),
         (_linear, "linear_sweep"),
         (losses, "_evaluate"),
         (psgd, "lazy_entries"),
@@ -186,7 +196,7 @@ def test_no_kernel_is_left_out():
         "solvers._safeguard.risk_by_rows",
         "solvers.katyusha.katyusha_steps",
         "solvers.pbcd.row_sweep",
-        "solvers.pbcd.row_sweep_line_search",
+        "solvers.pbcd_line_search.row_sweep_line_search",
         "solvers.pcd.factor_sweep",
         "tensors.search_subsets",
     }, "a new kernel needs a test that compares it with its Python source"

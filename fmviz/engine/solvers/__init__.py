@@ -11,7 +11,8 @@ from .gcd import GCD
 from .katyusha import Katyusha, MiniBatchKatyusha
 from .lbfgs import LBFGS
 from .nmapgd import NmAPGD
-from .pbcd import PBCD, PBCDLineSearch
+from .pbcd import PBCD
+from .pbcd_line_search import PBCDLineSearch
 from .pcd import CD, PCD
 from .proximal import APGD, PGD
 from .psgd import PSGD, SGD, MiniBatchPSGD
