@@ -236,11 +236,20 @@ class Probe:
     message: str
 
 
+def _between_binomials(target: int) -> tuple[int, int]:
+    """Return the largest j(j − 1)/2 up to the target and the next one."""
+    whole_number("target_interactions", target, 0)
+    j = int((1 + (1 + 8 * target) ** 0.5) / 2)
+    while j * (j - 1) // 2 > target:
+        j -= 1
+    return j * (j - 1) // 2, (j + 1) * j // 2
+
+
 def find_lambda(
     X: Any,
     y: Any,
     target_interactions: int = 1_000,
-    accept: tuple[int, int] = (990, 1_035),
+    accept: tuple[int, int] | None = None,
     *,
     grid: Sequence[float] = GRID,
     narrowest: float = 1e-12,
@@ -265,9 +274,10 @@ def find_lambda(
         As for `regularization_path`.
     target_interactions : int
         What is wanted.
-    accept : (int, int)
-        The accepted range, which holds the target. The default is the paper's: 990 and 1,035 are the
-        binomial coefficients next to 1,000, the nearest counts that selecting features can reach.
+    accept : (int, int), optional
+        The accepted range, which holds the target. The default is the paper's choice for 1,000, and so for
+        any target: from the nearest count at most the target that selecting features can reach, a binomial
+        coefficient j(j − 1)/2, to the next one above it: 990 to 1,035.
     grid : sequence of float
         Where to look for the bracket.
     narrowest : float
@@ -288,6 +298,7 @@ def find_lambda(
         If anything is out of range or does not fit together.
     """
     target = whole_number("target_interactions", target_interactions, 0)
+    accept = _between_binomials(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")

@@ -258,12 +258,21 @@ class Settings:
 
         def store() -> None:
             drawn[key] = now - _SETTLE  # The browser has seen it.
-            if (new := st.session_state.get(key)) is not None:
+            new = st.session_state.get(key)
+            if new is not None and not self._stale(name, new):
                 self.set(**{name: new})
             if then is not None:
                 then()
 
         return {"key": key, "on_change": store}
+
+    def _stale(self, name: str, value: Any) -> bool:
+        """Return whether a select box brings back the words of an option instead of the option.
+
+        So it does where the words have changed since it was drawn, and calls that a change.
+        """
+        choices = getattr(getattr(self.table[name], "spec", None), "choices", ())
+        return bool(choices) and value not in choices
 
     # ------------------------------------------------------------------------------------ address bar
 

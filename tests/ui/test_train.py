@@ -466,3 +466,23 @@ def test_the_script_of_a_quadratic_regression_repeats_it(manager):
     assert "# W, w and the bias" in code
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[:2] == ["epoch 9", f"objective {view.last['objective']:.10g}"]
+
+
+def stale_label_app():
+    import streamlit as st
+
+    from fmviz.engine.params import ParamSpec
+    from fmviz.ui.state import Settings
+
+    settings = Settings("train", (ParamSpec("solver", "choice", "auto", choices=("auto", "cd")),))
+    bound = settings.bind("solver")
+    for brought in ("Auto: CD", "cd", "Auto: PCD"):
+        st.session_state[bound["key"]] = brought
+        bound["on_change"]()
+        st.write(settings["solver"])
+
+
+def test_words_of_an_option_that_have_changed_are_no_choice():
+    at = AppTest.from_function(stale_label_app).run()
+    assert not at.exception
+    assert [one.value for one in at.markdown] == ["auto", "cd", "cd"]

@@ -89,9 +89,10 @@ class ColumnModel(Model):
         """See `Model.check_size`."""
         order = self.least_features
         if order > d:
+            way_out = f"Choose an order of at most {d}." if d > 1 else "Give more features."
             raise ValueError(
                 f"{self.label} has interactions of order {order}, but the data have {d} feature(s): no "
-                f"{order} of them are distinct. Choose an order of at most {max(d, 2)}."
+                f"{order} of them are distinct. {way_out}"
             )
 
     def check_rank(self, d: int, rank: int) -> None:
