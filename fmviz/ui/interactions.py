@@ -116,7 +116,7 @@ def _notes(view: JobView) -> None:
             text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
     largest = np.abs(thinned.values).max(initial=0.0)
-    if not isinstance(thinned, ThinnedFactors):
+    if MODELS[view.experiment.model].convex or not isinstance(thinned, ThinnedFactors):
         if largest == 0.0 and view.epoch > 0:
             st.info(
                 "**W has no interaction.** Its penalties outweigh what any pair would gain. Lower λ̃ or "

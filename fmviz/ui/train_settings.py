@@ -163,11 +163,8 @@ def settings_panel(settings: Settings) -> Experiment:
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
             words = f"The objective holds {term}, without a ½ in front."
-            if name == "lambda_sparse" and model.fits_coefficients and settings[name] == 0:
-                st.caption(
-                    ":material/lock: No strength of Ω: with fitted λₛ the scale of a column is free, so that "
-                    "a penalty on P alone binds nothing. $\\lambda_p$ binds both."
-                )
+            if name == "lambda_sparse" and settings[name] == 0 and (reason := _no_penalty(model)):
+                st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
     with st.container(border=True):
@@ -204,6 +201,20 @@ def settings_panel(settings: Settings) -> Experiment:
         help="Load the settings that say something on this data set.",
     )
     return experiment_of(settings)
+
+
+def _no_penalty(model: Model) -> str:
+    """Return why a model has no strength of Ω, or nothing where it has one."""
+    if model.fits_coefficients:
+        return (
+            "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
+            "binds nothing. $\\lambda_p$ binds both."
+        )
+    if model.convex and model.factorised:
+        return (
+            "No strength of Ω: the trace norm of W is the penalty, and a sparse one would not be convex in W."
+        )
+    return ""
 
 
 def _cost(settings: Settings) -> str | None:
