@@ -18,11 +18,21 @@ def test_names_are_stable():
         "omega_ti",
         "omega_cs",
         "omega_star",
+        "ti_power",
+        "cs_power",
     ]
     assert {"cd", "pcd", "pbcd", "pbcd_ls", "pgd", "apgd", "nmapgd", "subgd", "lbfgs"} <= set(
         fmviz.list_solvers()
     )
-    assert "fm" in fmviz.list_models()
+    assert fmviz.list_models() == [
+        "fm",
+        "hofm",
+        "all_subsets",
+        "expansion",
+        "lifted",
+        "qr",
+        "convex_fm",
+    ]
     assert fmviz.list_losses() == ["squared", "logistic", "squared_hinge", "huber"]
     for name in fmviz.__all__:
         assert getattr(fmviz, name) is not None
