@@ -176,7 +176,8 @@ def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[
             context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            # Kernels that no warm-up foresaw may have to be compiled on the way.
+            page.set_default_timeout(60_000)
             page.on("console", said)
             page.on("pageerror", lambda error: errors.append(f"uncaught: {error}"))
             page.errors = errors
