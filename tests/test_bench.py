@@ -185,7 +185,8 @@ def kept():
     """Return results as they are kept, of a made-up run."""
     dense = "dense 200 × 100"
     of = {"data": dense, "regularizer": "ti", "solver": "pcd"}
-    times = {"import": 0.9, "import_wall": 1.0, "fit": 0.7, "fit_wall": 0.8}
+    steps = {"import": 0.6, "class": 0.3, "fit": 0.7}
+    times = steps | {f"{step}_wall": seconds + 0.1 for step, seconds in steps.items()}
     results = {
         "versus": {
             "rows": [of | {"program": "sparsepoly pcd", "epoch": 1.0, "peer": 13.0, "speedup": 13.0}],
@@ -226,13 +227,21 @@ def test_bars_are_judged_in_order():
         ("3", False),
         ("5", True),
         ("6", True),
+        ("6", True),
         ("6", False),
     ]
 
 
+def test_steps_of_a_fresh_process_are_told_apart(tmp_path):
+    code = startup.STAGES.format(module="", estimator="time.sleep(0.1)", fit="")
+    found = startup.stages(code, str(tmp_path))
+    assert set(found) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
+    assert found["class_wall"] > 0.09
+
+
 def test_the_document_has_every_section():
     text = command.document(kept())
-    assert "4 of 7 bars are met." in text
+    assert "5 of 8 bars are met." in text
     for section in kept():
         assert f"## {command.SECTIONS[section]}" in text
 
