@@ -135,11 +135,11 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
     assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
 
 
-@pytest.mark.parametrize("find", _squared_norm.FINDERS.values(), ids=_squared_norm.FINDERS)
-def test_operator_kernels_agree_with_python(find):
+@pytest.mark.parametrize("algorithm", _squared_norm.ALGORITHMS.values(), ids=_squared_norm.ALGORITHMS)
+def test_operator_kernels_agree_with_python(algorithm):
     rng = np.random.default_rng(0)
-    compiled = _squared_norm.prox_each_row(find)
-    plain = _squared_norm.prox_each_row.__wrapped__(find)
+    compiled = _squared_norm.prox_each_row(algorithm)
+    plain = _squared_norm.prox_each_row.__wrapped__(algorithm)
     for trial in range(200):
         M = rng.normal(size=(2, int(rng.integers(1, 40))))
         M = np.round(M) if trial % 3 == 0 else M
