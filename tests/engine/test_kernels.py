@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from fmviz.engine import counting, losses
 from fmviz.engine._jit import KERNELS, cache_directory, python_version
 from fmviz.engine.compatibility import why_not
-from fmviz.engine.design import STORAGES
+from fmviz.engine.design import STORAGES, Design
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
 from fmviz.engine.snapshot import Parameters
@@ -38,7 +38,9 @@ CASES += [(r, s, "pairs") for r, s in PAIRS if s in ("cd", "pcd", "pbcd")]
 CASES += [("ti", "psgd", storage) for storage in STORAGES] + [("cs", "psgd", "sparse")]
 
 
-def problem_for(storage: str, loss: str, regularizer: str, weighted: bool, **params) -> Problem:
+def problem_for(
+    storage: str, loss: str, regularizer: str, weighted: bool, dtype: str = "float64", **params
+) -> Problem:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(11, 5)) * (rng.random((11, 5)) < 0.6)
     X[:, 3] = 0.0
@@ -48,7 +50,7 @@ def problem_for(storage: str, loss: str, regularizer: str, weighted: bool, **par
         X = np.eye(5)[rng.integers(0, 2, 11)] + np.eye(5)[rng.choice([2, 4], 11)]
     y = np.where(rng.random(11) < 0.5, 1.0, -1.0)
     return Problem.build(
-        X if storage == "dense" else sp.csr_array(X),
+        Design(X if storage == "dense" else sp.csr_array(X), dtype),
         y,
         loss=loss,
         regularizer=regularizer,
@@ -109,6 +111,19 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
     assert compiled.w == pytest.approx(plain.w, abs=1e-12)
     assert compiled.intercept == pytest.approx(plain.intercept, abs=1e-12)
     assert ((compiled.P != 0) == (plain.P != 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "solver"),
+    [("ti", "pcd"), ("cs", "pbcd"), ("cs", "pbcd_ls"), ("l1", "psgd"), ("ti", "psgd"), ("l1", "katyusha")],
+)
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_kernels_agree_with_python_on_single_precision(regularizer, solver, storage, monkeypatch):
+    compiled = two_epochs(problem_for(storage, "squared", regularizer, True, "float32"), solver)
+    in_python(monkeypatch)
+    plain = two_epochs(problem_for(storage, "squared", regularizer, True, "float32"), solver)
+    assert pytest.approx(plain.P, abs=1e-12) == compiled.P
+    assert compiled.w == pytest.approx(plain.w, abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
