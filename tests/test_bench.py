@@ -18,10 +18,12 @@ from bench import (
     path,
     peers,
     plot,
+    precision,
     report,
     scaling,
     sparse_psgd,
     startup,
+    sweeps,
     time_to,
     timing,
     versus,
@@ -213,6 +215,18 @@ def kept():
         "memory": {"rows": [of | {"peak": 2e6, "floor": 1e6, "ratio": 2.0}]},
         "path": {"rows": [of | {"seconds": 1.0, "ratio": 5.0}]},
         "sparse_psgd": {"rows": [of | {"epoch": 1.0, "d": 10, "strength": 0.1}]},
+        "precision": {
+            "rows": [
+                of
+                | {"epoch": 1.0, "single": 0.8, "ratio": 0.8, "values": {"float64": 8_000, "float32": 4_000}}
+            ]
+        },
+        "sweeps": {
+            "rows": [
+                {"workers": 2, "fits": 24, "first": 4.0, "seconds": 3.0, "speedup": 1.8, "load": load}
+                for load in (0.1, 3.0, None)
+            ]
+        },
     }
     where = {"date": "2026-01-01", "cpu": "a"}
     return {name: {"where": where, "result": report.finite(result)} for name, result in results.items()}
@@ -247,7 +261,7 @@ def test_the_document_has_every_section():
 
 
 def test_every_section_is_run_and_shown_alike():
-    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd):
+    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd, precision, sweeps):
         assert callable(module.run)
         assert callable(module.markdown)
         assert module.__name__.split(".")[1] in command.SECTIONS
