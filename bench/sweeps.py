@@ -29,7 +29,9 @@ STRENGTHS = (0.1, 0.3)
 def fits(quick: bool) -> list[Experiment]:
     """Return the experiments: methods, strengths and seeds."""
     return [
-        Experiment(regularizer=name, lambda_p=0.1, lambda_sparse=strength, seed=seed, tol=0.0, max_epochs=400)
+        Experiment(
+            regularizer=name, lambda_p=0.1, lambda_sparse=strength, seed=seed, tol=0.0, max_epochs=1500
+        )
         for name in ("ti", "cs", "l1")
         for strength in STRENGTHS
         for seed in range(1 if quick else 4)
