@@ -23,6 +23,8 @@ from .pcd import CD, PCD
 class _ColumnSweeps(SweepingSolver):
     """The frame: an epoch sweeps over λ, where it is fitted, w and the bias, and every block of P."""
 
+    memory = (*SweepingSolver.memory, "_coefficients")
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         # Past the caches of the second-order kernels, which the class beside this one would make.
         SweepingSolver.__init__(self, problem, None, **params)
