@@ -21,7 +21,9 @@ _TREE = "tree"
 class Remembering(Protocol):
     """Whatever names the attributes that its future depends on: solvers and their helpers."""
 
-    memory: tuple[str, ...]
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """Their names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ def _copied(value: Any) -> Any:
 
 
 def _put_back(present: Any, value: Any) -> Any:
-    """Return what takes the place of `present`, which tells the kind of thing that `value` was copied from."""
+    """Return what takes the place of `present`, a thing of the kind that `value` was copied from."""
     if isinstance(value, np.ndarray):
         # The same loops over memory that begins alike round alike.
         if value.dtype != np.float64:

@@ -87,9 +87,7 @@ def test_resumed_runs_have_the_same_iterates(model, model_params, solver, regula
     # The first, one in the middle and the last.
     for packed in kept[:: max(1, len(kept) // 2)]:
         checkpoint = Checkpoint.from_bytes(packed)
-        rest = list(
-            iterate(problem, solver, budget, rng=np.random.default_rng(9), resume=checkpoint, **own)
-        )
+        rest = list(iterate(problem, solver, budget, rng=np.random.default_rng(9), resume=checkpoint, **own))
         assert [s.epoch for s in rest] == list(range(checkpoint.epoch, EPOCHS + 1))
         for one, other in zip(whole[checkpoint.epoch :], rest, strict=True):
             assert np.array_equal(one.parameters.P, other.parameters.P), one.epoch

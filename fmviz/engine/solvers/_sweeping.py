@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class SweepingSolver(Solver):
     takes_pairs = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every = 10
-    memory = ("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live")
+    memory: ClassVar[tuple[str, ...]] = ("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live")
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
     enough = 0.1
     # They begin when a full sweep flips no more than this share of the live entries from or to 0.
