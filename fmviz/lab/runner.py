@@ -146,7 +146,7 @@ class Run:
             tol=self.experiment.tol,
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
-        for snapshot in self._stream(budget, should_stop, **checkpoints):
+        for snapshot in self.stream(budget, should_stop, **checkpoints):
             yield replace(snapshot, metrics=self.measure(snapshot.parameters))
 
     def end(self, seconds: float | None = None) -> Snapshot:
@@ -156,12 +156,13 @@ class Run:
         """
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
-        *_, last = self._stream(budget, never)
+        *_, last = self.stream(budget, never)
         return replace(last, metrics=self.measure(last.parameters))
 
-    def _stream(
+    def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
     ) -> Iterator[Snapshot]:
+        """Run within another budget, with no metrics."""
         experiment = self.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
