@@ -206,7 +206,7 @@ def test_this_process_gets_its_threads_back():
 
 @pytest.mark.needs_jit
 def test_workers_load_kernels_once_and_compile_none():
-    sweep_module._compile(MANY)
+    sweep_module.compile_kernels(MANY)
     for _, (pid, misses, hits) in workers.stream(compiled_by, MANY, is_lost, n_jobs=2):
         assert pid != os.getpid()
         assert misses == 0

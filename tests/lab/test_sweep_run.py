@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -59,9 +58,7 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
 
 def test_finished_cells_are_taken_from_the_store(store):
     plan = small()
-    first = []
-    for fit in carry_out(plan, store, n_jobs=1, should_stop=lambda: len(first) >= 3):
-        first.append(fit)
+    first = list(carry_out(plan, store, n_jobs=1, should_stop=lambda: store.count() >= 3))
     assert len(first) == 3
     assert cost(plan, store, n_jobs=1).stored == 3
     rest = list(carry_out(plan, store, n_jobs=1))
@@ -149,7 +146,5 @@ def test_a_dask_cluster_gives_the_same_numbers_and_outlives_a_worker(store, tmp_
 
 def test_a_scheduler_that_is_not_there(store):
     pytest.importorskip("distributed")
-    began = time.monotonic()
-    with pytest.raises(ValueError, match="The Dask scheduler 'tcp://127.0.0.1:1' cannot be reached"):
+    with pytest.raises(ValueError, match=r"The Dask scheduler 'tcp://127\.0\.0\.1:1' cannot be reached"):
         list(carry_out(small(), store, dask="tcp://127.0.0.1:1"))
-    assert time.monotonic() - began < 120
