@@ -8,20 +8,20 @@ solver.
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from fmviz.engine.snapshot import Reason, Snapshot
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job_view import MOST_FRAMES, MOST_RECORDS, JobState, JobView
 from fmviz.lab.pool import Executor
 from fmviz.lab.recorder import Recorder
 from fmviz.lab.runner import Run
+from fmviz.lab.store import StoredRun, new_id
 from fmviz.lab.thinned import Frame
 
 SLICE_SECONDS = 0.1
@@ -96,7 +96,7 @@ class Job:
         orphan_seconds: float = ORPHAN_SECONDS,
         recorder: Recorder | None = None,
     ) -> None:
-        self.id = secrets.token_urlsafe(8)
+        self.id = new_id() if recorder is None else recorder.run
         self.experiment = experiment
         self.owner = owner
         self._executor = executor
@@ -119,6 +119,7 @@ class Job:
         self._last: Snapshot | None = None
         self._history: _Thinned[dict[str, Any]] = _Thinned(MOST_RECORDS)
         self._frames: _Thinned[Frame] = _Thinned(MOST_FRAMES)
+        self._saved = False
         self._reached = -1
         for record in recorder.trace if recorder is not None else ():
             self._reached = record["epoch"]
@@ -126,6 +127,31 @@ class Job:
         self._started = time.monotonic()
         self._ended: float | None = None
         self._seen = time.monotonic()
+
+    @classmethod
+    def ended(
+        cls,
+        run: StoredRun,
+        trace: Iterable[dict[str, Any]],
+        parameters: Parameters | None,
+        dataset: Dataset,
+        owner: str,
+        executor: Executor,
+    ) -> Job:
+        """Return the job of a run that has ended, as the store tells it."""
+        job = cls(run.experiment, owner, executor)
+        job.id, job._saved, job._dataset, job._begun = run.id, True, dataset, True
+        for record in trace:
+            job._reached = record["epoch"]
+            job._history.add(job._reached, record)
+        if parameters is not None:
+            job._last = Snapshot.of_record(run.last, parameters, Status.of(run.status, run.message))
+            job._frames.add(job._last.epoch, Frame.of(job._last))
+        job._details = run.details
+        state = JobState.FAILED if run.status == JobState.FAILED else _END.get(run.status, JobState.FINISHED)
+        job._set(state, run.message)
+        job._started = job._ended = time.monotonic()
+        return job
 
     # -------------------------------------------------------------------------------------- for any thread
 
@@ -194,7 +220,7 @@ class Job:
                 elapsed=(self._ended or time.monotonic()) - self._started,
                 version=self._version,
                 converged=last is not None and last.status is not None and last.status.converged,
-                run=self._recorder.run if self._recorder is not None else None,
+                saved=self._saved or (self._recorder is not None and self._recorder.stored),
                 unsaved=self._recorder.trouble if self._recorder is not None else "",
             )
 
@@ -372,7 +398,7 @@ def _in_words(failure: BaseException) -> tuple[str, str]:
     return f"Unexpected {type(failure).__name__}: {failure}", details
 
 
-_END = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
+_END: dict[str, JobState] = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
 
 
 def _epochs(n: int) -> str:

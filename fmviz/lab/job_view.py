@@ -72,8 +72,8 @@ class JobView:
         Grows with every change.
     converged : bool
         Whether the run ended because it met its tolerance.
-    run : str or None
-        Its id in the run store, once it is there.
+    saved : bool
+        Whether the run store has it, under its id.
     unsaved : str
         Why the run store does not have all of it, else empty.
     """
@@ -92,7 +92,7 @@ class JobView:
     elapsed: float
     version: int
     converged: bool
-    run: str | None = None
+    saved: bool = False
     unsaved: str = ""
 
     @cached_property

@@ -10,7 +10,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import ORPHAN_SECONDS, Job, JobState, JobView, Prepared
 from fmviz.lab.pool import Executor, InlineExecutor, ThreadPool
 from fmviz.lab.recorder import Recorder
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.store import RunStore, store
 
 __all__ = [
@@ -112,8 +112,8 @@ class JobManager:
             job.step()
         return job
 
-    def resume(self, run: str, owner: str = "") -> Job:
-        """Let an interrupted run of the store go on; return its job.
+    def resume(self, run: str, owner: str = "", *, play: bool = True) -> Job:
+        """Let an interrupted run of the store go on; return its job, which waits without `play`.
 
         Raises
         ------
@@ -126,7 +126,32 @@ class JobManager:
             raise ValueError("Runs are not saved here, so there is none to resume.")
         recorder = Recorder.resumed(self._open_store(), run)
         job = self._enter(recorder.experiment, owner, recorder)
-        job.play()
+        if play:
+            job.play()
+        else:
+            job.begin()
+        return job
+
+    def reopen(self, run: str, owner: str = "") -> Job | None:
+        """Return the job of a run of the store that has ended, or None where there is no such run.
+
+        Raises
+        ------
+        ValueError
+            If its data cannot be had, or its settings are not those of this version.
+        """
+        if self._open_store is None:
+            return None
+        store = self._open_store()
+        found = next(iter(store.get_many([run])), None)
+        if found is None or not found.ended or found.resumable:
+            return None
+        experiment = found.experiment
+        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        job = Job.ended(found, store.trace(run), store.parameters(run), dataset, owner, self.executor)
+        with self._lock:
+            self._jobs[job.id] = job
+            self._forget()
         return job
 
     def _enter(self, experiment: Experiment, owner: str, recorder: Recorder | None) -> Job:

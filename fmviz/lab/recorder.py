@@ -13,10 +13,10 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.provenance import data_hash
-from fmviz.lab.store import PAUSED, RUNNING, RunStore, StoreError
+from fmviz.lab.store import PAUSED, RUNNING, RunStore, StoreError, new_id
 
 FLUSH_SECONDS = 1.0
-CHECKPOINT_SECONDS = 5.0
+CHECKPOINT_SECONDS = 2.0
 
 
 class Recorder:
@@ -56,7 +56,8 @@ class Recorder:
         self._last: Snapshot | None = None
         self._hash: str | None = None
         self._flushed = self._kept = time.monotonic()
-        self.run: str | None = None
+        self.run = new_id()
+        self.stored = False
         self.trace: list[dict[str, Any]] = []
         self.resume: Checkpoint | None = None
         self.trouble = ""
@@ -73,7 +74,8 @@ class Recorder:
         experiment = store.get(run).experiment
         found, trace, checkpoint = store.claim(run)
         recorder = cls(lambda: store, experiment, origin=found.origin, sweep=found.sweep)
-        recorder.run, recorder.trace, recorder.resume = found.id, trace, checkpoint
+        recorder.run, recorder.stored = found.id, True
+        recorder.trace, recorder.resume = trace, checkpoint
         recorder._objectives = [record["objective"] for record in trace]
         return recorder
 
@@ -118,8 +120,9 @@ class Recorder:
         last, records, checkpoint = self._last, self._records, self._pending
         try:
             store = self._open_store()
-            if self.run is None:
-                self.run = store.begin(self.experiment, **self._labels)
+            if not self.stored:
+                store.begin(self.experiment, run=self.run, **self._labels)
+                self.stored = True
             store.grow(
                 self.run,
                 records,

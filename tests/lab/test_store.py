@@ -217,7 +217,7 @@ def test_a_job_leaves_its_run_in_the_store(store):
     job = managed(store).start(SMALL)
     view = job.view()
     (run,) = store.runs()
-    assert view.run == run.id
+    assert view.id == run.id
     assert view.unsaved == ""
     assert view.state is JobState.FINISHED
     assert (run.status, run.message, run.origin) == ("epochs", view.message, "page")
@@ -253,7 +253,7 @@ def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
 
     view = JobManager(InlineExecutor(), open_store=closed).start(SMALL).view()
     assert view.state is JobState.FINISHED
-    assert view.run is None
+    assert not view.saved
     assert view.unsaved == "The disk is full."
 
 
@@ -263,16 +263,32 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatc
     whole = [s.record() for s in Run.prepare(experiment).snapshots()]
     manager = managed(store)
     job = manager.start(experiment, steps=23)
-    cut_off(store, job.view().run)
-    assert store.get(job.view().run).resumable
-    resumed = managed(store).resume(job.view().run)
+    cut_off(store, job.id)
+    assert store.get(job.id).resumable
+    resumed = managed(store).resume(job.id)
     view = resumed.view()
-    assert view.run == job.view().run
+    assert view.id == job.id
     assert view.state is JobState.FINISHED
-    for found in (view.history, store.trace(view.run)):
+    for found in (view.history, store.trace(view.id)):
         assert [r["objective"] for r in found] == [r["objective"] for r in whole]
         assert [r["epoch"] for r in found] == list(range(41))
-    assert store.get(view.run).status == "epochs"
+    assert store.get(view.id).status == "epochs"
+
+
+def test_runs_are_opened_again_as_they_ended(store):
+    view = managed(store).start(SMALL).view()
+    job = managed(store).reopen(view.id, "me")
+    again = job.view()
+    assert (again.id, again.state, again.message) == (view.id, view.state, view.message)
+    assert json.dumps(again.history) == json.dumps(view.history)
+    assert np.array_equal(again.parameters.P, view.parameters.P)
+    assert again.saved
+    assert not again.converged
+    assert again.owner == "me"
+    job.play()
+    assert job.state is JobState.FINISHED
+    assert managed(store).reopen("unknown") is None
+    assert managed(store).reopen(managed(store).start(SMALL, steps=2).id) is None
 
 
 def test_without_a_store_nothing_is_resumed():

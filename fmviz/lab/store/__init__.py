@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fmviz.lab.store.database import StoreError
-from fmviz.lab.store.runs import RunStore, default_path, store
+from fmviz.lab.store.runs import RunStore, default_path, new_id, store
 from fmviz.lab.store.stored import INTERRUPTED, PAUSED, RUNNING, StoredRun
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "StoreError",
     "StoredRun",
     "default_path",
+    "new_id",
     "store",
 ]

@@ -58,10 +58,16 @@ class RunStore:
     # ------------------------------------------------------------------------------------------- writing
 
     def begin(
-        self, experiment: Experiment, *, origin: str = "python", title: str = "", sweep: str | None = None
+        self,
+        experiment: Experiment,
+        *,
+        run: str | None = None,
+        origin: str = "python",
+        title: str = "",
+        sweep: str | None = None,
     ) -> str:
-        """Enter a run that starts now; return its id."""
-        run, now = secrets.token_urlsafe(9), time.time()
+        """Enter a run that starts now; return its id, which is `run` where that is given."""
+        run, now = run or new_id(), time.time()
         with self.database.write() as connection:
             insert(
                 connection,
@@ -340,6 +346,11 @@ class RunStore:
     def _trace(connection: Any, run: str) -> list[Record]:
         rows = connection.execute("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
         return [record for row in rows.fetchall() for record in unpack_records(row["records"])]
+
+
+def new_id() -> str:
+    """Return an id that no run has."""
+    return secrets.token_urlsafe(9)
 
 
 def default_path() -> Path:
