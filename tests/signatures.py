@@ -10,7 +10,7 @@ from fmviz.engine._jit import KERNELS
 
 
 def recompiled() -> list[str]:
-    """Return the kernels compiled more than once for X in the same precision; it comes first if they read it."""
+    """Return the kernels that were compiled more than once for X, their first argument, in one precision."""
     found = []
     for name, kernel in KERNELS.items():
         single = Counter(getattr(s[0], "dtype", None) == float32 for s in kernel.signatures)
