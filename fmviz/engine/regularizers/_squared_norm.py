@@ -2,7 +2,8 @@
 
 The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
 Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the ways differ in how they
-find that set, and share how q is computed from it.
+find that set, and share how q is computed from it. On long vectors ours reads only once, and writes only
+zeros, what cannot live.
 
 With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
 where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
