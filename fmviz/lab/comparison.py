@@ -8,11 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.models import Model
 from fmviz.engine.snapshot import Parameters
+from fmviz.lab.runner import in_pairs
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.tiles import pooled_matrix
+from fmviz.metrics import interaction_weights, used_pairs
 
-__all__ = ["LOWER_IS_BETTER", "MOST_FEATURES", "Weights", "difference", "pareto", "stability", "weights_of"]
+__all__ = [
+    "LOWER_IS_BETTER",
+    "MOST_FEATURES",
+    "Weights",
+    "difference",
+    "pareto",
+    "selected_counts",
+    "stability",
+]
 
 LOWER_IS_BETTER = ("rmse", "loss", "estimation_error", "objective")
 """The ends of the names of metrics that are better the smaller they are; of all others larger is better."""
@@ -36,29 +47,25 @@ class Weights:
     W: np.ndarray
     used: np.ndarray
 
+    @classmethod
+    def of(cls, model: Model, parameters: Parameters) -> Weights:
+        """Return the pair weights of the parameters of a model.
 
-def weights_of(pairs: Parameters) -> Weights:
-    """Return the pair weights of parameters of a factorization machine or of W itself.
-
-    Raises
-    ------
-    ValueError
-        If there are more than `MOST_FEATURES` features.
-    """
-    d = pairs.P.shape[0]
-    if d > MOST_FEATURES:
-        raise ValueError(
-            f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. The curves and "
-            "tables above have no such limit."
-        )
-    if pairs.W is not None:
-        W, used = pairs.W.copy(), pairs.W != 0
-    else:
-        mask = (pairs.P != 0).astype(np.float32)
-        W, used = (pairs.P * pairs.multipliers) @ pairs.P.T, (mask @ mask.T) > 0
-    np.fill_diagonal(W, 0.0)
-    np.fill_diagonal(used, False)
-    return Weights(W, used)
+        Raises
+        ------
+        ValueError
+            If the model has no pairs, or there are more than `MOST_FEATURES` features.
+        """
+        pairs = in_pairs(model, parameters)
+        if pairs is None:
+            raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
+        d = pairs.P.shape[0]
+        if d > MOST_FEATURES:
+            raise ValueError(
+                f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. Curves and "
+                "tables have no such limit."
+            )
+        return cls(interaction_weights(pairs), used_pairs(pairs))
 
 
 def difference(one: Weights, other: Weights) -> np.ndarray:
@@ -85,7 +92,7 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
         Columns Feature, with feature, Selected in (the share of the runs), Mean weight (over the runs that
         use the pair), Same sign (the share of those whose weight has the sign of the mean).
     """
-    count = np.sum([np.triu(w.used, 1) for w in found], axis=0, dtype=np.int64)
+    count = np.array([np.triu(w.used, 1) for w in found]).sum(axis=0)
     i, j = np.nonzero(count)
     values = np.array([w.W[i, j] for w in found]).reshape(len(found), i.size)
     times = count[i, j]
@@ -106,7 +113,7 @@ def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) ->
 
 def selected_counts(found: Sequence[Weights]) -> np.ndarray:
     """Return how many pairs are used in exactly 1, 2, …, all of the runs; shape (number of runs,)."""
-    count = np.sum([w.used for w in found], axis=0, dtype=np.int64)
+    count = np.array([w.used for w in found]).sum(axis=0)
     return np.bincount(count[np.triu_indices_from(count, 1)], minlength=len(found) + 1)[1:]
 
 
