@@ -229,7 +229,7 @@ def test_pairs_can_be_swept_by_features():
     assert pytest.approx(ends[0], abs=1e-12) == ends[1]
 
 
-@pytest.mark.parametrize("model", ["all_subsets", "lifted"])
+@pytest.mark.parametrize("model", ["hofm", "lifted"])
 def test_other_models_say_that_they_are_swept_by_columns(model):
     of = Problem.build(X, Y, model=model, rank=2)
     with pytest.raises(ValueError, match="choose 'auto' or 'columns'"):

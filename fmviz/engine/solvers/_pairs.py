@@ -219,7 +219,8 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
                             g2 += derivative(r2, target[i + 2], theta) * c2
                             g3 += derivative(r3, target[i + 3], theta) * c3
                     if dear:
-                        force[at.size : at.size + _VECTORS] = 0.0
+                        i = np.uint64(at.size)
+                        force[i], force[i + 1], force[i + 2], force[i + 3] = 0.0, 0.0, 0.0, 0.0
                         for i in range((at.size + _VECTORS - 1) // _VECTORS * _VECTORS):
                             g0 += derivative(now[i], target[i], theta) * force[i]
                 q = p
