@@ -33,7 +33,7 @@ class Screen(NamedTuple):
 
     The slope at p_js = 0 is ⟨x_j, v⟩/N with v = c ℓ'(f) · a_s. So it moves by at most ‖x_j‖/N times the
     length of the path of v since it was last computed, and while it is below the threshold nothing else
-    matters.
+    matters. By features, a step on another component moves v by ‖a_s‖_∞ ‖c Δℓ'(f)‖ at most.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Screen(NamedTuple):
     marks : (k, d) ndarray
         `paths` of the component at that time.
     paths : (k,) ndarray
-        The length of the path of v so far.
+        The length of the path of v so far, or more.
     ends : (k, N) ndarray
         v at the end of the component's last sweep.
     heaviest : float
@@ -96,7 +96,8 @@ def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
     `screen` holds what tells which zeros stay, see `Screen`; sparse kernels do not touch it.
     `lam_p` contains the penalty's own quadratic part. With `live_only` the entries that are
     0 are passed over. The step for entry (j, s), with g the derivative of the risk and h its Lipschitz
-    constant, is the closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
+    constant, is the closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|. It lowers the objective in
+    any order.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
