@@ -231,7 +231,7 @@ def test_pairs_can_be_swept_by_features():
 
 @pytest.mark.parametrize("model", ["hofm", "lifted"])
 def test_other_models_say_that_they_are_swept_by_columns(model):
-    of = Problem.build(X, Y, model=model, rank=2)
+    of = Problem.build(X, Y, model=model, regularizer="l2", rank=2)
     with pytest.raises(ValueError, match="choose 'auto' or 'columns'"):
         get_solver("cd").for_model(of.model)(of, order="features")
     get_solver("cd").for_model(of.model)(of, order="columns")
