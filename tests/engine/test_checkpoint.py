@@ -27,22 +27,19 @@ OWN = {
     "pcd": ({}, {"active_sweeps": 5, "anderson": 3}),
     "pbcd": ({}, {"active_sweeps": 5, "anderson": 3}),
     "psgd": ({}, {"monotone": False}),
-    "exact_pgd": ({},),
 }
+ORDERS = ({"order": "features"}, {"order": "mixed"})
 
 
 def cases():
     for model, model_params in MODELS:
+        weights = model in ("qr", "convex_fm")  # Their penalty is no choice.
         for solver in SOLVERS:
-            for regularizer in ("l2", "ti", "cs", "omega_ti", "omega_star", "none"):
-                if regularizer == "none" and model not in ("qr", "convex_fm"):
-                    continue
-                name = "l2" if regularizer == "none" else regularizer
-                if (regularizer == "none") != (model in ("qr", "convex_fm")):
-                    continue
-                if why_not(name, solver, model=model, model_params=model_params) is None:
-                    for own in OWN.get(solver, ({},)):
-                        yield model, model_params, solver, name, own
+            for regularizer in ("l2",) if weights else ("l2", "ti", "cs", "omega_ti", "omega_star"):
+                if why_not(regularizer, solver, model=model, model_params=model_params) is None:
+                    orders = ORDERS if model == "fm" and solver in ("pcd", "cd") else ()
+                    for own in (*OWN.get(solver, ({},)), *orders):
+                        yield model, model_params, solver, regularizer, own
 
 
 CASES = list(cases())
