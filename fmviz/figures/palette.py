@@ -60,6 +60,12 @@ Chosen in the hues of Okabe and Ito by a search that keeps each pair apart (a CI
 normal vision and for complete protanopia, deuteranopia and tritanopia.
 """
 
+SERIES: tuple[str, ...] = ("#748dff", "#ae3518", "#07aa57", "#b09100", "#874a6c", "#295e9b")
+"""Colours of lines that stand for methods: six of the above, for the same reasons."""
+
+SIGNALS: dict[bool | None, str] = {True: "#07aa5766", False: "#ae351866", None: "rgba(0,0,0,0)"}
+"""Backgrounds of a cell that holds, that does not, and that says nothing."""
+
 NEUTRAL = "#7d8590"
 """The colour of whatever belongs to no regularizer, on both themes."""
 

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from fmviz import __version__
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
+from fmviz.lab.workers import checked_jobs
 
 Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
@@ -304,8 +305,14 @@ class Artefact:
             Worker processes where fits can be made beside each other; -1 for one a core.
         **changes
             Settings to change.
+
+        Raises
+        ------
+        ValueError
+            If the budget, a setting or the number of workers is not allowed.
         """
-        return self._results(budget, Desk(self.configured(budget, **changes), n_jobs, should_stop))
+        settings = self.configured(budget, **changes)
+        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop))
 
     def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
         begin = time.perf_counter()
