@@ -136,14 +136,17 @@ class Run:
         )
         return cls(experiment, dataset, problem, held_out)
 
-    def snapshots(self, should_stop: Callable[[], bool] = never) -> Iterator[Snapshot]:
-        """Run, with the metrics of `measure` added to every snapshot."""
+    def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
+        """Run, with the metrics of `measure` added to every snapshot.
+
+        `checkpoints` are the keywords ``resume`` and ``keep`` of `fmviz.engine.drive.iterate`.
+        """
         budget = Budget(
             epochs=self.experiment.max_epochs,
             tol=self.experiment.tol,
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
-        for snapshot in self._stream(budget, should_stop):
+        for snapshot in self.stream(budget, should_stop, **checkpoints):
             yield replace(snapshot, metrics=self.measure(snapshot.parameters))
 
     def end(self, seconds: float | None = None) -> Snapshot:
@@ -153,10 +156,13 @@ class Run:
         """
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
-        *_, last = self._stream(budget, never)
+        *_, last = self.stream(budget, never)
         return replace(last, metrics=self.measure(last.parameters))
 
-    def _stream(self, budget: Budget, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+    def stream(
+        self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
+    ) -> Iterator[Snapshot]:
+        """Run within another budget, with no metrics."""
         experiment = self.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
@@ -167,6 +173,7 @@ class Run:
             should_stop,
             init_scale=experiment.init_scale,
             rng=rng,
+            **checkpoints,
             **dict(experiment.solver_params),
         )
 

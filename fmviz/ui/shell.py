@@ -43,6 +43,7 @@ class Link(NamedTuple):
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -53,7 +54,11 @@ _STYLE = """<style>
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 </style>"""
 
-NAVIGATION: dict[str, tuple[Link, ...]] = {"Learn": (START, PROX), "Experiment": (TRAIN,)}
+NAVIGATION: dict[str, tuple[Link, ...]] = {
+    "Learn": (START, PROX),
+    "Experiment": (TRAIN,),
+    "Research": (RUNS,),
+}
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
 

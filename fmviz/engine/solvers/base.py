@@ -56,6 +56,9 @@ class Solver:
         Whether it moves factors P; else it moves pair weights W themselves.
     fits_coefficients : bool
         Whether it fits the weights of the columns, where a model has them fitted.
+    memory : tuple of str
+        The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
+        iterates; empty where nothing does.
     """
 
     name: ClassVar[str]
@@ -67,6 +70,7 @@ class Solver:
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
     fits_coefficients: ClassVar[bool] = False
+    memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -143,6 +147,10 @@ class Solver:
         Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
         """
         return change > 0.0
+
+    def at_rest(self) -> bool:
+        """Return whether `memory` alone tells, after the last epoch, how the solver goes on."""
+        return bool(self.memory)
 
     def rehearse(self) -> None:
         """Call every kernel that an epoch may need; asked of a started solver of a small problem."""

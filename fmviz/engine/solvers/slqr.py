@@ -56,6 +56,7 @@ class QuadraticPGD(Solver):
     """
 
     factorised: ClassVar[bool] = False
+    memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
 
     @classmethod
     def why_not(
@@ -242,6 +243,8 @@ class ExactPGD(QuadraticPGD):
         "Proximal gradient descent on W with acceleration and restart, with the exact operator of trace norm "
         "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
     )
+
+    memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most")
 
     @classmethod
     def cost_note(
