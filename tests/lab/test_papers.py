@@ -19,7 +19,7 @@ from fmviz.lab.papers import blondel2016_fig3 as fig3
 from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers._descent import times_to
 from fmviz.lab.papers._tuning import Trial, halves
-from fmviz.lab.papers.base import Desk, by_majority, digest, plain
+from fmviz.lab.papers.base import Desk, by_majority, plain
 from fmviz.lab.papers.shared import SUMS
 
 TINY = {
@@ -128,12 +128,9 @@ def test_published_numbers_stand_beside_ours(results):
     assert third["ours"] is third["deviation"] is third["within"] is None
 
 
-def test_plain_values_and_digests():
+def test_plain_values():
     given = {"a": np.float64("nan"), "b": [np.int64(2), (np.bool_(True), None)], 3: 1.5}
     assert plain(given) == {"a": None, "b": [2, [True, None]], "3": 1.5}
-    X, y = rated_items(200, 20, 10, 2, np.random.default_rng(0))
-    assert digest(X, y) == digest(X.copy(), y) != digest(X, y + 1.0)
-    assert digest(X.toarray(), y) == digest(np.asfortranarray(X.toarray()), y)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.papers.base import Desk
+from fmviz.lab.sweep import LOST, attempt
 from fmviz.lab.workers import stream
 
 
@@ -65,14 +66,13 @@ def _tested(trial: Trial, fit: Fit, n: int) -> dict[str, Any]:
 
 def _told(trial: Trial, work: Callable[[Trial], dict[str, Any]]) -> dict[str, Any]:
     """Call in a worker, which must not raise."""
-    try:
-        return work(trial)
-    except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
-        return {"score": float("nan"), "failure": f"{type(error).__name__}: {error}"}
+    found, failure, _ = attempt(lambda: work(trial))
+    return {"score": float("nan"), "failure": failure} if found is None else found
 
 
 def _lost(trial: Trial) -> dict[str, Any]:
-    return {"score": float("nan"), "failure": "The worker process was ended from outside."}
+    del trial
+    return {"score": float("nan"), "failure": LOST}
 
 
 def tuned(
@@ -110,6 +110,9 @@ def tuned(
     # The most costly first, so that no worker is left alone with it.
     order = sorted(trials, key=lambda trial: -trial.bases if trial.bases else -np.inf)
     desk.total += len(order) * (len(grid) + 1)
+    if desk.n_jobs != 1:
+        yield "Readying the kernels"
+        _ready(order, grid[0], own)
     for data in dict.fromkeys(trial.data for trial in order):
         mine = [trial for trial in order if trial.data == data]
         todo = [replace(trial, beta=beta) for trial in mine for beta in grid]
@@ -119,6 +122,12 @@ def tuned(
             return
         chosen = [_best(desk, trial, highest) for trial in mine]
         yield from _all(desk, "test", chosen, partial(_tested, fit=own, n=n[data]))
+
+
+def _ready(trials: Sequence[Trial], beta: float, fit: Fit) -> None:
+    """Fit every method once on few rows, so that the workers find its kernels compiled."""
+    for _, trial in {(trial.data, trial.method): trial for trial in trials}.items():
+        _told(replace(trial, beta=beta), lambda one: {"score": fit(one, np.arange(80), np.arange(20))})
 
 
 def _all(
@@ -131,7 +140,7 @@ def _all(
         desk.done += 1
         yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
         if desk.should_stop():
-            results.close()  # type: ignore[attr-defined]
+            results.close()
             return
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from platform import python_version
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
-from fmviz import __version__
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
+from fmviz.lab.provenance import array_hash, versions
 from fmviz.lab.workers import checked_jobs
 
 Verdict = Literal["holds", "does not hold", "not settled"]
@@ -26,7 +23,6 @@ Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
 BUDGETS = ("quick", "full")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ class Desk:
     def use(self, name: str, X: Any, y: np.ndarray, **facts: Any) -> None:
         """Note which data are in use: their digest, and a row of the table "data"."""
         if name not in self.data:
-            self.data[name] = digest(X, y)
+            self.data[name] = array_hash(X, y)
             self.row("data", data=name, n=y.size, d=X.shape[1], **facts)
 
     def note(self, text: str) -> None:
@@ -316,8 +312,8 @@ class Artefact:
 
     def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
         begin = time.perf_counter()
-        versions = {"python": python_version(), "fmviz": __version__}
-        versions |= {name: version(name) for name in PACKAGES}
+        # Beside what every run depends on: peers are taken from there.
+        programs = {**versions(), "scikit-learn": version("scikit-learn")}
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in desk.tables.items()}
@@ -329,7 +325,7 @@ class Artefact:
                 checks=tuple(self.judge(tables, desk.settings)),
                 data=dict(desk.data),
                 differences=(*self.differences, *desk.notes),
-                versions=versions,
+                versions=programs,
                 seconds=time.perf_counter() - begin,
                 state=state,
                 message=message,
@@ -363,16 +359,6 @@ class Artefact:
                 }
             )
         return rows
-
-
-def digest(X: Any, y: np.ndarray) -> str:
-    """Return a short name of a data set, the same wherever its numbers are the same."""
-    state = hashlib.sha256(str(X.shape).encode())
-    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    for part in (*parts, y):
-        kind = np.float64 if part.dtype.kind == "f" else np.int64
-        state.update(np.ascontiguousarray(part, dtype=kind).tobytes())
-    return state.hexdigest()[:12]
 
 
 def plain(value: Any) -> Any:

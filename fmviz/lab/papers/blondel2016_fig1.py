@@ -32,7 +32,7 @@ KERNELS = {"anova": "A²", "polynomial": "H²"}
 SOLVERS = {"anova": "cd", "polynomial": "lbfgs"}
 METHODS = {"fitted": "fit λ", "ones": "λ = 1", "signs": "λ = ±1"}
 AFTER = "fit λ after λ = 1 or ±1"
-FEATURES = {"unit": "as scikit-learn scales them", "standard": "standardised"}
+FEATURES = {"unit": "columns of length 1", "standard": "standardised"}
 TARGETS = {"raw": "target as it is", "centred": "target centred"}
 
 # Two objectives that differ by less, relative to the larger, are the same minimum.
@@ -42,7 +42,7 @@ _LARGE = 0.05
 
 
 def _case(kernel: str, features: str, target: str) -> str:
-    return f"{KERNELS[kernel]}, features {FEATURES[features]}, {TARGETS[target]}"
+    return f"{KERNELS[kernel]}, {FEATURES[features]}, {TARGETS[target]}"
 
 
 def _rows(features: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +133,7 @@ def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
                 case = _case(kernel, features, target)
                 yield _lower(case, rows) if rows else without_numbers("lower", case)
                 yield _represents(case, rows) if rows else without_numbers("represents", case)
-            case = f"features {FEATURES[features]}, {TARGETS[target]}"
+            case = f"{FEATURES[features]}, {TARGETS[target]}"
             yield _sizes(case, found) if all(found.values()) else without_numbers("sizes", case)
 
 
@@ -198,8 +198,8 @@ ARTEFACT = Artefact(
     differences=(
         SUMS,
         "The paper does not say how features and target are scaled, and its statement depends on it: both "
-        "scalings of the features and both targets are shown. Features scaled as by scikit-learn (columns of "
-        "length 1) under β = 10 are standardised features under β = 4,420.",
+        "scalings of the features and both targets are shown. scikit-learn scales the columns to length 1; "
+        "under β = 10 that is the problem of standardised features under β = 4,420.",
         "N(0, 0.01) is read as variance 0.01, standard deviation 0.1.",
         "Fitting λ alternates an exact minimisation over λ, first, with one epoch of CD or ten iterations of "
         "L-BFGS; the paper does not say how often the two alternate.",
