@@ -126,7 +126,7 @@ def tuned(
 
 def _ready(trials: Sequence[Trial], beta: float, fit: Fit) -> None:
     """Fit every method once on few rows, so that the workers find its kernels compiled."""
-    for _, trial in {(trial.data, trial.method): trial for trial in trials}.items():
+    for trial in {(trial.data, trial.method): trial for trial in trials}.values():
         _told(replace(trial, beta=beta), lambda one: {"score": fit(one, np.arange(80), np.arange(20))})
 
 
