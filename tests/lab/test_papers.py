@@ -19,7 +19,7 @@ from fmviz.lab.papers import blondel2016_fig3 as fig3
 from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers._descent import times_to
 from fmviz.lab.papers._tuning import Trial, halves
-from fmviz.lab.papers.base import Desk, by_majority, plain
+from fmviz.lab.papers.base import Desk, by_balance, by_majority, plain
 from fmviz.lab.papers.shared import SUMS
 
 TINY = {
@@ -99,6 +99,16 @@ def test_a_run_stops_when_asked(name):
     assert results[-1].done < results[-1].total
 
 
+@pytest.mark.parametrize("name", ["blondel2016_fig1", "blondel2016_fig2"])
+def test_a_fit_that_was_stopped_counts_for_nothing(name):
+    asked = iter([False] * 4)
+    results = list(ARTEFACTS[name].run("quick", should_stop=lambda: next(asked, True), **TINY[name]))
+    assert results[-1].state == "stopped"
+    assert results[-1].tables["trace"]
+    assert "ends" not in results[-1].tables
+    assert {check.verdict for check in results[-1].checks} == {"not settled"}
+
+
 def test_settings_are_checked():
     one = ARTEFACTS["blondel2016_fig1"]
     with pytest.raises(ValueError, match="budget"):
@@ -146,6 +156,13 @@ def test_plain_values():
 )
 def test_majorities(wins, total, verdict):
     assert by_majority(wins, total) == verdict
+
+
+def test_ties_settle_nothing():
+    assert by_balance([0.2, 0.3, -0.2, 0.4], 0.1) == ("holds", 3, 1)
+    assert by_balance([0.2, 0.05, 0.05, 0.05], 0.1) == ("not settled", 1, 0)
+    assert by_balance([-0.2, -0.3, 0.05], 0.1) == ("does not hold", 0, 2)
+    assert by_balance([], 0.1) == ("not settled", 0, 0)
 
 
 def test_times_are_read_off_the_way_down():

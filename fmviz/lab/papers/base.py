@@ -23,6 +23,7 @@ Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
 BUDGETS = ("quick", "full")
+_PAUSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ class Desk:
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
         self.done, self.total = 0, 0
+        self._shown = -math.inf
 
     def row(self, table: str, /, **values: Any) -> None:
         """Add a row to a table."""
@@ -147,6 +149,14 @@ class Desk:
         if name not in self.data:
             self.data[name] = array_hash(X, y)
             self.row("data", data=name, n=y.size, d=X.shape[1], **facts)
+
+    def due(self) -> bool:
+        """Return whether enough time has passed for another look at the tables, within a piece of work."""
+        now = time.perf_counter()
+        if now - self._shown < _PAUSE:
+            return False
+        self._shown = now
+        return True
 
     def note(self, text: str) -> None:
         """Note a difference from the paper."""
@@ -386,6 +396,17 @@ def by_majority(wins: int, total: int) -> Verdict:
     if total and 4 * wins >= 3 * total:
         return "holds"
     return "does not hold" if total and 2 * wins <= total else "not settled"
+
+
+def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
+    """Return the verdict on gaps that should be positive, and how many are positive and negative.
+
+    Gaps of at most `same` are ties. Where more than half are ties nothing is settled; else see `by_majority`.
+    """
+    wins, losses = sum(gap > same for gap in gaps), sum(gap < -same for gap in gaps)
+    if 2 * (wins + losses) < len(gaps):
+        return "not settled", wins, losses
+    return by_majority(wins, wins + losses), wins, losses
 
 
 def without_numbers(statement: str, case: str) -> Check:

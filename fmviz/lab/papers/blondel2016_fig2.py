@@ -123,7 +123,11 @@ def _run(desk: Desk) -> Iterator[str]:
                 "solver_params": method.solver_params,
             }
             run = descend(desk, method.problem, method.solver, method.start, scale, **limits, **labels)
-            *_, last = run
+            for last in run:
+                if desk.due():
+                    yield f"{panel}: {method.label}, epoch {last.epoch}"
+            if desk.should_stop():
+                return
             desk.row(
                 "ends",
                 panel=panel,

@@ -21,6 +21,7 @@ from fmviz.lab.papers.base import (
     Picture,
     Statement,
     Tables,
+    by_balance,
     by_majority,
     without_numbers,
 )
@@ -124,11 +125,11 @@ def _kernels(name: str, means: _Means, bases: Sequence[int]) -> Check:
     gaps = [
         means["polynomial", variant, k] - means["anova", variant, k] for variant in VARIANTS for k in bases
     ]
-    wins, losses = sum(gap > _SAME for gap in gaps), sum(gap < -_SAME for gap in gaps)
+    verdict, wins, losses = by_balance(gaps, _SAME)
     return Check(
         "kernels",
         name,
-        by_majority(wins, wins + losses) if 2 * (wins + losses) >= len(gaps) else "not settled",
+        verdict,
         f"Of {len(gaps)} comparisons A² has the lower RMSE in {wins}, H² in {losses}, and in the others they "
         f"differ by at most {_SAME:g}; H² lies {np.mean(gaps):+.4f} above A² on average (from "
         f"{min(gaps):+.4f} to {max(gaps):+.4f}). {_best(means)}",
