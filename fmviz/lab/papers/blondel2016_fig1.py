@@ -150,7 +150,7 @@ def _lower(case: str, rows: list[Row], fixed: str) -> Check:
         "lower",
         f"{case}, against {fixed}",
         verdict,
-        f"Fitted λ ends lower in {wins} of {len(gaps)} starts and higher in {losses}; in the median lower by "
+        f"Fitted λ ends lower in {wins} of {len(gaps)} starts and higher in {losses}; the median gap is "
         f"{median(gaps):+.1%}. It keeps {columns:g} columns.",
     )
 
@@ -163,7 +163,7 @@ def _represents(case: str, rows: list[Row]) -> Check:
         case,
         verdict,
         f"Fitting λ from where λ = 1 and λ = ±1 ended, the better of the two, is lower than λ = 1 in {wins} "
-        f"of {len(gaps)} starts and higher in {losses}, in the median lower by {median(gaps):+.1%}.",
+        f"of {len(gaps)} starts and higher in {losses}; the median gap is {median(gaps):+.1%}.",
     )
 
 
