@@ -72,19 +72,22 @@ def descend(
         yield snapshot
 
 
-def first_seconds(rows: list[Row], target: float) -> float:
-    """Return the processor time at which the objective is first at most `target`; inf where it never is."""
-    return next((row["seconds"] for row in rows if row["objective"] <= target), np.inf)
+def first(rows: list[Row], target: float, column: str) -> float:
+    """Return when, by a column, the objective is first at most `target`; inf where it never is."""
+    return next((row[column] for row in rows if row["objective"] <= target), np.inf)
 
 
-def times_to(tables: Tables, share: float, **where: object) -> dict[str, dict[str, float]]:
+def times_to(
+    tables: Tables, share: float, column: str = "seconds", **where: object
+) -> dict[str, dict[str, float]]:
     """Return when every method comes close to the lowest objective of all, in two readings of close.
 
     Returns
     -------
     dict of str to dict of str to float
-        For "early" and "late" the processor time of each method, inf where it never came there: to `share`
-        of the way from the start to the lowest value, and to `share` of that value above it.
+        For "early" and "late" the processor time of each method, or another column, inf where it never came
+        there: to `share` of the way from the start to the lowest value, and to `share` of that value above
+        it.
     """
     rows = rows_where(tables, "trace", **where)
     if not rows:
@@ -93,6 +96,6 @@ def times_to(tables: Tables, share: float, **where: object) -> dict[str, dict[st
     low = min(row["objective"] for row in rows)
     methods = list(dict.fromkeys(row["method"] for row in rows))
     return {
-        name: {m: first_seconds([r for r in rows if r["method"] == m], target) for m in methods}
+        name: {m: first([r for r in rows if r["method"] == m], target, column) for m in methods}
         for name, target in (("early", low + share * (top - low)), ("late", (1.0 + share) * low))
     }

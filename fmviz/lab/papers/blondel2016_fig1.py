@@ -206,7 +206,7 @@ ARTEFACT = Artefact(
         "N(0, 0.01) is read as variance 0.01, standard deviation 0.1.",
         "Fitting λ alternates an exact minimisation over λ, first, with one epoch of CD or ten iterations of "
         "L-BFGS; the paper does not say how often the two alternate.",
-        "Objectives are not divided by that of the worst start.",
+        "Objectives are those of the paper, ours times N, and not divided by that of the worst start.",
         "Ours: λ is fitted, too, from where λ = 1 and λ = ±1 ended, which separates what a fitted λ can "
         "represent from what the alternation finds: an exact step on λ before P has moved can set columns to "
         "λ_s = 0, which then get no gradient and stay.",

@@ -150,7 +150,7 @@ def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
             continue
         times = times_to(tables, _SHARE, panel=panel)
         if panel == "A²":
-            yield _similar(times)
+            yield _similar(times, times_to(tables, _SHARE, "epoch", panel=panel))
             yield _before("anova_lbfgs", panel, times, (LIFTED, DIRECT), (LBFGS,))
         else:
             yield _before("homogeneous_lbfgs", panel, times, (LIFTED,), (LBFGS,))
@@ -160,11 +160,11 @@ def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
 _Times = Mapping[str, Mapping[str, float]]
 
 
-def _told(times: _Times, methods: Sequence[str]) -> str:
+def _told(times: _Times, methods: Sequence[str], unit: str = "s") -> str:
     """Return the times in words: "To …: Lifted (CD) 0.2 s, …; to …"."""
 
-    def one(name: str, seconds: float) -> str:
-        return f"{name} {seconds:.3g} s" if np.isfinite(seconds) else f"{name} not within its budget"
+    def one(name: str, time: float) -> str:
+        return f"{name} {time:.3g} {unit}" if np.isfinite(time) else f"{name} not within its budget"
 
     parts = [
         f"{words}: {', '.join(one(name, times[stage][name]) for name in methods)}"
@@ -177,13 +177,19 @@ def _agreed(answers: Sequence[bool]) -> Verdict:
     return "holds" if all(answers) else "not settled" if any(answers) else "does not hold"
 
 
-def _similar(times: _Times) -> Check:
+def _similar(times: _Times, epochs: _Times) -> Check:
     ratios = []
     for stage in _STAGES:
         low, high = sorted((times[stage][LIFTED], times[stage][DIRECT]))
         ratios.append(high / low if np.isfinite(low) else np.inf)
-    words = f"{_told(times, (LIFTED, DIRECT))[:-1]} (similar: up to a factor of {_SIMILAR:g})."
-    return Check("anova_similar", "A²", _agreed([ratio <= _SIMILAR for ratio in ratios]), words)
+    both = (LIFTED, DIRECT)
+    words = f"{_told(times, both)[:-1]} (similar: up to a factor of {_SIMILAR:g}). "
+    return Check(
+        "anova_similar",
+        "A²",
+        _agreed([ratio <= _SIMILAR for ratio in ratios]),
+        f"{words}In epochs: {_told(epochs, both, 'epochs')[0].lower()}{_told(epochs, both, 'epochs')[1:]}",
+    )
 
 
 def _before(key: str, panel: str, times: _Times, faster: Sequence[str], slower: Sequence[str]) -> Check:

@@ -8,5 +8,5 @@ BLONDEL2016 = (
 )
 SUMS = (
     "The paper sums the losses where fmviz averages them: its β is our λ_p = β/N in (13) and, for m = 2, in "
-    "(12), and λ_p = mβ/(2N) in the lifted objective of any m. Objectives are shown as the paper's, times N."
+    "(12), and λ_p = mβ/(2N) in the lifted objective of any m."
 )
