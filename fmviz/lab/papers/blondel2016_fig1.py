@@ -12,6 +12,7 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.papers._descent import descend
+from fmviz.lab.papers._tuning import halves
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -49,7 +50,7 @@ def _rows(features: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray
     """Return the training rows of a random split of 331 and 111."""
     data = load_dataset("diabetes")
     n = data.y.size
-    chosen = np.sort(np.random.default_rng([seed, 0]).permutation(n)[: int(0.75 * n)])
+    chosen = np.sort(halves(n, 0.75, seed)[0])
     # scikit-learn scales every column to length 1.
     X = data.X[chosen] / (np.sqrt(n) if features == "unit" else 1.0)
     y = data.y[chosen]
