@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import in_words
 from fmviz.lab.job_view import MOST_FRAMES, MOST_RECORDS, JobState, JobView
 from fmviz.lab.pool import Executor
 from fmviz.lab.recorder import Recorder
@@ -360,7 +360,7 @@ class Job:
             self._message = "Training."
 
     def _fail(self, failure: BaseException) -> None:
-        sentence, self._details = _in_words(failure)
+        sentence, self._details = in_words(failure)
         self._set(JobState.FAILED, sentence)
 
     # ------------------------------------------------------------------------------------- the run's record
@@ -376,7 +376,7 @@ class Job:
         if self._recorder is None:
             return
         if failure is not None:
-            self._recorder.end(JobState.FAILED, *_in_words(failure))
+            self._recorder.end(JobState.FAILED, *in_words(failure))
         elif snapshot is not None:
             self._recorder.add(snapshot)
             if snapshot.status is not None:
@@ -385,17 +385,6 @@ class Job:
     def _record_pause(self) -> None:
         if self._recorder is not None and self._state is JobState.PAUSED:
             self._recorder.pause(self._message)
-
-
-def _in_words(failure: BaseException) -> tuple[str, str]:
-    """Return a sentence, and the traceback of what should not have happened."""
-    details = "".join(traceback.format_exception(failure))
-    if isinstance(failure, ValueError):
-        return str(failure), ""
-    if isinstance(failure, MemoryError):
-        sentence = "There is not enough memory for this run. Choose a smaller rank or a smaller data set."
-        return sentence, details
-    return f"Unexpected {type(failure).__name__}: {failure}", details
 
 
 _END: dict[str, JobState] = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}

@@ -12,6 +12,7 @@ from fmviz.lab.pool import Executor, InlineExecutor, ThreadPool
 from fmviz.lab.recorder import Recorder
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.store import RunStore, store
+from fmviz.lab.task import TaskManager
 
 __all__ = [
     "InlineExecutor",
@@ -33,6 +34,11 @@ class TooManyJobsError(RuntimeError):
 
 class JobManager:
     """All jobs of a server.
+
+    Attributes
+    ----------
+    tasks : TaskManager
+        The server's work that is no training run, in the same executor.
 
     Parameters
     ----------
@@ -77,6 +83,7 @@ class JobManager:
         self.forget_seconds = forget_seconds
         self._lock = threading.RLock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self.tasks = TaskManager(lambda: self.executor)
 
     def start(
         self, experiment: Experiment, owner: str = "", *, steps: int | None = None, pace: float = 0.0

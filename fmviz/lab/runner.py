@@ -186,26 +186,40 @@ class Run:
         truth, triples = self.dataset.truth, self.dataset.true_triples
         factors = {m: factors_of(model, parameters, m) for m in orders_of(model)}
         found |= _by_order(model, parameters, factors)
-        if model.lifted and model.degree > 2:
-            return found
-        if model.lifted:
-            # xᵀWx has every pair twice.
-            parameters = Parameters.of_weights(
-                to_weights(model, parameters) * (1.0 if model.distinct else 2.0)
-            )
-        elif model.columnar and 2 in factors:
-            parameters = Parameters.of_weights(factors[2].multiplicity * factors[2].matrix())
-        if 2 in factors or model.lifted or not model.factorised:
+        pairs = in_pairs(model, parameters, factors)
+        if pairs is not None:
             structure = truth if truth is not None else pairs_matrix(self.dataset)
             if truth is not None:
-                found["estimation_error"] = metrics.estimation_error(truth, parameters)
+                found["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
-                found["support_f1"] = metrics.support_f1(structure, parameters)
-                found["support_recovered"] = float(metrics.support_recovered(structure, parameters))
+                found["support_f1"] = metrics.support_f1(structure, pairs)
+                found["support_recovered"] = float(metrics.support_recovered(structure, pairs))
         if triples is not None and 3 in factors:
             score, exact = recovery(factors[3], triples)
             found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
         return found
+
+
+def in_pairs(
+    model: Any, parameters: Parameters, factors: dict[int, Factors] | None = None
+) -> Parameters | None:
+    """Return parameters whose pair weights are those of the model, or None where it has no order 2.
+
+    `factors` are those of the model's orders, where somebody has them already.
+    """
+    if not model.factorised:
+        return parameters
+    if model.lifted:
+        if model.degree > 2:
+            return None
+        # xᵀWx has every pair twice.
+        return Parameters.of_weights(to_weights(model, parameters) * (1.0 if model.distinct else 2.0))
+    if 2 not in orders_of(model):
+        return None
+    if not model.columnar:
+        return parameters
+    found = factors[2] if factors is not None else factors_of(model, parameters, 2)
+    return Parameters.of_weights(found.multiplicity * found.matrix())
 
 
 def _by_order(model: Any, parameters: Parameters, factors: dict[int, Factors]) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from joblib import cpu_count
 
 from fmviz.engine.errors import finite_number
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import NO_MEMORY, in_words
 from fmviz.lab.runner import Run
 from fmviz.lab.workers import checked_jobs, stream
 
@@ -144,15 +144,8 @@ def attempt(fit: Callable[[], Fitted]) -> tuple[Fitted | None, str, str]:
     """Return what `fit` returns, or None, a sentence, and the traceback of what should not have happened."""
     try:
         return fit(), "", ""
-    except ValueError as error:
-        return None, str(error), ""
-    except MemoryError:
-        return None, NO_MEMORY, traceback.format_exc()
     except Exception as error:
-        return None, f"Unexpected {type(error).__name__}: {error}", traceback.format_exc()
-
-
-NO_MEMORY = "There is not enough memory for this fit. Choose a smaller rank or data set, or fewer workers."
+        return None, *in_words(error)
 
 
 LOST = f"The fit's process was ended from outside. {NO_MEMORY}"

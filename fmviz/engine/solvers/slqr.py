@@ -92,7 +92,7 @@ class QuadraticPGD(Solver):
         """
         model, design, c = self.problem.model, self.problem.design, self._c
         root = np.sqrt(c)
-        squares = np.asarray(design.power(2).sum(axis=1)).ravel()
+        squares = np.asarray(design.power(2) @ np.ones(design.n_features))
 
         def in_pairs(u: np.ndarray) -> np.ndarray:
             gradient, _, _ = model.gradient(design, self._now.parameters(), c * u)

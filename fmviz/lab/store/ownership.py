@@ -13,11 +13,15 @@ SILENT_SECONDS = 900.0
 
 
 def _begun(pid: int) -> str:
-    """Return when a process began, in the system's own ticks; empty where that cannot be told."""
+    """Return when a process began, in the system's own ticks; empty where that cannot be told.
+
+    A process that has ended but is still listed, since nobody has asked for its end, has another answer.
+    """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         # The second field, the program's name in parentheses, may hold spaces.
-        return fields.rpartition(")")[2].split()[19]
+        fields = text.rpartition(")")[2].split()
+        return "ended" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):
         return ""
 

@@ -49,7 +49,7 @@ def render() -> None:
         st.title("Runs")
         st.markdown(
             "Every run is kept here with its settings, curves and parameters, also when it failed or was cut "
-            "off. Pick rows to open, export or delete them."
+            "off. Pick rows to open, compare, export or delete them."
         )
         try:
             runs = store()
@@ -172,6 +172,21 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 key="runs_open",
                 disabled=True,
                 help="Pick one run.",
+            )
+        if len(picked) > 1:
+            st.page_link(
+                shell.COMPARE.script,
+                label=f"Compare {len(picked)}",
+                icon=shell.COMPARE.icon,
+                query_params={"runs": ",".join(ids)},
+            )
+        else:
+            st.button(
+                "Compare",
+                icon=shell.COMPARE.icon,
+                key="runs_compare",
+                disabled=True,
+                help="Pick two or more runs.",
             )
         st.download_button(
             "Export",
