@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.datasets import list_datasets, load, make_sparse_interactions
 from fmviz.engine.problem import Problem
+from fmviz.lab.datasets.drawn import text_like
 
 from .timing import RANK
 
@@ -54,27 +55,6 @@ def one_hot(n: int, users: int, items: int, rng: np.random.Generator) -> tuple[s
     X = sp.csr_array((np.ones(2 * n), columns, np.arange(n + 1) * 2), shape=(n, users + items))
     U, V = rng.normal(size=(users, 4)), rng.normal(size=(items, 4))
     return X, (U[user] * V[item]).sum(axis=1) / 2.0 + 0.5 * rng.normal(size=n)
-
-
-def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray]:
-    """Return rows of unit length over Zipf-distributed terms, and a target of pairs of frequent ones."""
-    law = 1.0 / np.arange(1, terms + 1)
-    counts = sp.csr_array(
-        (
-            np.ones(n * per_row),
-            rng.choice(terms, n * per_row, p=law / law.sum()),
-            np.arange(n + 1) * per_row,
-        ),
-        shape=(n, terms),
-    )
-    counts.sum_duplicates()
-    rarity = np.log(n / np.maximum(1, np.bincount(counts.indices, minlength=terms)))
-    counts.data = (1.0 + np.log(counts.data)) * rarity[counts.indices]
-    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1))).ravel()
-    X = sp.csr_array(sp.diags_array(1.0 / norms) @ counts)
-    frequent = X[:, 5:25].toarray()
-    y = 100.0 * (frequent[:, ::2] * frequent[:, 1::2]).sum(axis=1)
-    return X, y - y.mean() + 0.1 * rng.normal(size=n)
 
 
 def planted(n: int, d_true: int, b: int, d_noise: int) -> Data:

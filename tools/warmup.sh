@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 fingerprint() {
     find fmviz/engine -name '*.py' -exec cksum {} + | LC_ALL=C sort
-    cksum fmviz/__main__.py requirements.txt
+    cksum fmviz/cli/warmup.py requirements.txt
     .venv/bin/python --version
     env | grep -E '^(NUMBA_|FMVIZ_CACHE_DIR=|XDG_CACHE_HOME=|HOME=)' | LC_ALL=C sort
     pwd

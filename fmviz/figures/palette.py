@@ -60,6 +60,14 @@ Chosen in the hues of Okabe and Ito by a search that keeps each pair apart (a CI
 normal vision and for complete protanopia, deuteranopia and tritanopia.
 """
 
+SERIES: tuple[str, ...] = tuple(
+    REGULARIZER_COLORS[name] for name in ("ti", "l1", "cs", "l21", "omega_cs", "omega_ti", "ti_power", "l2")
+)
+"""Colours of lines that stand for methods: the above, for the same reasons."""
+
+SIGNALS: dict[bool | None, str] = {True: "#07aa5766", False: "#ae351866", None: "rgba(0,0,0,0)"}
+"""Backgrounds of a cell that holds, that does not, and that says nothing."""
+
 NEUTRAL = "#7d8590"
 """The colour of whatever belongs to no regularizer, on both themes."""
 

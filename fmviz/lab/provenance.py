@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
 
-__all__ = ["data_hash", "versions"]
+__all__ = ["array_hash", "data_hash", "versions"]
 
 
 def data_hash(dataset: Dataset) -> str:
@@ -19,8 +20,13 @@ def data_hash(dataset: Dataset) -> str:
 
     Data sets with equal entries have equal hashes, dense or sparse, whatever their names.
     """
+    return array_hash(dataset.X, dataset.y)
+
+
+def array_hash(X: Any, y: np.ndarray) -> str:
+    """Return `data_hash` of features, shape (N, d), dense or sparse, and a target, shape (N,)."""
     digest = hashlib.blake2b(digest_size=8)
-    X = sp.csr_array(dataset.X, dtype=np.float64)
+    X = sp.csr_array(X, dtype=np.float64)
     X.sum_duplicates()
     X.eliminate_zeros()
     digest.update(repr(X.shape).encode())
@@ -28,7 +34,7 @@ def data_hash(dataset: Dataset) -> str:
         (X.indptr, np.int64),
         (X.indices, np.int64),
         (X.data, np.float64),
-        (dataset.y, np.float64),
+        (y, np.float64),
     ):
         digest.update(np.asarray(array, dtype=np.dtype(kind).newbyteorder("<")).tobytes())
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from fmviz.engine.errors import finite_number
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import NO_MEMORY, in_words
 from fmviz.lab.runner import Run
-from fmviz.lab.workers import stream
+from fmviz.lab.workers import checked_jobs, stream
 
 __all__ = ["FAILED", "SweepRow", "sweep"]
 
@@ -112,8 +112,7 @@ def sweep(
     for item in todo:
         if not isinstance(item, Experiment):
             raise ValueError(f"A sweep takes experiments, not {item!r}; make it an fmviz.Experiment first.")
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
-        raise ValueError(f"n_jobs = {n_jobs!r}; give a number of workers from 1, or -1 for one a core.")
+    checked_jobs(n_jobs)
     if seconds is not None:
         finite_number("seconds", seconds, low=0)
     return _rows(todo, cpu_count() if n_jobs == -1 else n_jobs, seconds, backend)

@@ -107,6 +107,13 @@ def _parallel(n_jobs: int) -> Any:
     return Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
 
 
+def checked_jobs(n_jobs: int) -> int:
+    """Return the number of workers, or raise ValueError with a sentence."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
+        raise ValueError(f"n_jobs = {n_jobs!r}; give a number of workers from 1, or -1 for one a core.")
+    return n_jobs
+
+
 @cache
 def _settle() -> None:
     # A worker collects garbage every second, which need not go through all that was imported each time.

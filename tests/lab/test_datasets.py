@@ -21,7 +21,7 @@ from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = [
     "planted_interactions", "planted_features", "planted_triples", "synthetic", "monks1", "balance_scale",
-    "flights", "diabetes", "breast_cancer", "movielens_100k",
+    "flights", "diabetes", "breast_cancer", "abalone", "movielens_100k",
 ]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
@@ -33,6 +33,7 @@ SHAPES = {
     "flights": (20_000, 196),
     "diabetes": (442, 10),
     "breast_cancer": (569, 30),
+    "abalone": (4_177, 8),
     "movielens_100k": (100_000, 2_625),
 }
 

@@ -28,17 +28,22 @@ def _optimise(
     """Run scipy's L-BFGS, handing over after each iteration; body of the helper thread.
 
     It waits for an order before every iteration: True to make one, False to end. It answers with the new
-    point, with None once there is nothing more to do, or with the exception that ended it. It knows nothing
-    of the solver, so that a forgotten solver is collected, which orders the end.
+    point, with None once there is nothing more to do, or with the exception that ended it, and with the
+    processor time it has taken so far. It knows nothing of the solver, so that a forgotten solver is
+    collected, which orders the end.
     """
     # A good part of the time that the whole engine takes to import, and no other solver needs it.
     from scipy.optimize import minimize
 
     if not orders.get():
         return
+    begin = time.thread_time()
+
+    def answer(what: Any) -> None:
+        results.put((what, time.thread_time() - begin))
 
     def hand_over(intermediate_result: Any) -> None:
-        results.put(intermediate_result.x.copy())
+        answer(intermediate_result.x.copy())
         if not orders.get():
             raise StopIteration
 
@@ -59,9 +64,9 @@ def _optimise(
                     "gtol": 0.0,
                 },
             )
-        results.put(None)
+        answer(None)
     except Exception as error:
-        results.put(error)
+        answer(error)
 
 
 class LBFGS(Solver):
@@ -90,6 +95,7 @@ class LBFGS(Solver):
         super().__init__(problem, **params)
         self._joint = Joint(problem)
         self._end: weakref.finalize | None = None
+        self._worked = 0.0
 
     @classmethod
     def for_model(cls, model: Any) -> type[Solver]:
@@ -114,6 +120,7 @@ class LBFGS(Solver):
         self.close()
         self._x = self._joint.pack(parameters)
         self._done = False
+        self._worked = 0.0
         orders: SimpleQueue[bool] = SimpleQueue()
         self._orders = orders
         self._results: SimpleQueue[Any] = SimpleQueue()
@@ -133,7 +140,7 @@ class LBFGS(Solver):
         if self._done:
             return 0.0
         self._orders.put(True)
-        answer = self._results.get()
+        answer, self._worked = self._results.get()
         if not isinstance(answer, np.ndarray):
             self._done = True
             if answer is not None:
@@ -147,8 +154,8 @@ class LBFGS(Solver):
         return self._joint.copy(self._x)
 
     def clock(self) -> float:
-        """Return wall time: the work is done by the helper thread."""
-        return time.perf_counter()
+        """Return the processor time of the calling thread and of the helper thread, which does the work."""
+        return super().clock() + self._worked
 
     def close(self) -> None:
         """End the helper thread; what was reached stays readable."""
@@ -197,7 +204,3 @@ class AlternatingLBFGS(LBFGS):
         size = max(float(np.abs(fitted.multipliers).max(initial=0.0)), moved)
         self._x = found.x
         return max(moved / size if size else 0.0, joint.change(self._x, self._x - x))
-
-    def clock(self) -> float:
-        """See `Solver.clock`; here no other thread works."""
-        return Solver.clock(self)

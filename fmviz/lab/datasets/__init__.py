@@ -6,7 +6,7 @@ from typing import Any
 
 from fmviz.engine.errors import one_of
 
-from . import balance, clinical, flights, monks, movielens, synthetic, triples
+from . import abalone, balance, clinical, flights, monks, movielens, synthetic, triples
 from .base import Dataset, DatasetSpec
 
 DATASETS: dict[str, DatasetSpec] = {
@@ -19,6 +19,7 @@ DATASETS: dict[str, DatasetSpec] = {
     "flights": flights.SPEC,
     "diabetes": clinical.DIABETES,
     "breast_cancer": clinical.BREAST_CANCER,
+    "abalone": abalone.SPEC,
     "movielens_100k": movielens.SPEC,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +15,30 @@ if TYPE_CHECKING:
 
 SAMPLE_DATA = Path(__file__).resolve().parents[3] / "sample_data"
 """The folder of a source checkout that holds the CSV files. An installed wheel has none."""
+
+
+def local_folder(name: str) -> Path:
+    """Return the folder of that name in the one that the environment variable FMVIZ_DATA names."""
+    return Path(os.environ.get("FMVIZ_DATA", "")) / name
+
+
+def local_file(folder: str, name: str) -> Path | None:
+    """Return a file of a local folder, as it is or xz-compressed, or None."""
+    place = local_folder(folder)
+    return next((path for path in (place / name, place / f"{name}.xz") if path.is_file()), None)
+
+
+def why_not_local(folder: str, names: Iterable[str], remedy: str) -> str | None:
+    """Return None, or the sentence that says which local file is missing, with the remedy behind it."""
+    if not os.environ.get("FMVIZ_DATA"):
+        return f"The environment variable FMVIZ_DATA is not set. {remedy}"
+    place = local_folder(folder)
+    if not place.is_dir():
+        return f"FMVIZ_DATA = {os.environ['FMVIZ_DATA']!r} holds no folder {folder}. {remedy}"
+    missing = [name for name in names if local_file(folder, name) is None]
+    if missing:
+        return f"The folder {str(place)!r} lacks {' and '.join(missing)}. {remedy}"
+    return None
 
 
 class Block(NamedTuple):

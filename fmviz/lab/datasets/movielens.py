@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +10,7 @@ import scipy.sparse as sp
 
 from fmviz.engine.params import ParamSpec
 
-from ._tables import Block, join, one_hot
+from ._tables import Block, join, local_file, one_hot, why_not_local
 from .base import Dataset, DatasetSpec
 
 if TYPE_CHECKING:
@@ -31,24 +29,8 @@ REMEDY = (
 )
 
 
-def _find(folder: Path, name: str) -> Path | None:
-    return next((path for path in (folder / name, folder / f"{name}.xz") if path.is_file()), None)
-
-
-def _folder() -> Path:
-    return Path(os.environ.get("FMVIZ_DATA", "")) / "ml100k"
-
-
 def _unavailable() -> str | None:
-    if not os.environ.get("FMVIZ_DATA"):
-        return f"The environment variable FMVIZ_DATA is not set. {REMEDY}"
-    folder = _folder()
-    if not folder.is_dir():
-        return f"FMVIZ_DATA = {os.environ['FMVIZ_DATA']!r} holds no folder ml100k. {REMEDY}"
-    missing = [name for name in FILES if _find(folder, name) is None]
-    if missing:
-        return f"The folder {str(folder)!r} lacks {' and '.join(missing)}. {REMEDY}"
-    return None
+    return why_not_local("ml100k", FILES, REMEDY)
 
 
 def _read(name: str) -> pd.DataFrame:
@@ -57,7 +39,7 @@ def _read(name: str) -> pd.DataFrame:
 
     import pandas as pd
 
-    path = _find(_folder(), name)
+    path = local_file("ml100k", name)
     if path is None:
         raise ValueError(_unavailable())
     width, separator = FILES[name]

@@ -1,0 +1,6 @@
+"""The commands of ``python -m fmviz``: each is a module with `HELP`, `add` and `run`, and a name here."""
+
+from __future__ import annotations
+
+COMMANDS: tuple[str, ...] = ("warmup", "paper")
+"""The modules of this package that are commands. They import what they need when they are run."""

@@ -1,0 +1,210 @@
+"""Figures of papers, drawn from the tables of a result; one function for each kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fmviz.figures.palette import NEUTRAL, SERIES, SIGNALS
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+_HEIGHT = 330
+
+
+def _values(rows: Sequence[Row], column: str) -> list[Any]:
+    """Return the different values of a column, in the order of their first appearance."""
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def _panels(titles: Sequence[str], columns: int) -> tuple[go.Figure, list[dict[str, int]]]:
+    """Return a figure of panels, and where each of them is."""
+    across = min(columns, max(1, len(titles)))
+    down = max(1, -(-len(titles) // across))
+    figure = make_subplots(
+        down,
+        across,
+        subplot_titles=[str(title) for title in titles] or ("",),
+        horizontal_spacing=0.3 / (across + 2),
+        vertical_spacing=0.28 / down,
+    )
+    figure.update_annotations(font_size=12)
+    figure.update_layout(
+        height=_HEIGHT * down + 60,
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.28 / down, "x": 0},
+    )
+    return figure, [{"row": i // across + 1, "col": i % across + 1} for i in range(max(1, len(titles)))]
+
+
+def descent(
+    tables: Tables,
+    *,
+    x_title: str,
+    y_title: str,
+    columns: int = 2,
+    x: str = "seconds",
+    log_y: bool = False,
+) -> go.Figure:
+    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With "trace": rows of ``panel``, ``method``, ``seed``, ``objective`` and the column `x`. The runs of
+        one method from several starts share its colour.
+    x_title, y_title : str
+        Of the axes.
+    columns : int
+        Panels beside each other.
+    x : {"seconds", "epoch"}
+        What the objective is drawn against; seconds on a logarithmic axis, which leaves out the start.
+    log_y : bool
+        Whether the objective is on a logarithmic axis.
+    """
+    rows = tables.get("trace", ())
+    titles, methods = _values(rows, "panel"), _values(rows, "method")
+    figure, places = _panels(titles, columns)
+    named: set[str] = set()
+    for title, place in zip(titles, places, strict=False):
+        for number, method in enumerate(methods):
+            mine = [row for row in rows if row["panel"] == title and row["method"] == method]
+            for seed in _values(mine, "seed"):
+                run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
+                figure.add_scatter(
+                    x=[row[x] for row in run],
+                    y=[row["objective"] for row in run],
+                    customdata=[[row["epoch"]] for row in run],
+                    mode="lines",
+                    name=method,
+                    legendgroup=method,
+                    showlegend=method not in named,
+                    line={"color": SERIES[number % len(SERIES)], "width": 2},
+                    hovertemplate=f"{method}, epoch %{{customdata[0]}}: %{{y:.4g}}<extra></extra>",
+                    **place,
+                )
+                named.add(method)
+    figure.update_xaxes(type="log" if x == "seconds" else "linear", title_text=x_title)
+    figure.update_yaxes(type="log" if log_y else "linear")
+    figure.update_yaxes(title_text=y_title, col=1)
+    return figure
+
+
+def curves(
+    tables: Tables, *, x_title: str, y_title: str, columns: int = 2, highest: bool = False
+) -> go.Figure:
+    """Draw test scores against the number of bases: a panel for each ``data``, a line for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With "test": rows of ``data``, ``method``, ``bases``, ``seed`` and ``score``. Points are means over
+        seeds, with the standard deviation as their bar. A method with 0 bases has no size, and is drawn as a
+        level.
+    x_title, y_title : str
+        Of the axes.
+    columns : int
+        Panels beside each other.
+    highest : bool
+        Whether a higher score is better; then what lies far below zero is cut off.
+    """
+    rows = [row for row in tables.get("test", ()) if row["score"] is not None]
+    titles, methods = _values(rows, "data"), sorted(_values(rows, "method"))
+    figure, places = _panels(titles, columns)
+    named: set[str] = set()
+    for title, place in zip(titles, places, strict=False):
+        here = [row for row in rows if row["data"] == title]
+        sizes = sorted({row["bases"] for row in here if row["bases"]})
+        for number, method in enumerate(methods):
+            mine = [row for row in here if row["method"] == method]
+            if not mine:
+                continue
+            level = all(row["bases"] == 0 for row in mine)
+            at = sizes if level else sorted({row["bases"] for row in mine})
+            groups = [[r["score"] for r in mine if level or r["bases"] == size] for size in at]
+            figure.add_scatter(
+                x=at,
+                y=[fmean(group) for group in groups],
+                error_y=None if level else {"array": [pstdev(group) for group in groups], "thickness": 1},
+                mode="lines" if level else "lines+markers",
+                name=method,
+                legendgroup=method,
+                showlegend=method not in named,
+                line={
+                    "color": NEUTRAL if level else SERIES[number % len(SERIES)],
+                    "width": 2,
+                    "dash": "dash" if level else "solid",
+                },
+                marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 8},
+                hovertemplate=f"{method}, %{{x}} bases: %{{y:.4f}}<extra></extra>",
+                **place,
+            )
+            named.add(method)
+        if sizes:
+            figure.update_xaxes(type="log", tickvals=sizes, ticktext=[str(s) for s in sizes], **place)
+        scores = [row["score"] for row in here]
+        if highest and scores and min(scores) < 0.0 < max(scores):
+            figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
+    figure.update_xaxes(title_text=x_title)
+    figure.update_yaxes(title_text=y_title, col=1)
+    return figure
+
+
+KINDS: dict[str, Callable[..., go.Figure]] = {"descent": descent, "curves": curves}
+"""What an artefact's picture may be, by its name."""
+
+
+def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
+    """Draw the tables of a result; see the functions in `KINDS` for what they need.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
+    return KINDS[kind](tables, **options)
+
+
+def comparison(rows: Sequence[Row]) -> go.Figure:
+    """Draw published numbers beside ours, the deviation coloured by whether it is tolerated.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        With ``what``, ``published``, ``ours``, ``deviation``, ``within`` and ``source``; None for what there
+        is none of.
+    """
+
+    def told(value: Any, form: str) -> str:
+        return "–" if value is None or not math.isfinite(value) else format(value, form)
+
+    fills = [SIGNALS[row["within"]] for row in rows]
+    plain = ["rgba(0,0,0,0)"] * len(rows)
+    columns = {
+        "": [row["what"] for row in rows],
+        "Published": [told(row["published"], ",.6g") for row in rows],
+        "Ours": [told(row["ours"], ",.6g") for row in rows],
+        "Deviation": [told(row["deviation"], "+.1%") for row in rows],
+        "Source": [row["source"] for row in rows],
+    }
+    figure = go.Figure(
+        go.Table(
+            header={"values": list(columns), "align": "left"},
+            cells={
+                "values": list(columns.values()),
+                "align": "left",
+                "fill": {"color": [fills if name == "Deviation" else plain for name in columns]},
+            },
+        )
+    )
+    figure.update_layout(height=60 + 26 * (len(rows) + 1), margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    return figure

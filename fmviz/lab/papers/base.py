@@ -1,0 +1,414 @@
+"""What an artefact of a paper is: a figure or table with its protocol, its statements and our run of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from fmviz.engine.drive import never
+from fmviz.engine.errors import one_of
+from fmviz.lab.provenance import array_hash, versions
+from fmviz.lab.workers import checked_jobs
+
+Verdict = Literal["holds", "does not hold", "not settled"]
+State = Literal["running", "complete", "stopped"]
+Row = dict[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+
+BUDGETS = ("quick", "full")
+_PAUSE = 0.5
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something that the paper says, which our run puts to the test.
+
+    Attributes
+    ----------
+    key : str
+        Its name within the artefact.
+    text : str
+        What is said, in a sentence.
+    where : str
+        The section of the paper.
+    """
+
+    key: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What our run says to a statement, in one case of it.
+
+    Attributes
+    ----------
+    statement : str
+        The key of the statement.
+    case : str
+        On what: a data set, a kernel, a scaling.
+    verdict : {"holds", "does not hold", "not settled"}
+        The last where the numbers do not decide, or are not there.
+    measured : str
+        A sentence with the numbers.
+    """
+
+    statement: str
+    case: str
+    verdict: Verdict
+    measured: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number printed in the paper, and where the one of our run stands.
+
+    Attributes
+    ----------
+    table : str
+        The table of the result.
+    where : mapping
+        The columns, with their values, that single out its row.
+    column : str
+        The column that holds our number.
+    value : float
+        The paper's.
+    source : str
+        The table or section of the paper.
+    tolerance : float
+        The relative deviation up to which the two are called equal.
+    """
+
+    table: str
+    where: Mapping[str, Any]
+    column: str
+    value: float
+    source: str
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How the tables are drawn.
+
+    Attributes
+    ----------
+    kind : str
+        A key of ``fmviz.figures.papers.KINDS``.
+    options : mapping
+        The keywords of that function.
+    """
+
+    kind: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Desk:
+    """What a runner works on: settings to read, tables to fill.
+
+    Attributes
+    ----------
+    settings : mapping
+        The artefact's settings, those of the budget included.
+    n_jobs : int
+        Worker processes; -1 for one a core.
+    should_stop : callable
+        Asked between pieces of work; after a yes the runner returns.
+    tables : dict of str to list of dict
+        The rows so far.
+    data : dict of str to str
+        The digests of the data sets in use.
+    notes : list of str
+        What else, found out on the way, differs from the paper.
+    done, total : int
+        Pieces of work.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], n_jobs: int, should_stop: Callable[[], bool]) -> None:
+        self.settings, self.n_jobs, self.should_stop = settings, n_jobs, should_stop
+        self.tables: dict[str, list[Row]] = {}
+        self.data: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.done, self.total = 0, 0
+        self._shown = -math.inf
+
+    def row(self, table: str, /, **values: Any) -> None:
+        """Add a row to a table."""
+        self.tables.setdefault(table, []).append(plain(values))
+
+    def use(self, name: str, X: Any, y: np.ndarray, **facts: Any) -> None:
+        """Note which data are in use: their digest, and a row of the table "data"."""
+        if name not in self.data:
+            self.data[name] = array_hash(X, y)
+            self.row("data", data=name, n=y.size, d=X.shape[1], **facts)
+
+    def due(self) -> bool:
+        """Return whether enough time has passed for another look at the tables, within a piece of work."""
+        now = time.perf_counter()
+        if now - self._shown < _PAUSE:
+            return False
+        self._shown = now
+        return True
+
+    def note(self, text: str) -> None:
+        """Note a difference from the paper."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+Runner = Callable[[Desk], Iterator[str]]
+Judge = Callable[[Tables, Mapping[str, Any]], Iterable[Check]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run of an artefact, finished or growing; all of it plain data.
+
+    Attributes
+    ----------
+    artefact, budget : str
+        Which artefact, and which budget.
+    settings : mapping
+        All settings in force.
+    tables : mapping of str to list of dict
+        The numbers.
+    checks : tuple of Check
+        What they say to the statements.
+    data : mapping of str to str
+        Digests of the data sets.
+    differences : tuple of str
+        What differs from the paper: as declared, and as found out in this run.
+    versions : mapping of str to str
+        Of Python and of packages.
+    seconds : float
+        Wall time.
+    state : {"running", "complete", "stopped"}
+        Whether there is more to come.
+    message : str
+        What is being done.
+    done, total : int
+        Pieces of work.
+    """
+
+    artefact: str
+    budget: str
+    settings: Mapping[str, Any]
+    tables: Tables
+    checks: tuple[Check, ...]
+    data: Mapping[str, str]
+    differences: tuple[str, ...]
+    versions: Mapping[str, str]
+    seconds: float
+    state: State
+    message: str
+    done: int
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return plain(asdict(self))
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Result:
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        ValueError
+            If something is missing or unknown.
+        """
+        known = set(cls.__dataclass_fields__)
+        if set(given) != known:
+            odd = min(set(given) ^ known)
+            word = "unknown" if odd in given else "missing"
+            raise ValueError(
+                f"This is not a stored result: {odd!r} is {word}. Give what Result.to_dict wrote."
+            )
+        checks = tuple(Check(**check) for check in given["checks"])
+        return cls(**{**given, "checks": checks, "differences": tuple(given["differences"])})
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A figure or table of a paper, with everything that is needed to make it again.
+
+    Attributes
+    ----------
+    name : str
+        ``<paper>_<figure>``.
+    paper, title : str
+        Reference, and what is shown.
+    statements : tuple of Statement
+        What the paper says about it.
+    differences : tuple of str
+        What our protocol does otherwise, or had to decide.
+    settings : mapping
+        The protocol.
+    budgets : mapping of str to mapping
+        For "quick" and "full" the settings that make the difference.
+    runner : callable
+        ``runner(desk)`` fills the desk's tables and yields, after every piece of work, what comes next; it
+        returns early where ``desk.should_stop()``.
+    judge : callable
+        ``judge(tables, settings)`` returns the checks; from the tables alone, full or not.
+    picture : Picture
+        How the tables are drawn.
+    published : tuple of Published
+        Numbers printed in the paper.
+    """
+
+    name: str
+    paper: str
+    title: str
+    statements: tuple[Statement, ...]
+    differences: tuple[str, ...]
+    settings: Mapping[str, Any]
+    budgets: Mapping[str, Mapping[str, Any]]
+    runner: Runner
+    judge: Judge
+    picture: Picture
+    published: tuple[Published, ...] = ()
+
+    def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
+        """Return the settings of a budget, some of them changed.
+
+        Raises
+        ------
+        ValueError
+            If the budget or a setting is unknown.
+        """
+        one_of("budget", budget, self.budgets)
+        found = {**self.settings, **self.budgets[budget]}
+        for name in changes:
+            one_of(f"The setting of {self.name}", name, found)
+        return MappingProxyType(found | changes)
+
+    def run(
+        self,
+        budget: str = "quick",
+        *,
+        should_stop: Callable[[], bool] = never,
+        n_jobs: int = -1,
+        **changes: Any,
+    ) -> Iterator[Result]:
+        """Run, yielding the result as it grows; the last one is complete, or was stopped.
+
+        Parameters
+        ----------
+        budget : {"quick", "full"}
+            Minutes, or what the paper did.
+        should_stop : callable
+            Asked between pieces of work.
+        n_jobs : int
+            Worker processes where fits can be made beside each other; -1 for one a core.
+        **changes
+            Settings to change.
+
+        Raises
+        ------
+        ValueError
+            If the budget, a setting or the number of workers is not allowed.
+        """
+        settings = self.configured(budget, **changes)
+        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop))
+
+    def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
+        begin = time.perf_counter()
+        # Beside what every run depends on: peers are taken from there.
+        programs = {**versions(), "scikit-learn": version("scikit-learn")}
+
+        def result(state: State, message: str) -> Result:
+            tables = {name: list(rows) for name, rows in desk.tables.items()}
+            return Result(
+                artefact=self.name,
+                budget=budget,
+                settings=plain(dict(desk.settings)),
+                tables=tables,
+                checks=tuple(self.judge(tables, desk.settings)),
+                data=dict(desk.data),
+                differences=(*self.differences, *desk.notes),
+                versions=programs,
+                seconds=time.perf_counter() - begin,
+                state=state,
+                message=message,
+                done=desk.done,
+                total=desk.total,
+            )
+
+        for message in self.runner(desk):
+            yield result("running", message)
+        stopped = desk.done < desk.total
+        yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
+
+    def compared(self, tables: Tables) -> list[Row]:
+        """Return the published numbers beside ours: one row each, ``ours`` None where there is none yet.
+
+        ``deviation`` is relative to the published value, and ``within`` tells whether it is tolerated.
+        """
+        rows = []
+        for one in self.published:
+            found = rows_where(tables, one.table, **one.where)
+            ours = found[0].get(one.column) if found else None
+            deviation = None if ours is None else (ours - one.value) / (abs(one.value) or 1.0)
+            rows.append(
+                {
+                    "what": ", ".join([*(str(value) for value in one.where.values()), one.column]),
+                    "published": one.value,
+                    "ours": ours,
+                    "deviation": deviation,
+                    "within": None if deviation is None else abs(deviation) <= one.tolerance,
+                    "source": one.source,
+                }
+            )
+        return rows
+
+
+def plain(value: Any) -> Any:
+    """Return the value in the types of JSON; what is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
+    """Return the rows of a table with these values; none where there is no such table yet."""
+    return [
+        row for row in tables.get(table, ()) if all(row.get(name) == value for name, value in where.items())
+    ]
+
+
+def by_majority(wins: int, total: int) -> Verdict:
+    """Return "holds" from three wins in four on, "does not hold" up to one in two, else "not settled"."""
+    if total and 4 * wins >= 3 * total:
+        return "holds"
+    return "does not hold" if total and 2 * wins <= total else "not settled"
+
+
+def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
+    """Return the verdict on gaps that should be positive, and how many are positive and negative.
+
+    Gaps of at most `same` are ties. Where more than half are ties nothing is settled; else see `by_majority`.
+    """
+    wins, losses = sum(gap > same for gap in gaps), sum(gap < -same for gap in gaps)
+    if 2 * (wins + losses) < len(gaps):
+        return "not settled", wins, losses
+    return by_majority(wins, wins + losses), wins, losses
+
+
+def without_numbers(statement: str, case: str) -> Check:
+    """Return the check of a statement on which there is nothing yet."""
+    return Check(statement, case, "not settled", "No numbers yet.")

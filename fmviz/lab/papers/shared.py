@@ -1,0 +1,12 @@
+"""Words that several artefacts of a paper share."""
+
+from __future__ import annotations
+
+BLONDEL2016 = (
+    "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New Insights and "
+    "Efficient Training Algorithms, ICML 2016"
+)
+SUMS = (
+    "The paper sums the losses where fmviz averages them: its β is our λ_p = β/N in (13) and, for m = 2, in "
+    "(12), and λ_p = mβ/(2N) in the lifted objective of any m."
+)

@@ -1,0 +1,86 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fmviz.__main__ import main
+from fmviz.cli import COMMANDS
+from fmviz.cli import paper as command
+from fmviz.lab import papers
+from fmviz.lab.papers import Artefact, Check, Picture, Published, Result, Statement
+
+
+def runner(desk):
+    desk.total = 2
+    for seed in range(2):
+        desk.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+        desk.done += 1
+        yield f"start {seed}"
+
+
+def judge(tables, settings):
+    best = max((row["score"] for row in tables.get("test", ())), default=0.0)
+    yield Check("high", "x", "holds" if best > 1 else "not settled", f"The best score is {best}.")
+
+
+MADE_UP = Artefact(
+    name="made_up",
+    paper="Nobody, Nowhere",
+    title="A title",
+    statements=(Statement("high", "Scores are high.", "1"),),
+    differences=("Nothing is the same.",),
+    settings={"k": 3},
+    budgets={"quick": {}, "full": {}},
+    runner=runner,
+    judge=judge,
+    picture=Picture("curves", {"x_title": "k", "y_title": "score"}),
+    published=(Published("test", {"data": "x", "seed": 1}, "score", 1.2, "Table 9"),),
+)
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch):
+    monkeypatch.setattr(papers, "ARTEFACTS", {"made_up": MADE_UP})
+
+
+def test_every_command_has_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in COMMANDS)
+
+
+def test_list(capsys):
+    assert main(["paper", "list"]) == 0
+    assert capsys.readouterr().out == "made_up  A title (Nobody et al.)\n"
+
+
+def test_a_paper_is_printed_and_written(capsys, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    assert main(["paper", "made_up", "--output", str(folder), "--jobs", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "- HOLDS – x: The best score is 1.5." in text
+    assert "| x, 1, score | 1.2 | 1.5 | 0.25 | False | Table 9 |" in text
+    assert "| x | m | 3 | 1 | 1.5 |" in text
+    assert "- Nothing is the same." in text
+    assert (folder / "made_up.md").read_text(encoding="utf-8") == text.rstrip("\n")
+    result = Result.from_dict(json.loads((folder / "made_up.json").read_text(encoding="utf-8")))
+    assert result.state == "complete"
+    assert "plotly" in (folder / "made_up.html").read_text(encoding="utf-8")
+
+
+def test_what_is_unknown_is_refused(capsys):
+    assert main(["paper", "nothing"]) == 2
+    assert "there are made_up" in capsys.readouterr().err
+    assert main(["paper", "made_up", "--jobs", "0"]) == 2
+    assert "n_jobs = 0" in capsys.readouterr().err
+
+
+def test_long_tables_are_left_to_the_file():
+    rows = [{"a": i} for i in range(30)]
+    *_, result = MADE_UP.run()
+    text = command.report(MADE_UP, Result.from_dict({**result.to_dict(), "tables": {"long": rows}}))
+    assert "30 rows." in text
