@@ -217,6 +217,29 @@ def count_matched(patterns, counts, ways):
     return total
 
 
+def features_in_products(factors: np.ndarray, distinct: bool) -> np.ndarray:
+    """Return which features are in some product of entries that are not 0, one of every factor of a column.
+
+    Parameters
+    ----------
+    factors : (m, d, rank) ndarray
+        U¹, …, U^m.
+    distinct : bool
+        Whether the entries must be of different rows; for m = 2 only.
+
+    Returns
+    -------
+    (d,) bool ndarray
+    """
+    support = factors != 0
+    counts = support.sum(axis=1, keepdims=True)
+    if distinct:
+        used = support & (counts[::-1] > support[::-1])
+    else:
+        used = support & (counts > 0).all(axis=0, keepdims=True)
+    return np.asarray(used.any(axis=(0, 2)))
+
+
 def used_matchings(factors: np.ndarray) -> int:
     """Return how many sets of m distinct rows take a non-zero entry from every factor of some column.
 

@@ -96,6 +96,7 @@ _SUITED: dict[str, dict[str, Any]] = {
     # Its products hold a constant, which only a bias can take away.
     "all_subsets": {"fit_intercept": True},
     "expansion": {"init_scale": 0.1},
+    "lifted": {"init_scale": 0.1},
     # Epochs of GCD are long, and few.
     "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0},
 }

@@ -11,7 +11,6 @@ import numpy as np
 
 from fmviz import metrics
 from fmviz.engine import compatibility
-from fmviz.engine.conversion import to_weights
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
@@ -179,16 +178,9 @@ class Run:
         truth, triples = self.dataset.truth, self.dataset.true_triples
         factors = {m: factors_of(model, parameters, m) for m in orders_of(model)}
         found |= _by_order(model, parameters, factors)
-        if model.lifted and model.degree > 2:
-            return found
-        if model.lifted:
-            # xᵀWx has every pair twice.
-            parameters = Parameters.of_weights(
-                to_weights(model, parameters) * (1.0 if model.distinct else 2.0)
-            )
-        elif model.columnar and 2 in factors:
+        if (model.columnar or model.lifted) and 2 in factors:
             parameters = Parameters.of_weights(factors[2].multiplicity * factors[2].matrix())
-        if 2 in factors or model.lifted or not model.factorised:
+        if 2 in factors or not model.factorised:
             structure = truth if truth is not None else pairs_matrix(self.dataset)
             if truth is not None:
                 found["estimation_error"] = metrics.estimation_error(truth, parameters)

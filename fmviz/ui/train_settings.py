@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import streamlit as st
 
@@ -20,13 +20,7 @@ from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
-# A lifted model has two or more factor matrices, for which this page has no picture; Python fits it.
-SHOWN = tuple(name for name, model in MODELS.items() if not model.lifted)
-OWN = tuple(
-    dataclasses.replace(spec, choices=SHOWN) if spec.name == "model" else spec
-    for spec in SPECS
-    if spec.name not in ("dataset", "seed")
-)
+OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
 NAMES = tuple(spec.name for spec in OWN)
 _LABELS = {
     "dataset_n_samples": "Rows",
@@ -277,19 +271,20 @@ def penalty_forms(
     model: Model, regularizer: Regularizer, params: dict[str, Any]
 ) -> list[tuple[int | None, str, str]]:
     """Return the order, the LaTeX and what is selected, for every block of columns of a columnar model."""
-    found = []
-    for kernel in model.kernels() if model.columnar else ():  # type: ignore[attr-defined]
-        form = regularizer.of_order(kernel.degree, params)
+    found, shape = [], cast(Any, model)
+    orders = [kernel.degree for kernel in shape.kernels()] if model.columnar else []
+    for order in [shape.degree] if model.lifted else orders:
+        form = regularizer.of_order(order, params)
         if not isinstance(form, str):
             formula, _, selects = form[0].words(**form[1])
-            found.append((kernel.degree, formula, selects))
+            found.append((order, formula, selects))
     return found
 
 
 def _model(settings: Settings) -> None:
     st.selectbox(
         "**Model**",
-        list(SHOWN),
+        list(MODELS),
         format_func=lambda name: MODELS[name].label,
         help=settings.spec("model").help,
         **settings.bind("model", then=_suited(settings)),

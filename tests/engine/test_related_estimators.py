@@ -57,6 +57,9 @@ SMALL = {"rank": 2, "max_iter": 30}
         fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", **SMALL),
         fmviz.AllSubsetsRegressor(**SMALL),
         fmviz.AllSubsetsClassifier(**SMALL),
+        fmviz.LiftedRegressor(**SMALL),
+        fmviz.LiftedRegressor(kernel="anova", **SMALL),
+        fmviz.LiftedClassifier(augment=True, degree=3, **SMALL),
     ]
 )
 def test_sklearn_contract(estimator, check):

@@ -119,7 +119,9 @@ def test_what_does_not_apply_is_listed_with_its_reason(open_page):
     assert "no 5 of them are distinct" in words(app)
     assert app.button(key="train_play").disabled
     checked(app.button(key="train_fix").click().run())
-    assert app.selectbox(key="train_model").value == "fm"
+    assert app.selectbox(key="train_model").value == "hofm"
+    assert app.number_input(key="train_model_order").value == 3
+    assert not app.button(key="train_play").disabled
 
 
 def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page, manager):
@@ -252,3 +254,47 @@ def test_the_penalty_is_written_for_every_order():
     assert len({text for _, text, _ in forms}) == 3
     assert len({text for _, text, _ in penalty_forms(get_model("hofm"), REGULARIZERS["l1"], {})}) == 1
     assert penalty_forms(get_model("fm"), REGULARIZERS["ti"], {}) == []
+
+
+LIFTED = {
+    **SMALL,
+    "model": "lifted",
+    "regularizer": "ti",
+    "init_scale": "0.1",
+    "max_epochs": "6",
+    "rank": "2",
+}
+
+
+def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
+    app = open_page(**LIFTED, play="1")
+    (job,) = manager.jobs()
+    view = job.view()
+    assert view.state == "finished"
+    assert "The pairs: ½(UVᵀ+VUᵀ)" in words(app)
+    assert "The spectrum of W = ½(UVᵀ+VUᵀ)" in words(app)
+    (table,) = app.dataframe
+    assert len(table.value) == view.last["used_interactions"]
+    headings = orders.column_headings(view.experiment.machine, 4)
+    assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
+    assert orders.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
+    text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
+    assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
+    done = subprocess.run(
+        [sys.executable, "-c", exports.script(view)], capture_output=True, text=True, cwd=ROOT
+    )
+    assert f"used interactions {view.last['used_interactions']}" in done.stdout, done.stderr
+    # Of degree 3 a slice of the tensor is drawn, at a feature of one's choice.
+    checked(app.number_input(key="train_model_degree").set_value(3).run())
+    assert said(app).why_not() is None
+    checked(app.button(key="train_play").click().run())
+    assert "The triples with" in words(app)
+    assert "𝒲ᵢⱼₗ" in words(app)
+    assert not app.error
+    # A product of distinct features is lifted for degree 2 alone; one button goes back to that.
+    checked(app.segmented_control(key="train_model_kernel").set_value("anova").run())
+    assert "has no lifted form" in words(app)
+    assert app.button(key="train_play").disabled
+    checked(app.button(key="train_fix").click().run())
+    assert app.number_input(key="train_model_degree").value == 2
+    assert not app.button(key="train_play").disabled

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..counting import used_matchings
+from ..counting import features_in_products, used_matchings
 from ..design import Design
 from ..memory import available_bytes, in_words
 from ..params import ParamSpec
@@ -76,12 +76,6 @@ class LiftedModel(Model):
         super().__init__(**settings)
         self.degree: int = self.settings["degree"]
         self.distinct: bool = self.settings["kernel"] == "anova"
-        if self.distinct and self.degree != 2:
-            raise ValueError(
-                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
-                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
-                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
-            )
 
     @property
     def least_features(self) -> int:
@@ -90,6 +84,12 @@ class LiftedModel(Model):
 
     def why_not(self, regularizer: Regularizer) -> str | None:
         """See `Model.why_not`."""
+        if self.distinct and self.degree != 2:
+            return (
+                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
+                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
+                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
+            )
         if regularizer.name in ("omega_ti", "omega_cs", "omega_star"):
             return (
                 f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a "
@@ -130,7 +130,7 @@ class LiftedModel(Model):
 
     def factors(self, P: np.ndarray) -> np.ndarray:
         """Return U¹, …, U^m, shape (m, d, rank), as a view of P, shape (d, m·rank)."""
-        return P.reshape(P.shape[0], self.degree, -1).transpose(1, 0, 2)
+        return P.reshape(P.shape[0], self.degree, P.shape[1] // self.degree).transpose(1, 0, 2)
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
@@ -199,13 +199,7 @@ class LiftedModel(Model):
 
         Such a monomial takes a non-zero entry from every u_s^t of one s; for anova from distinct features.
         """
-        support = self.factors(parameters.P) != 0
-        counts = support.sum(axis=1, keepdims=True)
-        if self.distinct:
-            used = support & (counts[::-1] > support[::-1])
-        else:
-            used = support & (counts > 0).all(axis=0, keepdims=True)
-        return int(np.count_nonzero(used.any(axis=(0, 2))))
+        return int(np.count_nonzero(features_in_products(self.factors(parameters.P), self.distinct)))
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of sets of m distinct features that 𝒲 uses, exactly, by structure.
