@@ -234,7 +234,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         )
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
-    notation = MODELS[view.experiment.model].notation
+    notation = view.experiment.machine.notation
     with left:
         st.markdown("**Objective**")
         curves(

@@ -162,7 +162,10 @@ class Model:
         raise NotImplementedError
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return what ‖p_:,s‖² is multiplied by in the shrinkage, for every column of P."""
+        """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.
+
+        Where the shrinkage is a sum of squared norms that is what ‖p_:,s‖² is multiplied by.
+        """
         return np.ones(parameters.P.shape[1])
 
     def shrinkage(self, parameters: Parameters) -> float:

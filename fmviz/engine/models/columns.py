@@ -113,6 +113,11 @@ class ColumnModel(Model):
         self.check_rank(d, rank)
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
+    @property
+    def shrinkage_power(self) -> int:
+        """To what power ‖p_s‖ stands in what λ_p multiplies."""
+        return 2
+
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
         """Return the columns of every block of a P with so many columns, and their kernel."""
         rank = n_columns // len(self.kernels())
