@@ -41,7 +41,7 @@ def too_large(experiment: Experiment) -> str | None:
     """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
     if (d := _n_features(experiment)) is not None:
         try:
-            experiment.machine.check_size(d)
+            experiment.machine.check_size(d, experiment.rank)
         except ValueError as error:
             return str(error)
     return None
@@ -171,6 +171,11 @@ class Run:
 
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""
+        # The start of a run may overflow; its status says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._measured(parameters)
+
+    def _measured(self, parameters: Parameters) -> dict[str, float]:
         found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")

@@ -554,9 +554,9 @@ def test_cost_and_size_are_told(monkeypatch):
     note = cost_note(100_000, 30, "l2", "gcd", model="convex_fm")
     assert "80 GB" in note
     assert "never formed" in note
-    monkeypatch.setattr("fmviz.engine.models.columns.available_bytes", lambda: 1e8)
-    with pytest.raises(ValueError, match=r"rank = 30 of 100,000 features"):
-        MODELS["convex_fm"].start(100_000, 30, 0.01, np.random.default_rng(0))
+    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e8)
+    with pytest.raises(ValueError, match=r"rank = 30 and 100,000 features need 768 MB, and 100 MB are free"):
+        MODELS["convex_fm"].check_size(100_000, 30)
 
 
 def test_an_experiment_runs():

@@ -298,3 +298,20 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
     checked(app.button(key="train_fix").click().run())
     assert app.number_input(key="train_model_degree").value == 2
     assert not app.button(key="train_play").disabled
+
+
+def test_sizes_and_overflows_are_sentences(open_page, manager, monkeypatch):
+    app = open_page(
+        dataset="planted_interactions",
+        model="all_subsets",
+        regularizer="omega_ti",
+        init_scale="100",
+        rank="200",
+        play="1",
+    )
+    assert "Diverged" in words(app)
+    assert "grows like an exponential function" in words(app)
+    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e3)
+    app = open_page(**HOFM)
+    assert "rank = 3 for each of 2 orders and 4 features need 1.15 kB, and 1 kB are free" in words(app)
+    assert app.button(key="train_play").disabled

@@ -113,7 +113,6 @@ class ConvexFM(ColumnModel):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
-        self.check_rank(d, rank)
         return Parameters(np.zeros((d, rank)), np.zeros(d), 0.0, coefficients=np.zeros(rank))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:

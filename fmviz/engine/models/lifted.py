@@ -8,7 +8,6 @@ import numpy as np
 
 from ..counting import features_in_products, used_matchings
 from ..design import Design
-from ..memory import available_bytes, in_words
 from ..params import ParamSpec
 from ..regularizers import Regularizer
 from ..regularizers.blockwise import Blockwise
@@ -69,6 +68,7 @@ class LiftedModel(Model):
         shrinkage_term="λₚ/m Σ ‖Uᵗ‖²",
         penalty_term="λ̃ₚ Ω(U)",
     )
+    part_name = "factors"
     multilinear = True
     lifted = True
 
@@ -106,13 +106,14 @@ class LiftedModel(Model):
             raise ValueError(found)
         return Blockwise(regularizer, ((slice(None), *found),))
 
-    def check_size(self, d: int) -> None:
+    def check_size(self, d: int, rank: int) -> None:
         """See `Model.check_size`."""
         if d < self.least_features:
             raise ValueError(
                 f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
                 "ones. Choose the kernel 'polynomial'."
             )
+        super().check_size(d, rank)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
@@ -120,12 +121,6 @@ class LiftedModel(Model):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return U^t ~ N(0, init_scale²) entry by entry, each for itself, w = 0, bias 0."""
-        needed, free = 8.0 * d * rank * self.degree * 6, available_bytes()
-        if needed > free:
-            raise ValueError(
-                f"rank = {rank:,} of {d:,} features and {self.degree} factors needs {in_words(needed)}, and "
-                f"{in_words(free)} are free. Choose a smaller rank or degree."
-            )
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     def factors(self, P: np.ndarray) -> np.ndarray:

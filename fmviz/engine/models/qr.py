@@ -84,7 +84,7 @@ class QuadraticRegression(Model):
             f"(d³ = {float(d) ** 3:.1e})."
         )
 
-    def check_size(self, d: int) -> None:
+    def check_size(self, d: int, rank: int) -> None:
         """See `Model.check_size`."""
         free = available_bytes()
         if self._bytes(d) > free:
