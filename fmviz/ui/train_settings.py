@@ -148,7 +148,8 @@ def settings_panel(settings: Settings) -> Experiment:
             st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
-        _regularizer(settings)
+        if not (model.convex and model.factorised and settings["regularizer"] == "l2"):
+            _regularizer(settings)
         _own(settings, "regularizer")
         _formulas(settings, model)
         omega = "Ω" if model.factorised else f"${notation.penalty}$"
@@ -252,6 +253,9 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the penalty as it acts on the columns of each order, and what it selects."""
+    if settings["lambda_sparse"] == 0 and _no_penalty(model):
+        st.latex(model.notation.shrinkage)
+        return
     chosen = REGULARIZERS[settings["regularizer"]]
     params = dict(experiment_of(settings).regularizer_params)
     formula, selects = model.penalty_words(chosen, **params)

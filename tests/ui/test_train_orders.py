@@ -300,6 +300,21 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
     assert not app.button(key="train_play").disabled
 
 
+def test_a_penalty_that_is_not_there_is_not_drawn(open_page):
+    for given, formula in (
+        ({"model": "convex_fm"}, r"\|W\|_{\mathrm{tr}}"),
+        ({"model": "expansion"}, r"\sum_s |\lambda_s|\,\|p_{:,s}\|^{2}"),
+        ({"model": "expansion", "model_degree": "3"}, r"\sum_s |\lambda_s|\,\|p_{:,s}\|^{3}"),
+    ):
+        app = open_page(dataset="balance_scale", **given)
+        formulas = [item.value.strip("$\n") for item in app.latex]
+        assert formula in formulas
+        assert not any(text.startswith(r"\|P\|") for text in formulas)
+        assert "Selects nothing" not in words(app)
+        shown = [box.key for box in app.selectbox]
+        assert ("train_regularizer" in shown) == (given["model"] != "convex_fm")
+
+
 def test_sizes_and_overflows_are_sentences(open_page, manager, monkeypatch):
     app = open_page(
         dataset="planted_interactions",

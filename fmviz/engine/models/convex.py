@@ -155,6 +155,4 @@ class ConvexFM(ColumnModel):
     ) -> float:
         """See `Model.gauge`: the spectral norm of the gradient over λ_tr."""
         norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
-        if strengths[0] == 0.0:
-            return float("inf") if norm > 0.0 else 0.0
         return norm / strengths[0]
