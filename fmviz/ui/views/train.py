@@ -51,13 +51,17 @@ _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
 
-# Formulae scroll in a narrow column instead of being cut off.
+# In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
 _STYLE = """<style>
-.st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display {
-  overflow-x: auto; overflow-y: hidden; padding-bottom: 2px;
+:is(.st-key-train_penalty, .st-key-train_objective_box) [data-testid="stMarkdown"]:has(.katex-display) {
+  container-type: inline-size; width: 100%;
 }
-@media (max-width: 1000px) {
-  .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display { font-size: 0.8rem; }
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display {
+  overflow-x: auto; overflow-y: hidden; padding: 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
+}
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex,
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex > .katex-html {
+  white-space: normal;
 }
 </style>"""
 
