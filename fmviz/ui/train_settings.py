@@ -91,7 +91,8 @@ def suggest(settings: Settings, linked: bool) -> None:
         return
     st.session_state[_SEEN] = dataset
     st.session_state.pop(_LEFT, None)
-    given = settings.query()
+    # A value that is the default is left out of the address bar, but the link has set it all the same.
+    given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model
     model = settings["model"] if "model" in given or made_for == "fm" else made_for
     # A value that could not be taken was replaced by its default, and the notice says so: leave that be.

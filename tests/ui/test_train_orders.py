@@ -79,6 +79,14 @@ def test_a_set_made_for_triples_brings_its_model_and_the_models_own_parameters(o
     )
 
 
+def test_a_link_keeps_what_it_sets_even_to_the_default(open_page):
+    assert open_page(dataset="planted_triples", model="fm").selectbox(key="train_model").value == "fm"
+    app = open_page(dataset="planted_triples", rank="30")
+    assert app.number_input(key="train_rank").value == 30
+    # It brought settings, so nothing is suggested beside them.
+    assert said(app) == Experiment(dataset="planted_triples", rank=30)
+
+
 def test_triples_are_trained_looked_at_and_linked(open_page, manager):
     app = open_page(**HOFM, play="1")
     (job,) = manager.jobs()
