@@ -35,6 +35,8 @@ SECTIONS = {
     "memory": "Peak memory",
     "startup": "Import and compilation",
     "sparse_psgd": "Exact sparse PSGD",
+    "precision": "X in single precision",
+    "sweeps": "Sweeps by two workers",
 }
 BAR_COLUMNS = {
     "bar": "bar",

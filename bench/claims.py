@@ -29,7 +29,7 @@ from fmviz.datasets import load, make_sparse_interactions
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import get_regularizer
-from fmviz.engine.regularizers._squared_norm import FINDERS, prox_each_row
+from fmviz.engine.regularizers._squared_norm import ALGORITHMS, prox_each_row
 from fmviz.engine.snapshot import Snapshot
 
 from .report import table
@@ -233,8 +233,8 @@ def fig10() -> list[list[Any]]:
             times = {}
             M = rng.normal(size=(max(4, 2**17 // d), d))
             out = np.empty_like(M)
-            for name, find in FINDERS.items():
-                kernel = prox_each_row(find)
+            for name, algorithm in ALGORITHMS.items():
+                kernel = prox_each_row(algorithm)
                 kernel(M, strength, out)
                 laps = []
                 for _ in range(5):

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.regularizers._squared_norm import FINDERS, prox_vector
+from fmviz.engine.regularizers._squared_norm import ALGORITHMS
 
 from .report import alone, at_least, at_most, table
 from .timing import cpu_seconds, in_turns
@@ -45,18 +45,18 @@ def seconds_of(calls: dict[str, Callable[[], object]], rounds: int = 5) -> dict[
     return {name: float(np.median(laps)) for name, laps in times.items()}
 
 
-def kernel_of(find: Any) -> Any:
+def kernel_of(algorithm: Any) -> Any:
     """Return ``(M, strength, work, out)``: the operator on every row of M."""
 
     @numba.njit(nogil=True, error_model="numpy")
     def each_row(M, strength, work, out):
         for i in range(M.shape[0]):
-            prox_vector(find, M[i], strength, work, out[i])
+            algorithm(M[i], strength, work, out[i])
 
     return each_row
 
 
-KERNELS = {name: kernel_of(find) for name, find in FINDERS.items()}
+KERNELS = {name: kernel_of(algorithm) for name, algorithm in ALGORITHMS.items()}
 
 
 def row_of(label: str, M: np.ndarray, strength: float) -> dict[str, Any]:

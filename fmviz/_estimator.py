@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fmviz.engine.design import Design, augmented
+from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.models import Model
@@ -70,6 +70,8 @@ class ModelEstimator(BaseEstimator):
     loss_param: float | None
     lambda_w: float
     lambda_sparse: float
+    # In what X is kept; for the models that make no choice of it.
+    dtype: str = "float64"
 
     w_: np.ndarray
     intercept_: float
@@ -131,6 +133,9 @@ class ModelEstimator(BaseEstimator):
         if given is not None and not isinstance(given, Mapping):
             raise ValueError(f"{name} = {given!r} must be a dict of parameter names and values, or None.")
 
+    def _precision(self) -> str:
+        return one_of("dtype", self.dtype, DTYPES)
+
     def _run(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
         own = self._problem()
         if self.callback is not None and not callable(self.callback):
@@ -140,7 +145,7 @@ class ModelEstimator(BaseEstimator):
                 raise ValueError(f"{name} = {getattr(self, name)!r} is neither True nor False.")
         dummies = self._dummies()
         problem = Problem.build(
-            augmented(X, dummies),
+            Design(augmented(X, dummies), self.dtype),
             y,
             loss=self.loss,
             lambda_w=self.lambda_w,
@@ -183,9 +188,9 @@ class ModelEstimator(BaseEstimator):
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
+        X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=self._precision())
         with np.errstate(over="ignore", invalid="ignore"):
-            design = Design(augmented(X, self._fitted_dummies))
+            design = Design(augmented(X, self._fitted_dummies), self.dtype)
             f = self._fitted_model.predict(design, self._fitted())
         if not np.isfinite(f).all():
             raise ValueError(
@@ -247,6 +252,7 @@ class FactorEstimator(ModelEstimator):
         regularizer_params: dict[str, Any] | None = None,
         loss_param: float | None = None,
         solver_params: dict[str, Any] | None = None,
+        dtype: str = "float64",
     ) -> None:
         self.rank = rank
         self.loss = loss
@@ -266,6 +272,7 @@ class FactorEstimator(ModelEstimator):
         self.regularizer_params = regularizer_params
         self.loss_param = loss_param
         self.solver_params = solver_params
+        self.dtype = dtype
 
     P_: np.ndarray
 
@@ -313,7 +320,9 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=np.float64, y_numeric=True)
+        X, y = validate_data(
+            self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision(), y_numeric=True
+        )
         self._run(X, y, sample_weight)
         return self
 
@@ -348,7 +357,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=np.float64)
+        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision())
         check_classification_targets(y)
         classes = np.unique(y)
         if classes.size == 1:

@@ -72,6 +72,9 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The loss's own parameter: Huber's δ.
     solver_params : dict, optional
         The solver's own parameters.
+    dtype : str, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is calculated in double precision, on the rounded X, in `fit` and in `predict`.
 
     Attributes
     ----------

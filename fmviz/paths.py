@@ -323,25 +323,52 @@ def find_lambda(
     ValueError
         If anything is out of range or does not fit together.
     """
+    budget = Budget(
+        epochs=whole_number("max_iter", max_iter, 1),
+        tol=finite_number("tol", tol, low=0),
+        report_every=None,
+    )
+    _check_names(problem)
+    return search_lambda(
+        Problem.build(X, y, **problem),
+        target_interactions,
+        accept,
+        grid=grid,
+        narrowest=narrowest,
+        solver=solver,
+        budget=budget,
+        init_scale=init_scale,
+        random_state=random_state,
+        should_stop=should_stop,
+    )
+
+
+def search_lambda(
+    problem: Problem,
+    target_interactions: int = 1_000,
+    accept: tuple[int, int] | None = None,
+    *,
+    grid: Sequence[float] = GRID,
+    narrowest: float = 1e-12,
+    solver: str = "auto",
+    budget: Budget,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Probe]:
+    """Search as `find_lambda` does, for a problem that is built; its own λ̃ has no say."""
     target = whole_number("target_interactions", target_interactions, 0)
     accept = _between_binomials(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
     strengths = sorted(_strengths("grid", grid), reverse=True)
-    _check_names(problem)
-    built = Problem.build(X, y, **problem)
     rng = np.random.default_rng(random_state)
-    start = built.start(finite_number("init_scale", init_scale, low=0), rng)
-    budget = Budget(
-        epochs=whole_number("max_iter", max_iter, 1),
-        tol=finite_number("tol", tol, low=0),
-        report_every=None,
-    )
+    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     finite_number("narrowest", narrowest, low=0)
 
     def fit(strength: float) -> Snapshot:
-        one = replace(built, lambda_sparse=strength)
+        one = replace(problem, lambda_sparse=strength)
         *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
         return end
 

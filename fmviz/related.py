@@ -90,7 +90,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         The slope in P of order m shrinks with its power m − 1.
     solver, lambda_w, lambda_p, fit_linear, fit_intercept, max_iter, tol, warm_start, random_state
         As in `FactorizationMachineRegressor`.
-    callback, regularizer_params, loss_param, solver_params
+    callback, regularizer_params, loss_param, solver_params, dtype
         As in `FactorizationMachineRegressor`.
 
     Attributes
@@ -206,7 +206,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         P starts with independent N(0, init_scale²) entries.
     solver, lambda_w, lambda_p, fit_linear, fit_intercept, max_iter, tol, warm_start, random_state
         As in `FactorizationMachineRegressor`.
-    callback, regularizer_params, loss_param, solver_params
+    callback, regularizer_params, loss_param, solver_params, dtype
         As in `FactorizationMachineRegressor`.
 
     Attributes
@@ -306,7 +306,7 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         P starts with independent N(0, init_scale²) entries.
     solver, lambda_w, lambda_p, fit_linear, fit_intercept, max_iter, tol, warm_start, random_state
         As in `FactorizationMachineRegressor`.
-    callback, regularizer_params, loss_param, solver_params
+    callback, regularizer_params, loss_param, solver_params, dtype
         As in `FactorizationMachineRegressor`.
 
     Attributes

@@ -18,10 +18,12 @@ from bench import (
     path,
     peers,
     plot,
+    precision,
     report,
     scaling,
     sparse_psgd,
     startup,
+    sweeps,
     time_to,
     timing,
     versus,
@@ -185,7 +187,8 @@ def kept():
     """Return results as they are kept, of a made-up run."""
     dense = "dense 200 × 100"
     of = {"data": dense, "regularizer": "ti", "solver": "pcd"}
-    times = {"import": 0.9, "import_wall": 1.0, "fit": 0.7, "fit_wall": 0.8}
+    steps = {"import": 0.6, "class": 0.3, "fit": 0.7}
+    times = steps | {f"{step}_wall": seconds + 0.1 for step, seconds in steps.items()}
     results = {
         "versus": {
             "rows": [of | {"program": "sparsepoly pcd", "epoch": 1.0, "peer": 13.0, "speedup": 13.0}],
@@ -212,6 +215,18 @@ def kept():
         "memory": {"rows": [of | {"peak": 2e6, "floor": 1e6, "ratio": 2.0}]},
         "path": {"rows": [of | {"seconds": 1.0, "ratio": 5.0}]},
         "sparse_psgd": {"rows": [of | {"epoch": 1.0, "d": 10, "strength": 0.1}]},
+        "precision": {
+            "rows": [
+                of
+                | {"epoch": 1.0, "single": 0.8, "ratio": 0.8, "values": {"float64": 8_000, "float32": 4_000}}
+            ]
+        },
+        "sweeps": {
+            "rows": [
+                {"workers": 2, "fits": 24, "first": 4.0, "seconds": 3.0, "speedup": 1.8, "load": load}
+                for load in (0.1, 3.0, None)
+            ]
+        },
     }
     where = {"date": "2026-01-01", "cpu": "a"}
     return {name: {"where": where, "result": report.finite(result)} for name, result in results.items()}
@@ -226,19 +241,27 @@ def test_bars_are_judged_in_order():
         ("3", False),
         ("5", True),
         ("6", True),
+        ("6", True),
         ("6", False),
     ]
 
 
+def test_steps_of_a_fresh_process_are_told_apart(tmp_path):
+    code = startup.STAGES.format(module="", estimator="time.sleep(0.1)", fit="")
+    found = startup.stages(code, str(tmp_path))
+    assert set(found) == {f"{step}{kind}" for step in startup.STEPS for kind in ("", "_wall")}
+    assert found["class_wall"] > 0.09
+
+
 def test_the_document_has_every_section():
     text = command.document(kept())
-    assert "4 of 7 bars are met." in text
+    assert "5 of 8 bars are met." in text
     for section in kept():
         assert f"## {command.SECTIONS[section]}" in text
 
 
 def test_every_section_is_run_and_shown_alike():
-    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd):
+    for module in (versus, epochs, time_to, path, scaling, memory, startup, sparse_psgd, precision, sweeps):
         assert callable(module.run)
         assert callable(module.markdown)
         assert module.__name__.split(".")[1] in command.SECTIONS

@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._jit import jitable
-from .errors import whole_number
+from .errors import one_of, whole_number
 from .memory import aligned_copy
+from .widened import Widened
 
 
 @jitable
@@ -32,7 +33,8 @@ def sparse_row(rows, i):
 
 @jitable
 def stored_value(column, i):
-    return column[i]
+    # Kernels calculate in double precision, whatever X is stored in.
+    return np.float64(column[i])
 
 
 @jitable
@@ -54,6 +56,7 @@ SPARSE = Storage("sparse", sparse_row, stored_value)
 BINARY = Storage("binary", sparse_row, unit_value)
 
 STORAGES: dict[str, Storage] = {s.name: s for s in (DENSE, SPARSE, BINARY)}
+DTYPES = ("float64", "float32")
 # Binary designs whose rows are pairs of ones have kernels of their own in some solvers.
 PAIRS = "pairs"
 LAYOUTS = (*STORAGES, PAIRS)
@@ -105,14 +108,19 @@ class Design:
     X : array_like or sparse matrix of shape (N, d)
         Finite numbers. Sparse input of any format becomes CSC with sorted, unique indices and no stored
         zeros; where all stored values are 1 no values are kept. The input is never changed.
+    dtype : {"float64", "float32"}
+        What the values of X are rounded to and kept as. "float32" halves their memory. Everything else is
+        calculated in double precision: all results, certificates too, are those of the rounded X.
 
     Raises
     ------
     ValueError
-        If X is not a two-dimensional table of finite numbers with a row and a column.
+        If X is not a two-dimensional table of finite numbers with a row and a column, or holds a number too
+        large for `dtype`.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, dtype: str = "float64") -> None:
+        self.dtype = one_of("dtype", dtype, DTYPES)
         if sp.issparse(X):
             self._from_sparse(X)
         else:
@@ -126,6 +134,10 @@ class Design:
         matrix.sum_duplicates()
         _check_shape(matrix.shape)
         _check_finite(matrix.data)
+        if self.dtype != "float64":
+            with np.errstate(over="ignore"):
+                matrix = matrix.astype(self.dtype)
+            _check_fits(matrix.data)
         matrix.eliminate_zeros()
         matrix.sort_indices()
         # Unsigned: a kernel need not ask whether an index counts from the end.
@@ -151,7 +163,10 @@ class Design:
         if array.dtype.kind == "c":
             raise ValueError("X holds complex numbers; give real ones.")
         _check_shape(array.shape)
-        columns = aligned_copy(array.T)
+        with np.errstate(over="ignore"):
+            columns = aligned_copy(array.T, self.dtype)
+        if self.dtype != "float64" and np.isfinite(array).all():
+            _check_fits(columns)
         _check_finite(columns)
         n_features, n_samples = columns.shape
         self.storage = DENSE
@@ -223,11 +238,13 @@ class Design:
         return self.storage.name if self.partners is None else PAIRS
 
     def power(self, exponent: int) -> Any:
-        """Return X with every entry raised to `exponent`, a whole number from 1."""
+        """Return X with every entry raised to `exponent`, a whole number from 1, to multiply with."""
         if self.storage is BINARY:
             return self.matrix
+        if self._widens:
+            return Widened(self.matrix.T, exponent)
         matrix = self.matrix
-        values = matrix.data if self.storage is SPARSE else matrix
+        values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
         # Products take a small part of the time of powers.
         raised = values
         for _ in range(exponent - 1):
@@ -236,13 +253,22 @@ class Design:
             return sp.csc_array((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
         return raised
 
+    @property
+    def _widens(self) -> bool:
+        return self.storage is DENSE and self.dtype != "float64"
+
+    @property
+    def _factor(self) -> Any:
+        # SciPy widens sparse values itself; NumPy would widen all of a dense X for every product.
+        return Widened(self.matrix.T) if self._widens else self.matrix
+
     def dot(self, right: np.ndarray) -> np.ndarray:
         """Return X @ right."""
-        return np.asarray(self.matrix @ right)
+        return np.asarray(self._factor @ right)
 
     def transpose_dot(self, right: np.ndarray) -> np.ndarray:
         """Return Xᵀ @ right."""
-        return np.asarray(self.matrix.T @ right)
+        return np.asarray(self._factor.T @ right)
 
 
 def augmented(X: Any, n: int = 1) -> Any:
@@ -280,6 +306,14 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         raise ValueError(f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
     if shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _check_fits(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"X contains values too large for dtype='float32', which ends at {np.finfo(np.float32).max:.2g}; "
+            "scale X, or keep it as 'float64'."
+        )
 
 
 def _check_finite(values: np.ndarray) -> None:

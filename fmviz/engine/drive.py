@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .certificate import certify as certificate_of
+from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
@@ -63,6 +65,10 @@ def never() -> bool:
     return False
 
 
+def _keep_none(take: Callable[[], Checkpoint]) -> None:
+    """Keep no checkpoint."""
+
+
 def chosen_solver(problem: Problem, solver: str) -> str:
     """Return the name of the solver that `iterate` takes: `solver`, or for "auto" the best one."""
     if solver != "auto":
@@ -85,6 +91,8 @@ def iterate(
     start: Parameters | None = None,
     init_scale: float = 0.01,
     rng: np.random.Generator | None = None,
+    resume: Checkpoint | None = None,
+    keep: Keep = _keep_none,
     **solver_params: Any,
 ) -> Iterator[Snapshot]:
     """Run a solver and report.
@@ -105,19 +113,27 @@ def iterate(
         The standard deviation of the random start.
     rng : numpy Generator, optional
         The one source of randomness.
+    resume : Checkpoint, optional
+        Where an earlier run of the same problem, solver and parameters was; the iterates go on as those of
+        that run would have, and its epochs and seconds count. `start`, `init_scale` and `rng` then have no
+        say.
+    keep : callable
+        ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
+        epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
     **solver_params
         The solver's own parameters.
 
     Yields
     ------
     Snapshot
-        At epoch 0, every `report_every` epochs, and at the end; the last one carries the Status. All
+        At the beginning, every `report_every` epochs, and at the end; the last one carries the Status. All
         figures are recomputed from the parameters, not read from the solver.
 
     Raises
     ------
     ValueError
-        If the solver cannot take the problem, with the reason, or the start has a wrong shape.
+        If the solver cannot take the problem, with the reason, the start has a wrong shape, or the
+        checkpoint is one of another solver.
     """
     budget = budget or Budget()
     solver = chosen_solver(problem, solver)
@@ -135,7 +151,11 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    return _closing(problem, make_solver(solver, problem, **solver_params), budget, should_stop, start, rng)
+    method = make_solver(solver, problem, **solver_params)
+    if resume is not None:
+        method.start(start, rng)
+        recall(method, resume.memory)
+    return _closing(problem, method, budget, should_stop, start, rng, resume, keep)
 
 
 def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:
@@ -152,25 +172,31 @@ def _loop(
     should_stop: Callable[[], bool],
     start: Parameters,
     rng: np.random.Generator,
+    resume: Checkpoint | None,
+    keep: Keep,
 ) -> Iterator[Snapshot]:
     clock, cause = method.clock, problem.model.overflow_cause
-    seconds = 0.0
     every = budget.report_every
-    status = _finished(budget, 0, seconds, float("inf"), should_stop)
+    epoch, seconds, change = 0, 0.0, float("nan")
+    if resume is not None:
+        epoch, seconds, change, start = resume.epoch, resume.seconds, resume.change, method.parameters()
+    status = _finished(budget, epoch, seconds, float("inf"), should_stop)
     ended = status is not None
-    last = _report(problem, start, 0, seconds, float("nan"), ended or every is not None, ended)
+    last = _report(problem, start, epoch, seconds, change, ended or every is not None, ended)
     if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(0, cause + Solver.diverged_hint))
+        yield replace(last, status=_diverged(epoch, cause + Solver.diverged_hint))
         return
-    epoch, reports = 0, 0
+    # Certificates come at the same epochs as they would have.
+    reports = epoch // every if every else 0
     finite = last
     if status is None:
         # Before the solver's kernels are compiled: the start can be looked at meanwhile.
         yield last
         make_ready(problem, method)
-        begin = clock()
-        method.start(start, rng)
-        seconds = clock() - begin
+        if resume is None:
+            begin = clock()
+            method.start(start, rng)
+            seconds = clock() - begin
     while status is None:
         begin = clock()
         change = method.epoch()
@@ -182,6 +208,8 @@ def _loop(
             if finite_now
             else _diverged(epoch, cause + method.diverged_hint)
         )
+        if finite_now and status is None and method.at_rest():
+            keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
             continue
         reports += 1
@@ -197,6 +225,10 @@ def _loop(
         if status is None:
             yield last
     yield replace(finite, status=status)
+
+
+def _checkpoint(method: Solver, epoch: int, seconds: float, change: float) -> Checkpoint:
+    return Checkpoint(epoch, seconds, change, remember(method))
 
 
 def _report(

@@ -190,7 +190,9 @@ class PairGradient:
         values, vectors = self._lanczos(1, live, start, tol)
         if values.size == 0:
             size = abs(self._design.matrix)
-            sums = np.asarray(size.T @ (np.abs(self._slope) * np.asarray(size.sum(axis=1)).ravel()))
+            sums = np.asarray(
+                size.T @ (np.abs(self._slope) * np.asarray(size.sum(axis=1, dtype=np.float64)).ravel())
+            )
             return float(sums.max()) * (1.0 if self._diagonal else 0.5)
         rest = self.dot(vectors[:, 0]) - values[0] * vectors[:, 0]
         return float(abs(values[0]) + np.linalg.norm(rest))

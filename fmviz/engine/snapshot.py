@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Status:
 
     reason: Reason
     message: str
+
+    @classmethod
+    def of(cls, reason: str, message: str) -> Status | None:
+        """Return the end that a word tells, or None where it is no `Reason`."""
+        return cls(Reason(reason), message) if reason in set(Reason) else None
 
     @property
     def converged(self) -> bool:
@@ -137,6 +143,16 @@ class Snapshot:
     parameters: Parameters
     metrics: Mapping[str, float] = field(default_factory=dict)
     status: Status | None = None
+
+    @classmethod
+    def of_record(
+        cls, record: Mapping[str, float], parameters: Parameters, status: Status | None = None
+    ) -> Snapshot:
+        """Return the snapshot whose `record` this is."""
+        own = {field.name for field in fields(cls)} - {"parameters", "metrics", "status"}
+        scalars: dict[str, Any] = {name: record[name] for name in own}
+        metrics = {name: value for name, value in record.items() if name not in own}
+        return cls(**scalars, parameters=parameters, metrics=metrics, status=status)
 
     def record(self) -> dict[str, float | int]:
         """Return the scalars, flat: one row of a history."""

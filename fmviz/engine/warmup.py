@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .compatibility import best_solver, why_not
 from .counting import used_interactions
-from .design import LAYOUTS, PAIRS
+from .design import LAYOUTS, PAIRS, Design
 from .losses import LOSSES
 from .models import MODELS, get_model
 from .operators import prox
@@ -38,6 +38,7 @@ def tiny_problem(
     weighted: bool = False,
     model: str = "fm",
     model_params: Mapping[str, Any] | None = None,
+    dtype: str = "float64",
     **params: Any,
 ) -> Problem:
     """Return a problem of a few rows in the given layout: dense, sparse, binary or pairs."""
@@ -51,7 +52,7 @@ def tiny_problem(
     X = np.where(mask, 1.0 if layout in ("binary", PAIRS) else rng.normal(size=shape), 0.0)
     y = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
     return Problem.build(
-        X if layout == "dense" else sp.csr_array(X),
+        Design(X if layout == "dense" else sp.csr_array(X), dtype),
         y,
         loss=loss,
         regularizer=regularizer,
@@ -79,12 +80,12 @@ def make_ready(problem: Problem, method: Solver) -> None:
     choices = {spec.name: method.settings[spec.name] for spec in method.params if spec.kind == "choice"}
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
-    model, own = problem.model.name, problem.model.settings
+    model, own, dtype = problem.model.name, problem.model.settings, problem.design.dtype
     what = (problem.design.layout, problem.loss.name, problem.regularizer.name)
-    key = (*what, params, weighted, model, *own.values(), solver, *choices.values())
+    key = (*what, params, weighted, model, *own.values(), dtype, solver, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*what, weighted, model, own, **dict(params))
+        tiny = tiny_problem(*what, weighted, model, own, dtype, **dict(params))
         trial = make_solver(solver, tiny, **choices)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)

@@ -8,50 +8,25 @@ solver.
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot
+from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import in_words
+from fmviz.lab.job_view import MOST_FRAMES, MOST_RECORDS, JobState, JobView
 from fmviz.lab.pool import Executor
+from fmviz.lab.recorder import Recorder
 from fmviz.lab.runner import Run
-from fmviz.lab.thinned import Frame, Thinned, thin
+from fmviz.lab.store import StoredRun, new_id
+from fmviz.lab.thinned import Frame
 
 SLICE_SECONDS = 0.1
-MOST_RECORDS = 2_000
-MOST_FRAMES = 40
 # A hidden browser tab may ask only once a minute.
 ORPHAN_SECONDS = 180.0
-
-
-class JobState(StrEnum):
-    """Where a job is."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    DIVERGED = "diverged"
-
-    @property
-    def active(self) -> bool:
-        """Whether the job waits for a worker or has one."""
-        return self in (JobState.QUEUED, JobState.RUNNING)
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will happen."""
-        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.PAUSED)
 
 
 class Prepared(Protocol):
@@ -61,78 +36,8 @@ class Prepared(Protocol):
     def dataset(self) -> Dataset:
         """The data."""
 
-    def snapshots(self, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
-        """Run."""
-
-
-@dataclass(frozen=True, eq=False)
-class JobView:
-    """What a job looks like at one moment. Nothing in it changes any more.
-
-    Attributes
-    ----------
-    id, owner : str
-        The job, and the session that it belongs to.
-    experiment : Experiment
-        What runs.
-    state : JobState
-        Where it is.
-    message : str
-        A sentence for people.
-    details : str
-        The traceback of an unexpected error, else empty.
-    history : tuple of dict
-        Records of snapshots (`Snapshot.record`), at most `MOST_RECORDS`, the first and the last among them.
-    stride : int
-        The history holds every so many epochs.
-    frames : tuple of Frame
-        At most `MOST_FRAMES` epochs, evenly spread, the first and the last among them.
-    parameters : Parameters or None
-        The last parameters. Not to be written to.
-    dataset : Dataset or None
-        The data, once loaded.
-    elapsed : float
-        Seconds since the start, up to the end.
-    version : int
-        Grows with every change.
-    converged : bool
-        Whether the run ended because it met its tolerance.
-    """
-
-    id: str
-    owner: str
-    experiment: Experiment
-    state: JobState
-    message: str
-    details: str
-    history: tuple[dict[str, Any], ...]
-    stride: int
-    frames: tuple[Frame, ...]
-    parameters: Parameters | None
-    dataset: Dataset | None
-    elapsed: float
-    version: int
-    converged: bool
-
-    @cached_property
-    def thinned(self) -> Thinned | None:
-        """The last parameters, thinned for a picture."""
-        return None if self.parameters is None else thin(self.parameters)
-
-    @property
-    def last(self) -> dict[str, Any]:
-        """The last record, empty before the first."""
-        return self.history[-1] if self.history else {}
-
-    @property
-    def epoch(self) -> int:
-        """Epochs done."""
-        return int(self.last.get("epoch", 0))
-
-    @property
-    def seconds(self) -> float:
-        """Seconds spent in the solver."""
-        return float(self.last.get("seconds", 0.0))
+    def snapshots(self, should_stop: Callable[[], bool], **checkpoints: Any) -> Iterator[Snapshot]:
+        """Run; see `fmviz.lab.runner.Run.snapshots`."""
 
 
 T = TypeVar("T")
@@ -178,6 +83,8 @@ class Job:
         ``prepare(experiment)`` returns a `Prepared`; called in the executor.
     orphan_seconds : float
         A running job pauses by itself when nobody has called `view` for so long.
+    recorder : Recorder, optional
+        What writes the run to the store; one that was resumed makes the job go on where it was.
     """
 
     def __init__(
@@ -187,13 +94,15 @@ class Job:
         executor: Executor,
         prepare: Callable[[Experiment], Prepared] = Run.prepare,
         orphan_seconds: float = ORPHAN_SECONDS,
+        recorder: Recorder | None = None,
     ) -> None:
-        self.id = secrets.token_urlsafe(8)
+        self.id = new_id() if recorder is None else recorder.run
         self.experiment = experiment
         self.owner = owner
         self._executor = executor
         self._prepare = prepare
         self._orphan_seconds = orphan_seconds
+        self._recorder = recorder
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._state = JobState.PAUSED
@@ -210,9 +119,39 @@ class Job:
         self._last: Snapshot | None = None
         self._history: _Thinned[dict[str, Any]] = _Thinned(MOST_RECORDS)
         self._frames: _Thinned[Frame] = _Thinned(MOST_FRAMES)
+        self._saved = False
+        self._reached = -1
+        for record in recorder.trace if recorder is not None else ():
+            self._reached = record["epoch"]
+            self._history.add(self._reached, record)
         self._started = time.monotonic()
         self._ended: float | None = None
         self._seen = time.monotonic()
+
+    @classmethod
+    def ended(
+        cls,
+        run: StoredRun,
+        trace: Iterable[dict[str, Any]],
+        parameters: Parameters | None,
+        dataset: Dataset,
+        owner: str,
+        executor: Executor,
+    ) -> Job:
+        """Return the job of a run that has ended, as the store tells it."""
+        job = cls(run.experiment, owner, executor)
+        job.id, job._saved, job._dataset, job._begun = run.id, True, dataset, True
+        for record in trace:
+            job._reached = record["epoch"]
+            job._history.add(job._reached, record)
+        if parameters is not None:
+            job._last = Snapshot.of_record(run.last, parameters, Status.of(run.status, run.message))
+            job._frames.add(job._last.epoch, Frame.of(job._last))
+        job._details = run.details
+        state = JobState.FAILED if run.status == JobState.FAILED else _END.get(run.status, JobState.FINISHED)
+        job._set(state, run.message)
+        job._started = job._ended = time.monotonic()
+        return job
 
     # -------------------------------------------------------------------------------------- for any thread
 
@@ -243,6 +182,9 @@ class Job:
             if self._state.active:
                 self._wanted = 0
                 self._set(JobState.PAUSED, self._paused_after())
+            inside = self._inside
+        if not inside:
+            self._record_pause()
 
     def stop(self) -> None:
         """End the run for good; the epoch being computed is still taken in."""
@@ -278,6 +220,8 @@ class Job:
                 elapsed=(self._ended or time.monotonic()) - self._started,
                 version=self._version,
                 converged=last is not None and last.status is not None and last.status.converged,
+                saved=self._saved or (self._recorder is not None and self._recorder.stored),
+                unsaved=self._recorder.trouble if self._recorder is not None else "",
             )
 
     @property
@@ -324,7 +268,10 @@ class Job:
         if self._stream is not None:
             self._stream.close()  # type: ignore[attr-defined]
         n = self._last.epoch if self._last is not None else 0
-        self._set(JobState.STOPPED, f"Stopped on request after {_epochs(n)}.")
+        message = f"Stopped on request after {_epochs(n)}."
+        if self._recorder is not None:
+            self._recorder.end(Reason.STOPPED, message)
+        self._set(JobState.STOPPED, message)
 
     def _paused_after(self) -> str:
         n = self._last.epoch if self._last is not None else 0
@@ -336,23 +283,27 @@ class Job:
         deadline = time.monotonic() + SLICE_SECONDS
         while True:
             with self._lock:
-                self._inside = self._may_go_on()
-                self._scheduled = self._inside
-                if not self._inside:
-                    return
-                self._wanted -= 1
-                if not self._begun:
-                    self._begun = True
-                    self._set(JobState.RUNNING, "Loading the data.")
-                pace = self._pace
+                self._inside = self._scheduled = go_on = self._may_go_on()
+                if go_on:
+                    self._wanted -= 1
+                    if not self._begun:
+                        self._begun = True
+                        self._set(JobState.RUNNING, "Loading the data.")
+                    pace = self._pace
+            if not go_on:
+                self._record_pause()
+                return
             began = time.monotonic()
             snapshot, failure = self._advance()
+            # Outside the lock, where it holds nobody up, and before anybody is told of the end.
+            self._record(snapshot, failure)
             with self._lock:
                 self._inside = False
                 self._take(snapshot, failure)
-                if not self._may_go_on():
-                    self._scheduled = False
-                    return
+                self._scheduled = go_on = self._may_go_on()
+            if not go_on:
+                self._record_pause()
+                return
             now = time.monotonic()
             if pace or now >= deadline:
                 # Behind the jobs that wait.
@@ -384,7 +335,7 @@ class Job:
             if self._stream is None:
                 run = self._prepare(self.experiment)
                 self._dataset = run.dataset
-                self._stream = run.snapshots(self._stop.is_set)
+                self._stream = run.snapshots(self._stop.is_set, **self._checkpoints(run.dataset))
             return next(self._stream), None
         except Exception as error:  # shown to the user, whatever it is
             return None, error
@@ -394,7 +345,8 @@ class Job:
             self._fail(failure)
             return
         assert snapshot is not None
-        if self._last is None or snapshot.epoch > self._last.epoch:
+        if snapshot.epoch > self._reached:
+            self._reached = snapshot.epoch
             self._history.add(snapshot.epoch, snapshot.record())
             if snapshot.epoch % self._frames.stride == 0 or snapshot.status is not None:
                 self._frames.add(snapshot.epoch, Frame.of(snapshot))
@@ -408,19 +360,34 @@ class Job:
             self._message = "Training."
 
     def _fail(self, failure: BaseException) -> None:
-        if isinstance(failure, ValueError):
-            sentence, details = str(failure), ""
-        elif isinstance(failure, MemoryError):
-            sentence = "There is not enough memory for this run. Choose a smaller rank or a smaller data set."
-            details = "".join(traceback.format_exception(failure))
-        else:
-            sentence = f"Unexpected {type(failure).__name__}: {failure}"
-            details = "".join(traceback.format_exception(failure))
-        self._details = details
+        sentence, self._details = in_words(failure)
         self._set(JobState.FAILED, sentence)
 
+    # ------------------------------------------------------------------------------------- the run's record
 
-_END = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
+    def _checkpoints(self, dataset: Dataset) -> dict[str, Any]:
+        """Return where the run goes on, and who keeps its checkpoints."""
+        if self._recorder is None:
+            return {}
+        self._recorder.prepared(dataset)
+        return {"resume": self._recorder.resume, "keep": self._recorder.keep}
+
+    def _record(self, snapshot: Snapshot | None, failure: BaseException | None) -> None:
+        if self._recorder is None:
+            return
+        if failure is not None:
+            self._recorder.end(JobState.FAILED, *in_words(failure))
+        elif snapshot is not None:
+            self._recorder.add(snapshot)
+            if snapshot.status is not None:
+                self._recorder.end(snapshot.status.reason, snapshot.status.message)
+
+    def _record_pause(self) -> None:
+        if self._recorder is not None and self._state is JobState.PAUSED:
+            self._recorder.pause(self._message)
+
+
+_END: dict[str, JobState] = {Reason.STOPPED: JobState.STOPPED, Reason.DIVERGED: JobState.DIVERGED}
 
 
 def _epochs(n: int) -> str:

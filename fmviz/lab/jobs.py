@@ -9,7 +9,10 @@ from collections.abc import Callable
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import ORPHAN_SECONDS, Job, JobState, JobView, Prepared
 from fmviz.lab.pool import Executor, InlineExecutor, ThreadPool
-from fmviz.lab.runner import Run
+from fmviz.lab.recorder import Recorder
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.store import RunStore, store
+from fmviz.lab.task import TaskManager
 
 __all__ = [
     "InlineExecutor",
@@ -32,12 +35,19 @@ class TooManyJobsError(RuntimeError):
 class JobManager:
     """All jobs of a server.
 
+    Attributes
+    ----------
+    tasks : TaskManager
+        The server's work that is no training run, in the same executor.
+
     Parameters
     ----------
     executor : Executor, optional
         Where slices run; by default a pool of as many threads as the machine has cores.
     prepare : callable
         Handed to every `Job`.
+    open_store : callable, optional
+        Returns the store that every run is written to; without it none is.
     most_per_owner : int
         A session that starts one job more has its oldest active one stopped.
     most_active : int
@@ -54,6 +64,7 @@ class JobManager:
         executor: Executor | None = None,
         prepare: Callable[[Experiment], Prepared] = Run.prepare,
         *,
+        open_store: Callable[[], RunStore] | None = None,
         most_per_owner: int = 2,
         most_active: int = 32,
         most_kept: int = 60,
@@ -63,6 +74,7 @@ class JobManager:
     ) -> None:
         self.executor: Executor = executor if executor is not None else ThreadPool()
         self._prepare = prepare
+        self._open_store = open_store
         self.most_per_owner = most_per_owner
         self.most_active = most_active
         self.most_kept = most_kept
@@ -71,6 +83,7 @@ class JobManager:
         self.forget_seconds = forget_seconds
         self._lock = threading.RLock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self.tasks = TaskManager(lambda: self.executor)
 
     def start(
         self, experiment: Experiment, owner: str = "", *, steps: int | None = None, pace: float = 0.0
@@ -93,6 +106,63 @@ class JobManager:
         TooManyJobsError
             If `most_active` jobs are queued or running.
         """
+        recorder = None
+        if self._open_store is not None:
+            recorder = Recorder(self._open_store, experiment, origin="page")
+        job = self._enter(experiment, owner, recorder)
+        job.set_pace(pace)
+        if steps is None:
+            job.play()
+        elif steps == 0:
+            job.begin()
+        for _ in range(steps or 0):
+            job.step()
+        return job
+
+    def resume(self, run: str, owner: str = "", *, play: bool = True) -> Job:
+        """Let an interrupted run of the store go on; return its job, which waits without `play`.
+
+        Raises
+        ------
+        ValueError
+            If there is no store, or the run cannot be resumed, see `RunStore.claim`.
+        TooManyJobsError
+            If `most_active` jobs are queued or running.
+        """
+        if self._open_store is None:
+            raise ValueError("Runs are not saved here, so there is none to resume.")
+        recorder = Recorder.resumed(self._open_store(), run)
+        job = self._enter(recorder.experiment, owner, recorder)
+        if play:
+            job.play()
+        else:
+            job.begin()
+        return job
+
+    def reopen(self, run: str, owner: str = "") -> Job | None:
+        """Return the job of a run of the store that has ended, or None where there is no such run.
+
+        Raises
+        ------
+        ValueError
+            If its data cannot be had, or its settings are not those of this version.
+        """
+        if self._open_store is None:
+            return None
+        store = self._open_store()
+        found = next(iter(store.get_many([run])), None)
+        if found is None or not found.ended or found.resumable:
+            return None
+        experiment = found.experiment
+        dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+        job = Job.ended(found, store.trace(run), store.parameters(run), dataset, owner, self.executor)
+        with self._lock:
+            self._jobs[job.id] = job
+            self._forget()
+        return job
+
+    def _enter(self, experiment: Experiment, owner: str, recorder: Recorder | None) -> Job:
+        """Return a new job of a session, which has its oldest ones stopped if it has too many."""
         with self._lock:
             mine = [job for job in self._jobs.values() if job.owner == owner and not job.state.ended]
             for job in mine[: max(0, len(mine) - self.most_per_owner + 1)]:
@@ -102,16 +172,9 @@ class JobManager:
                     f"The server already trains {self.most_active} models, which is all it takes at once. "
                     "Wait until one ends, or stop one, and press Play again."
                 )
-            job = Job(experiment, owner, self.executor, self._prepare, self.orphan_seconds)
+            job = Job(experiment, owner, self.executor, self._prepare, self.orphan_seconds, recorder)
             self._jobs[job.id] = job
             self._forget()
-        job.set_pace(pace)
-        if steps is None:
-            job.play()
-        elif steps == 0:
-            job.begin()
-        for _ in range(steps or 0):
-            job.step()
         return job
 
     def get(self, job_id: str | None, owner: str | None = None) -> Job | None:
@@ -163,7 +226,7 @@ def manager() -> JobManager:
     global _manager
     with _installing:
         if _manager is None:
-            _manager = JobManager()
+            _manager = JobManager(open_store=store)
         return _manager
 
 

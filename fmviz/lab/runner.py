@@ -135,14 +135,17 @@ class Run:
         )
         return cls(experiment, dataset, problem, held_out)
 
-    def snapshots(self, should_stop: Callable[[], bool] = never) -> Iterator[Snapshot]:
-        """Run, with the metrics of `measure` added to every snapshot."""
+    def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
+        """Run, with the metrics of `measure` added to every snapshot.
+
+        `checkpoints` are the keywords ``resume`` and ``keep`` of `fmviz.engine.drive.iterate`.
+        """
         budget = Budget(
             epochs=self.experiment.max_epochs,
             tol=self.experiment.tol,
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
-        for snapshot in self._stream(budget, should_stop):
+        for snapshot in self.stream(budget, should_stop, **checkpoints):
             yield replace(snapshot, metrics=self.measure(snapshot.parameters))
 
     def end(self, seconds: float | None = None) -> Snapshot:
@@ -152,10 +155,13 @@ class Run:
         """
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
-        *_, last = self._stream(budget, never)
+        *_, last = self.stream(budget, never)
         return replace(last, metrics=self.measure(last.parameters))
 
-    def _stream(self, budget: Budget, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+    def stream(
+        self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
+    ) -> Iterator[Snapshot]:
+        """Run within another budget, with no metrics."""
         experiment = self.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
@@ -166,6 +172,7 @@ class Run:
             should_stop,
             init_scale=experiment.init_scale,
             rng=rng,
+            **checkpoints,
             **dict(experiment.solver_params),
         )
 
@@ -183,19 +190,35 @@ class Run:
         truth, triples = self.dataset.truth, self.dataset.true_triples
         factors = {m: factors_of(model, parameters, m) for m in orders_of(model)}
         found |= _by_order(model, parameters, factors)
-        if (model.columnar or model.lifted) and 2 in factors:
-            parameters = Parameters.of_weights(factors[2].multiplicity * factors[2].matrix())
-        if 2 in factors or not model.factorised:
+        pairs = in_pairs(model, parameters, factors)
+        if pairs is not None:
             structure = truth if truth is not None else pairs_matrix(self.dataset)
             if truth is not None:
-                found["estimation_error"] = metrics.estimation_error(truth, parameters)
+                found["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
-                found["support_f1"] = metrics.support_f1(structure, parameters)
-                found["support_recovered"] = float(metrics.support_recovered(structure, parameters))
+                found["support_f1"] = metrics.support_f1(structure, pairs)
+                found["support_recovered"] = float(metrics.support_recovered(structure, pairs))
         if triples is not None and 3 in factors:
             score, exact = recovery(factors[3], triples)
             found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
         return found
+
+
+def in_pairs(
+    model: Any, parameters: Parameters, factors: dict[int, Factors] | None = None
+) -> Parameters | None:
+    """Return parameters whose pair weights are those of the model, or None where it has no order 2.
+
+    `factors` are those of the model's orders, where somebody has them already.
+    """
+    if not model.factorised:
+        return parameters
+    if 2 not in orders_of(model):
+        return None
+    if not (model.columnar or model.lifted):
+        return parameters
+    found = factors[2] if factors is not None else factors_of(model, parameters, 2)
+    return Parameters.of_weights(found.multiplicity * found.matrix())
 
 
 def _by_order(model: Any, parameters: Parameters, factors: dict[int, Factors]) -> dict[str, float]:

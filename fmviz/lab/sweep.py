@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 
 from fmviz.engine.errors import finite_number
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.failure import NO_MEMORY, in_words
 from fmviz.lab.runner import Run
 from fmviz.lab.workers import stream
 
 __all__ = ["FAILED", "SweepRow", "sweep"]
 
 FAILED = "failed"
+Fitted = TypeVar("Fitted")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ def _rows(
     experiments: list[Experiment], n_jobs: int, seconds: float | None, backend: str | None
 ) -> Iterator[SweepRow]:
     if n_jobs > 1:
-        _compile(experiments)
+        compile_kernels(experiments)
     results = stream(partial(_fit, seconds=seconds), experiments, _lost, n_jobs=n_jobs, backend=backend)
     for index, (status, message, values, details) in results:
         yield SweepRow(index, experiments[index], status, message, values, details)
@@ -133,27 +134,30 @@ _End = tuple[str, str, dict[str, float], str]
 
 def _fit(experiment: Experiment, seconds: float | None) -> _End:
     """Fit in a worker; whatever goes wrong is told, not raised."""
-    try:
-        end = Run.prepare(experiment).end(seconds)
-    except ValueError as error:
-        return FAILED, str(error), {}, ""
-    except MemoryError:
-        return FAILED, _NO_MEMORY, {}, traceback.format_exc()
-    except Exception as error:
-        return FAILED, f"Unexpected {type(error).__name__}: {error}", {}, traceback.format_exc()
+    end, sentence, details = attempt(lambda: Run.prepare(experiment).end(seconds))
+    if end is None:
+        return FAILED, sentence, {}, details
     assert end.status is not None, "the last snapshot says how the run ended"
     return str(end.status.reason), end.status.message, end.record(), ""
 
 
-_NO_MEMORY = "There is not enough memory for this fit. Choose a smaller rank or data set, or fewer workers."
+def attempt(fit: Callable[[], Fitted]) -> tuple[Fitted | None, str, str]:
+    """Return what `fit` returns, or None, a sentence, and the traceback of what should not have happened."""
+    try:
+        return fit(), "", ""
+    except Exception as error:
+        return None, *in_words(error)
+
+
+LOST = f"The fit's process was ended from outside. {NO_MEMORY}"
 
 
 def _lost(experiment: Experiment) -> _End:
     del experiment
-    return FAILED, f"The fit's process was ended from outside. {_NO_MEMORY}", {}, ""
+    return FAILED, LOST, {}, ""
 
 
-def _compile(experiments: Iterable[Experiment]) -> None:
+def compile_kernels(experiments: Iterable[Experiment]) -> None:
     """Ready the kernels of all experiments, so that the workers find them in the cache."""
     seen = set()
     for experiment in experiments:

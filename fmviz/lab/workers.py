@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ def stream(
     *,
     n_jobs: int = -1,
     backend: str | None = "loky",
-) -> Iterator[Numbered[Result]]:
+) -> Generator[Numbered[Result]]:
     """Call `function` on every item and yield each result as soon as it is there.
 
     Every call has one thread: the matrix products of a worker, and the kernels, take one core. Closing the
@@ -75,7 +75,7 @@ def _results(
     begun: list[int],
     n_jobs: int,
     backend: str | None,
-) -> Iterator[Numbered[Result]]:
+) -> Generator[Numbered[Result]]:
     tasks = list(waiting.items())
 
     def calls() -> Iterator[Any]:

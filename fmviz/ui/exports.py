@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.lab.job import JobState, JobView
+from fmviz.lab.program import program
 from fmviz.ui import widgets
 from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
 
@@ -116,28 +116,5 @@ def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] 
 
 def script(view: JobView) -> str:
     """Return a program that repeats the run as far as it went and prints its figures."""
-    experiment = view.experiment
-    given = {
-        field.name: getattr(experiment, field.name)
-        for field in dataclasses.fields(experiment)
-        if getattr(experiment, field.name) != field.default
-    }
-    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
-    arguments = "\n".join(f"    {name}={widgets.python_value(value)}," for name, value in given.items())
-    halt = ""
-    if view.state in (JobState.PAUSED, JobState.STOPPED):
-        halt = f"    if snapshot.epoch == {view.epoch}:\n        break  # where this run was {view.state}\n"
-    return (
-        "from fmviz.lab.experiment import Experiment\n"
-        "from fmviz.lab.runner import Run\n\n"
-        f"experiment = Experiment(\n{arguments}\n)\n"
-        "for snapshot in Run.prepare(experiment).snapshots():\n"
-        + (halt or "    pass\n")
-        + '\nprint(f"epoch {snapshot.epoch}")\n'
-        'print(f"objective {snapshot.objective:.10g}")\n'
-        'print(f"used features {snapshot.used_features}")\n'
-        'print(f"used interactions {snapshot.used_interactions}")\n'
-        f"# {MODELS[experiment.model].notation.matrix}, w and the bias"
-        + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
-        + ": snapshot.parameters\n"
-    )
+    halted = view.state in (JobState.PAUSED, JobState.STOPPED)
+    return program(view.experiment, view.epoch if halted else None)

@@ -59,6 +59,8 @@ def show(job: Job, settings: Settings, *, stale: str | None = None) -> None:
 
 def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
     _status(view)
+    if view.unsaved:
+        st.warning(view.unsaved, icon=":material/save:")
     if stale:
         st.warning(stale, icon=":material/sync_problem:")
     if view.state in (JobState.FAILED, JobState.DIVERGED):

@@ -43,6 +43,8 @@ class Link(NamedTuple):
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -53,7 +55,11 @@ _STYLE = """<style>
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 </style>"""
 
-NAVIGATION: dict[str, tuple[Link, ...]] = {"Learn": (START, PROX), "Experiment": (TRAIN,)}
+NAVIGATION: dict[str, tuple[Link, ...]] = {
+    "Learn": (START, PROX),
+    "Experiment": (TRAIN, COMPARE),
+    "Research": (RUNS,),
+}
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
 
@@ -196,8 +202,7 @@ def running_jobs() -> int:
     manager = getattr(sys.modules.get("fmviz.lab.jobs"), "manager", None)
     if manager is None:
         return 0
-    running = manager().running()
-    return running if isinstance(running, int) else len(running)
+    return len(manager().running()) + len(manager().tasks.running())
 
 
 def is_busy() -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -180,21 +179,24 @@ def several(
     *,
     labels: Mapping[str, str] | None = None,
     disabled: bool = False,
+    menu: bool = False,
 ) -> tuple[str, ...]:
-    """Draw pills for a `Several` setting; return the chosen names in order."""
+    """Draw pills, or a menu, for a `Several` setting; return the chosen names in order."""
     item = settings.table[name]
     if not isinstance(item, Several):
         raise TypeError(f"setting {name!r} holds one value; use param")
     words = dict(labels or {})
-    st.pills(
-        title_of(name) if label is None else label,
-        item.choices,
-        selection_mode="multi",
-        format_func=lambda value: words.get(value, title_of(value)),
-        help=item.help or None,
-        disabled=disabled,
+    keywords: dict[str, Any] = {
+        "format_func": lambda value: words.get(value, title_of(value)),
+        "help": item.help or None,
+        "disabled": disabled,
         **settings.bind(name),
-    )
+    }
+    label = title_of(name) if label is None else label
+    if menu:
+        st.multiselect(label, item.choices, placeholder="all", **keywords)
+    else:
+        st.pills(label, item.choices, selection_mode="multi", **keywords)
     return tuple(settings[name])
 
 
@@ -258,11 +260,6 @@ def python_block(code: str, label: str = "Copy as Python", *, note: str = "") ->
         if note:
             st.caption(note)
         st.code(code.strip() + "\n", language="python", wrap_lines=False)
-
-
-def python_value(value: Any) -> str:
-    """Return a setting's value as Python source."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 # ---------------------------------------------------------------------------------------------- verdicts

@@ -36,7 +36,7 @@ MANY = [
 def compiled_elsewhere():
     # A process that has just compiled a kernel may round the last bit otherwise than one that loads it.
     code = (
-        "from fmviz.lab import sweep; from fmviz.lab.experiment import Experiment; sweep._compile("
+        "from fmviz.lab import sweep; from fmviz.lab.experiment import Experiment; sweep.compile_kernels("
         "[Experiment(rank=3, validation=0.25, regularizer=name) for name in ('ti', 'cs')])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -206,7 +206,7 @@ def test_this_process_gets_its_threads_back():
 
 @pytest.mark.needs_jit
 def test_workers_load_kernels_once_and_compile_none():
-    sweep_module._compile(MANY)
+    sweep_module.compile_kernels(MANY)
     for _, (pid, misses, hits) in workers.stream(compiled_by, MANY, is_lost, n_jobs=2):
         assert pid != os.getpid()
         assert misses == 0

@@ -5,7 +5,6 @@ FMVIZ_TWO_SESSIONS_SECONDS makes it longer than the default 15 seconds.
 
 from __future__ import annotations
 
-import itertools
 import os
 import statistics
 import time
@@ -23,6 +22,13 @@ HEAVY = (
 _AXIS = """title => {
   const picture = document.querySelector('.st-key-train_objective img');
   return picture && picture.alt.includes(title);
+}"""
+
+
+# Both runs go on: neither waits for the other to end.
+_LATER = """before => {
+  const shown = document.querySelector(".st-key-train_numbers [data-testid=stMetricValue]");
+  return shown && Number(shown.innerText.replaceAll(",", "")) > before;
 }"""
 
 
@@ -53,7 +59,7 @@ def test_two_sessions_train_at_once_and_both_pages_answer(server, new_page, reco
         for label, title in (("Seconds", "seconds in the solver"), ("Epochs", "epoch")):
             answers += [_toggle(page, label, title) for page in pages]
         for page, seen in zip(pages, epochs, strict=True):
-            page.wait_for_timeout(500)
+            page.wait_for_function(_LATER, arg=seen[-1])
             seen.append(_epoch(page))
     for page in pages:
         page.locator(".st-key-train_stop button").first.click()
@@ -64,6 +70,4 @@ def test_two_sessions_train_at_once_and_both_pages_answer(server, new_page, reco
     )
     print(summary)
     record_property("two_sessions", summary)
-    for seen in epochs:
-        assert all(later > earlier for earlier, later in itertools.pairwise(seen)), summary
     assert min(seen[-1] for seen in epochs) > 0.3 * max(seen[-1] for seen in epochs), summary

@@ -2,7 +2,8 @@
 
 The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
 Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the ways differ in how they
-find that set, and share how q is computed from it.
+find that set, and share how q is computed from it. On long vectors ours reads only once, and writes only
+zeros, what cannot live.
 
 With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
 where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
@@ -11,7 +12,7 @@ however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the sa
 
 from __future__ import annotations
 
-from math import frexp, ldexp
+from math import frexp, ldexp, sqrt
 
 import numpy as np
 
@@ -21,12 +22,20 @@ from ..errors import one_of
 # Each function says what it allows, since a kernel that calls it may allow more; on a short vector the calls
 # would take longer than the work.
 exact = jitable(fastmath=False, forceinline=True)
+# For what has much to do at each call.
+apart = jitable(fastmath=False)
 
 LONG = 64
 """From this length on, passes over the entries use vector instructions."""
 VERY_LONG = 2048
 FEWEST_LANES = 64
 MOST_LANES = 16_384
+VAST = 8192
+"""From this length on, it pays to look first whether few entries live, and then to leave out the others."""
+PIECE = 16
+SPACING = 64
+FEW = 50
+SIZE_BITS = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @exact
@@ -267,18 +276,133 @@ def prox_vector(find, p, strength, work, out):
                 out[i] = ldexp(out[i], exponent)
 
 
-FINDERS = {"filter": find_by_filter, "sort": find_by_sort, "random": find_by_pivot}
+@apart
+def sampled_bound(p, strength, work):
+    """Guess from pieces of p where τ lies, rather too low; −1 where many entries live, or p is not scaled."""
+    pieces = p.size // (PIECE * SPACING)
+    size = pieces * PIECE
+    sample = work[:size].reshape((pieces, PIECE))
+    table = p[: size * SPACING].reshape((pieces, SPACING, PIECE))
+    largest = 0.0
+    for r in range(pieces):
+        for j in range(PIECE):
+            x = abs(table[r, 0, j])
+            sample[r, j] = x
+            largest = x if x > largest else largest
+    if not (1e-120 < largest < 1e120 and 0.0 < strength < 1e120):
+        return -1.0
+    # τ solves mean max(|p| − τ, 0) = τ/(2λd): the sample answers to a greater λ.
+    greater = strength * (p.size / size)
+    _, tau, count = settle(work[:size], largest, largest / (1.0 + 2.0 * greater), -1, greater)
+    if count * FEW > size:
+        return -1.0
+    mean_excess = tau / (2.0 * greater * count)
+    return max(0.5 * tau, tau - 2.0 * mean_excess / sqrt(count))
+
+
+@apart
+def places_above(p, bound, places):
+    """Write where |p| is greater than `bound`, or NaN; return how many those are, or −1 if too many."""
+    # Bits of sizes are in the order of the sizes, and comparisons of integers vectorise.
+    bits = p.view(np.int64)
+    low = np.float64(bound).view(np.int64)
+    pieces = p.size // PIECE
+    table = bits[: pieces * PIECE].reshape((pieces, PIECE))
+    count = 0
+    r = 0
+    while r < pieces and count <= places.size - PIECE:
+        signs = np.int64(0)
+        for j in range(PIECE):
+            signs |= low - (table[r, j] & SIZE_BITS)
+        if signs < 0:
+            for j in range(PIECE):
+                places[count] = r * PIECE + j
+                count += 1 if (table[r, j] & SIZE_BITS) > low else 0
+        r += 1
+    if r < pieces or count > places.size - PIECE:
+        return -1
+    for i in range(pieces * PIECE, p.size):
+        if (bits[i] & SIZE_BITS) > low:
+            places[count] = i
+            count += 1
+    return count
+
+
+@apart
+def entries_above(p, bound, strength, places, values):
+    """Find the entries of p above `bound`: number, largest size, sum, and what they say of τ from below."""
+    count = places_above(p, bound, places)
+    largest = 0.0
+    total = 0.0
+    for c in range(count):
+        x = p[places[c]]
+        values[c] = x
+        total += abs(x)
+        largest = abs(x) if abs(x) > largest else largest
+    # Far more is taken off than rounding adds.
+    return count, largest, total, threshold_of(total, max(count, 0), strength) * (1.0 - 1e-9)
+
+
+@apart
+def prox_few(p, strength, work, out):
+    """Do what `prox_vector` does if that is quick because few entries live; return whether it is done.
+
+    One pass reads p, and one writes zeros. The first keeps what is above a bound that a sample suggests;
+    where the bound turns out to be above τ, what was found gives one that is not.
+    """
+    few = False
+    bound = sampled_bound(p, strength, work)
+    if bound > 0.0:
+        half = p.size // 2
+        values, places = work[:half], work[half:].view(np.int64)
+        count, largest, total, lower = entries_above(p, bound, strength, places, values)
+        if count > 0 and lower < bound:
+            count, largest, total, lower = entries_above(p, lower, strength, places, values)
+        # The others, among them NaN, need all of p.
+        few = count > 0 and total < 1e120
+        if few:
+            top = largest * (1.0 + 1e-12) - lower
+            top, tau, _ = settle(values[:count], largest, top, -1, strength)
+            out[:] = 0.0
+            for c in range(count):
+                x = abs(values[c])
+                size = x - tau if x < top else top - (largest - x)
+                if size > 0.0:
+                    out[places[c]] = size if values[c] > 0.0 else -size
+    return few
+
+
+@exact
+def prox_by_filter(p, strength, work, out):
+    """Apply the operator. Ours; parameters as those of `prox_vector`."""
+    if p.size < VAST or not prox_few(p, strength, work, out):
+        prox_vector(find_by_filter, p, strength, work, out)
+
+
+@exact
+def prox_by_sort(p, strength, work, out):
+    """Apply the operator by Algorithm 2."""
+    prox_vector(find_by_sort, p, strength, work, out)
+
+
+@exact
+def prox_by_pivot(p, strength, work, out):
+    """Apply the operator by Algorithm 3."""
+    prox_vector(find_by_pivot, p, strength, work, out)
+
+
+ALGORITHMS = {"filter": prox_by_filter, "sort": prox_by_sort, "random": prox_by_pivot}
 """By name: ours, Algorithm 2 and Algorithm 3."""
 
 
 @cached_factory(exact=True)
-def prox_each_row(find):
+def prox_each_row(algorithm):
     """Return the kernel ``(M, strength, out)`` that applies the operator to every row of M, shape (m, d)."""
 
     def prox_rows(M, strength, out):
         work = np.empty(M.shape[1])
         for i in range(M.shape[0]):
-            prox_vector(find, M[i], strength, work, out[i])
+            algorithm(M[i], strength, work, out[i])
 
     return prox_rows
 
@@ -301,5 +425,6 @@ def prox_squared_l1(M: np.ndarray, strength: float, algorithm: str | None = None
     """
     M = np.ascontiguousarray(M)
     out = np.empty_like(M)
-    prox_each_row(FINDERS[one_of("algorithm", algorithm or "filter", FINDERS)])(M, float(strength), out)
+    chosen = ALGORITHMS[one_of("algorithm", algorithm or "filter", ALGORITHMS)]
+    prox_each_row(chosen)(M, float(strength), out)
     return out

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import jitable
 from ._matrix import shrink_squared_norms
-from ._squared_norm import FINDERS, prox_squared_l1
+from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .l21 import norm, shrink_norm
 from .powers import PowerCS
@@ -50,7 +50,7 @@ class CS(Regularizer):
     )
     selects = "features: rows of P whose norm is large relative to the others"
     source = "atarashi2021, Eq. 33 and 35, Theorem 8"
-    algorithms = tuple(FINDERS)
+    algorithms = tuple(ALGORITHMS)
     row_wise = True
     quad = 1.0
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import jitable
 from ._matrix import shrink_norm_pairs
-from ._squared_norm import FINDERS
+from ._squared_norm import ALGORITHMS
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
 from .cs import begin_with_sum_of_norms, update_sum_of_norms
 from .higher import HigherOmegaCS, OmegaCSAll
@@ -40,7 +40,7 @@ class OmegaCS(Regularizer):
     )
     selects = "features: as CS, without shrinking the last live row"
     source = "atarashi2021, Eq. 34"
-    algorithms = tuple(FINDERS)
+    algorithms = tuple(ALGORITHMS)
     row_wise = True
     convex = False
 

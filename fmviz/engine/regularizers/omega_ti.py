@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import jitable
 from ._matrix import shrink_pairs
-from ._squared_norm import FINDERS, prox_squared_l1
+from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .higher import HigherOmegaTI, OmegaTIAll
 from .l1 import soft
@@ -72,7 +72,7 @@ class OmegaTI(Regularizer):
     )
     selects = "interactions: as TI, without shrinking the last live entry of a column"
     source = "atarashi2021, Eq. 21"
-    algorithms = tuple(FINDERS)
+    algorithms = tuple(ALGORITHMS)
     convex = False
 
     def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:

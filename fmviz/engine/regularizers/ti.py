@@ -9,7 +9,7 @@ import numpy as np
 from .._jit import jitable
 from ..params import ParamSpec
 from ._matrix import shrink_squared_columns, shrink_squared_rows
-from ._squared_norm import FINDERS, prox_squared_l1
+from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .l1 import soft
 from .powers import PowerTI
@@ -114,7 +114,7 @@ class TI(Regularizer):
             help="Square the norms of the columns (the definition, Eq. 30) or of the rows.",
         ),
     )
-    algorithms = tuple(FINDERS)
+    algorithms = tuple(ALGORITHMS)
     quad = 1.0
 
     def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:

@@ -34,6 +34,8 @@ class Extrapolation:
         The length of an iterate.
     """
 
+    memory = ("_iterates", "_count")
+
     def __init__(self, depth: int, size: int) -> None:
         self._iterates = np.empty((depth + 1, size))
         self._count = 0

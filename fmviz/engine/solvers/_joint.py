@@ -20,6 +20,8 @@ class Joint:
     linear term (bias) the gradient in w (bias) is 0 and the operator leaves it alone, so it stays.
     """
 
+    memory = ("_coefficients",)
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         shape = problem.model.shapes(problem.design.n_features, problem.rank)["P"]

@@ -82,6 +82,8 @@ class Safeguard:
     stochastic steps of a constant size do not.
     """
 
+    memory = ("scale", "_value", "_rescue")
+
     def __init__(self, problem: Problem, c: np.ndarray) -> None:
         self._problem = problem
         self._c = c

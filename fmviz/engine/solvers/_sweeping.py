@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class SweepingSolver(Solver):
     takes_pairs = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every = 10
+    memory: ClassVar[tuple[str, ...]] = ("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live")
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
     enough = 0.1
     # They begin when a full sweep flips no more than this share of the live entries from or to 0.
@@ -115,6 +116,10 @@ class SweepingSolver(Solver):
         if A is not None:
             self._A = self._lay(A)
         self._largest = np.zeros(self._n_largest())
+
+    def at_rest(self) -> bool:
+        """See `Solver.at_rest`: where the next epoch computes all else anew."""
+        return self._epochs % self.refresh_every == 0
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""

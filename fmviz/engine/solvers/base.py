@@ -58,6 +58,9 @@ class Solver:
         Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
         Whether it fits the weights of the columns, where a model has them fitted.
+    memory : tuple of str
+        The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
+        iterates; empty where nothing does.
     """
 
     name: ClassVar[str]
@@ -70,6 +73,7 @@ class Solver:
     factorised: ClassVar[bool] = True
     fits_coefficients: ClassVar[bool] = False
     takes_powers: ClassVar[bool] = False
+    memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         self.problem = problem
@@ -152,6 +156,10 @@ class Solver:
         Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
         """
         return change > 0.0
+
+    def at_rest(self) -> bool:
+        """Return whether `memory` alone tells, after the last epoch, how the solver goes on."""
+        return bool(self.memory)
 
     def rehearse(self) -> None:
         """Call every kernel that an epoch may need; asked of a started solver of a small problem."""

@@ -23,6 +23,8 @@ class _ColumnSteps(ShuffledSolver):
     and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 rests.
     """
 
+    memory = (*ShuffledSolver.memory, "_coefficients")
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         model: Any = problem.model

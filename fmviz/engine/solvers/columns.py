@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from .pcd import CD, PCD
 
 class _ColumnSweeps(SweepingSolver):
     """The frame: an epoch sweeps over λ, where it is fitted, w and the bias, and every block of P."""
+
+    memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_coefficients")
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         # Past the caches of the second-order kernels, which the class beside this one would make.

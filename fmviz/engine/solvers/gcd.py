@@ -110,6 +110,8 @@ class GCD(Solver):
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )
 
+    memory: ClassVar[tuple[str, ...]] = ("_rng", "_moved", "_now", "_objective")
+
     @classmethod
     def why_not_model(cls, model: Any) -> str | None:
         """See `Solver.why_not_model`."""

@@ -152,6 +152,10 @@ class Katyusha(StochasticSolver):
         ),
         MONOTONE,
     )
+    memory: ClassVar[tuple[str, ...]] = (
+        *StochasticSolver.memory,
+        *("_snapshot", "_reported", "_Z", "_Y", "_zw", "_yw", "_zb", "_yb", "_full"),
+    )
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)

@@ -168,6 +168,7 @@ class AlternatingLBFGS(LBFGS):
     """
 
     iterations = 10
+    memory: ClassVar[tuple[str, ...]] = ("_joint", "_x")
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)

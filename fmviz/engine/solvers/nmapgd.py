@@ -59,6 +59,10 @@ class NmAPGD(Solver):
         ),
     )
 
+    memory: ClassVar[tuple[str, ...]] = (
+        *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_q", "_c", "_value", "_last", "_alpha"),
+    )
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         self._joint = Joint(problem)

@@ -49,6 +49,8 @@ class PGD(Solver):
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (STEP, SHRINK, GROW)
 
+    memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         self._joint = Joint(problem)
@@ -152,6 +154,7 @@ class APGD(PGD):
             help="Restart the momentum where the objective rises, or already where the step turns back.",
         ),
     )
+    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_previous", "_t", "_momentum", "_value")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""

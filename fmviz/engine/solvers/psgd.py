@@ -46,6 +46,8 @@ class StochasticSolver(Solver):
         "target down. With monotone = True, such epochs are undone."
     )
 
+    memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         operator = problem.regularizer.operator(**problem.regularizer_params)
@@ -121,6 +123,7 @@ class ShuffledSolver(StochasticSolver):
     """What SGD, PSGD and mini-batch PSGD share: every sample once an epoch, and a count of all steps."""
 
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
+    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias")
 
     def _take(self, parameters: Parameters) -> None:
         self._P = np.array(parameters.P, order="C")

@@ -56,6 +56,7 @@ class QuadraticPGD(Solver):
     """
 
     factorised: ClassVar[bool] = False
+    memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
 
     @classmethod
     def why_not(
@@ -91,7 +92,7 @@ class QuadraticPGD(Solver):
         """
         model, design, c = self.problem.model, self.problem.design, self._c
         root = np.sqrt(c)
-        squares = np.asarray(design.power(2).sum(axis=1)).ravel()
+        squares = np.asarray(design.power(2) @ np.ones(design.n_features))
 
         def in_pairs(u: np.ndarray) -> np.ndarray:
             gradient, _, _ = model.gradient(design, self._now.parameters(), c * u)
@@ -242,6 +243,8 @@ class ExactPGD(QuadraticPGD):
         "Proximal gradient descent on W with acceleration and restart, with the exact operator of trace norm "
         "and ℓ₁ together, found by an inner loop. It reaches the optimum, and its duality gap proves it."
     )
+
+    memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most")
 
     @classmethod
     def cost_note(

@@ -42,6 +42,8 @@ class SubGD(Solver):
         ParamSpec("sigma", "float", 1e-4, 1e-12, 0.5, log=True, symbol=r"\sigma", help="The fall asked for."),
     )
 
+    memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
+
     def __init__(self, problem: Problem, **params: Any) -> None:
         super().__init__(problem, **params)
         self._joint = Joint(problem)

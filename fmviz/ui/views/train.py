@@ -16,6 +16,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job, JobState
 from fmviz.lab.runner import too_large
+from fmviz.lab.store import StoreError
 from fmviz.ui import live, orders, shell
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.state import Settings, Text
@@ -123,14 +124,38 @@ def _autostart(settings: Settings, reason: str | None) -> None:
         return  # What the link asked for could not be taken whole: let the reader decide.
     if reason is not None or (run and _job(settings) is not None and not settings["play"]):
         return
+    if run and not settings["play"] and _found_in_store(run):
+        return
     if run or settings["play"]:
         _start(settings)
         if run and settings["run"]:
             st.session_state[_LOST] = (
                 "info",
-                "The run of this link is not on this server any more. It was started again from the same "
-                "settings and seed, which gives the same numbers.",
+                "The run of this link is not on this server. It was started again from the same settings and "
+                "seed, which gives the same numbers.",
             )
+
+
+def _found_in_store(run: str) -> bool:
+    """Open the run of a link as the store has it; return whether it is there."""
+    manager = jobs.manager()
+    try:
+        if manager.reopen(run, _owner()) is not None:
+            st.session_state.pop(_LOST, None)
+            return True
+        job = manager.resume(run, _owner(), play=False)
+    except jobs.TooManyJobsError as error:
+        st.session_state[_LOST] = ("warning", str(error))
+        return False
+    except (ValueError, StoreError):
+        return False
+    reached = job.view().epoch
+    st.session_state[_LOST] = (
+        "info",
+        f"This run was cut off. It is back where it was last saved, at epoch {reached:,}. Press Play to go "
+        "on.",
+    )
+    return True
 
 
 def _right(settings: Settings, experiment: Experiment, reason: str | None) -> None:

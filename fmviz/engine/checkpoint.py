@@ -1,0 +1,170 @@
+"""What a run needs to go on later, in another process, with the same iterates."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .memory import aligned_copy
+
+Keep = Callable[[Callable[[], "Checkpoint"]], None]
+"""Called with a function that takes the checkpoint: copying it costs time, and may be left out."""
+
+_TREE = "tree"
+
+
+class Remembering(Protocol):
+    """Whatever names the attributes that its future depends on: solvers and their helpers."""
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """Their names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The state of a run between two epochs.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs done.
+    seconds : float
+        Solver seconds spent, as in `fmviz.engine.snapshot.Snapshot`.
+    change : float
+        The change that the last epoch made.
+    memory : mapping
+        What the solver remembers: arrays, numbers, words, None, states of random generators, and tuples and
+        mappings of these. Never written to.
+    """
+
+    epoch: int
+    seconds: float
+    change: float
+    memory: Mapping[str, Any]
+
+    def to_bytes(self) -> bytes:
+        """Return the checkpoint as a compressed archive of arrays that holds no code."""
+        arrays: list[np.ndarray] = []
+        head = {"epoch": self.epoch, "seconds": self.seconds, "change": self.change}
+        tree = {**head, "memory": _to_tree(dict(self.memory), arrays)}
+        buffer = io.BytesIO()
+        np.savez_compressed(
+            buffer,
+            allow_pickle=False,
+            **{_TREE: np.array(json.dumps(tree))},
+            **{str(i): array for i, array in enumerate(arrays)},
+        )
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Checkpoint:
+        """Return what `to_bytes` packed.
+
+        Raises
+        ------
+        ValueError
+            If `data` is no such archive.
+        """
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                tree = json.loads(str(archive[_TREE]))
+                memory = _from_tree(tree["memory"], archive)
+            return cls(int(tree["epoch"]), float(tree["seconds"]), float(tree["change"]), memory)
+        except (KeyError, TypeError, OSError, EOFError, ValueError) as error:
+            raise ValueError(
+                f"This is no checkpoint of a run ({error}). Start the run again from its settings."
+            ) from error
+
+
+def remember(owner: Remembering) -> dict[str, Any]:
+    """Return copies of what an object names in its `memory`; names that it does not have are left out."""
+    return {name: _copied(getattr(owner, name)) for name in owner.memory if hasattr(owner, name)}
+
+
+def recall(owner: Any, memory: Mapping[str, Any]) -> None:
+    """Give a started object back what `remember` took from another one of its kind.
+
+    Raises
+    ------
+    ValueError
+        If the memory is that of something else.
+    """
+    unknown = sorted(set(memory) - set(owner.memory))
+    if unknown:
+        raise ValueError(
+            f"The checkpoint holds {', '.join(unknown)}, which {type(owner).__name__} does not remember: it "
+            "is one of another solver or another version. Start the run again from its settings."
+        )
+    for name, value in memory.items():
+        setattr(owner, name, _put_back(getattr(owner, name, None), value))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.random.Generator):
+        return dict(value.bit_generator.state)
+    if isinstance(value, tuple):
+        return tuple(_copied(item) for item in value)
+    if is_dataclass(value):
+        return {field.name: _copied(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "memory"):
+        return remember(value)
+    raise TypeError(f"A {type(value).__name__} cannot be remembered.")
+
+
+def _put_back(present: Any, value: Any) -> Any:
+    """Return what takes the place of `present`, a thing of the kind that `value` was copied from."""
+    if isinstance(value, np.ndarray):
+        # The same loops over memory that begins alike round alike.
+        if value.dtype != np.float64:
+            return value.copy(order="K")
+        if value.flags.c_contiguous:
+            return aligned_copy(value)
+        return aligned_copy(value.T).T if value.flags.f_contiguous else value.copy(order="K")
+    if isinstance(value, tuple):
+        known = present if isinstance(present, tuple) and len(present) == len(value) else (None,) * len(value)
+        return tuple(_put_back(*pair) for pair in zip(known, value, strict=True))
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(present, np.random.Generator):
+        present.bit_generator.state = value
+        return present
+    if is_dataclass(present) and not isinstance(present, type):
+        kind: Any = type(present)
+        return kind(**{name: _put_back(getattr(present, name), item) for name, item in value.items()})
+    recall(present, value)
+    return present
+
+
+def _to_tree(value: Any, arrays: list[np.ndarray]) -> Any:
+    """Return JSON in which arrays, moved to `arrays`, are named by their place."""
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, tuple):
+        return {"tuple": [_to_tree(item, arrays) for item in value]}
+    if isinstance(value, Mapping):
+        return {"mapping": {name: _to_tree(item, arrays) for name, item in value.items()}}
+    return value
+
+
+def _from_tree(tree: Any, archive: Mapping[str, np.ndarray]) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, inside),) = tree.items()
+    if kind == "array":
+        return archive[str(inside)]
+    if kind == "tuple":
+        return tuple(_from_tree(item, archive) for item in inside)
+    return {name: _from_tree(item, archive) for name, item in inside.items()}

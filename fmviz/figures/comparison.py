@@ -1,0 +1,235 @@
+"""Figures that set runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from fmviz.figures import palette
+from fmviz.figures.training import X_TITLES, X, thin, useful_log
+
+COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
+"""Colours of runs, which go round; dashes tell apart those of the same colour."""
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def run_style(place: int) -> tuple[str, str]:
+    """Return the colour and the dash of the run at a place of the list."""
+    return COLORS[place % len(COLORS)], DASHES[(place // len(COLORS)) % len(DASHES)]
+
+
+def _finish(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 30, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        **layout,
+    )
+    figure.update_xaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    return figure
+
+
+def overlay(
+    histories: Sequence[tuple[str, pd.DataFrame]], column: str, title: str, x: X = "epoch", height: int = 360
+) -> go.Figure:
+    """Draw one column of the histories of several runs.
+
+    Parameters
+    ----------
+    histories : sequence of (str, DataFrame)
+        The names of runs and their histories; runs without the column are left out, and keep their colour.
+    column, title : str
+        What is drawn, and its name.
+    x : {"epoch", "seconds"}
+        The horizontal axis.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure()
+    values: list[float] = []
+    for place, (name, history) in enumerate(histories):
+        if column not in history:
+            continue
+        color, dash = run_style(place)
+        rows = thin(history.dropna(subset=[column]))
+        values += rows[column].tolist()
+        figure.add_scatter(
+            x=rows[x],
+            y=rows[column],
+            name=name,
+            mode="lines+markers" if len(rows) <= 30 else "lines",
+            marker={"size": 5},
+            line={"color": color, "dash": dash, "width": 2},
+            hovertemplate="%{y:.5g}",
+        )
+    figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
+    figure.update_yaxes(title=title, type="log" if useful_log(values) else "linear")
+    return _finish(
+        figure,
+        height,
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+        uirevision=f"{column}:{x}",
+    )
+
+
+def trade_off(
+    names: Sequence[str],
+    interactions: Sequence[float],
+    metric: Sequence[float],
+    front: Sequence[bool],
+    title: str,
+    height: int = 360,
+) -> go.Figure:
+    """Draw a metric against the number of interactions, with the Pareto front marked.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The runs.
+    interactions, metric : sequence of float
+        One value a run; runs without a value are left out.
+    front : sequence of bool
+        Which runs are on the Pareto front.
+    title : str
+        The name of the metric.
+    height : int
+        In pixels.
+    """
+    x, y, on = (np.asarray(v, dtype=float) for v in (interactions, metric, front))
+    figure = go.Figure()
+    order = np.flatnonzero(on > 0)
+    order = order[np.argsort(x[order], kind="stable")]
+    figure.add_scatter(
+        x=x[order],
+        y=y[order],
+        mode="lines",
+        line={"color": palette.NEUTRAL, "width": 1.5, "dash": "dot"},
+        name="Pareto front",
+        hoverinfo="skip",
+    )
+    for place, name in enumerate(names):
+        if not (np.isfinite(x[place]) and np.isfinite(y[place])):
+            continue
+        figure.add_scatter(
+            x=[x[place]],
+            y=[y[place]],
+            mode="markers",
+            name=name,
+            marker={
+                "size": 13 if on[place] else 9,
+                "color": run_style(place)[0],
+                "symbol": "circle" if on[place] else "circle-open",
+                "line": {"width": 2, "color": run_style(place)[0]},
+            },
+            hovertemplate="%{x:,} interactions<br>%{y:.5g}",
+            showlegend=False,
+        )
+    drawn = x[np.isfinite(x) & np.isfinite(y)]
+    figure.update_xaxes(title="used interactions", type="log" if useful_log(drawn) else "linear")
+    figure.update_yaxes(title=title)
+    return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
+
+
+def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
+    """Draw runs as lines through parallel axes, one for every column.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a run. Numbers are drawn to scale, on a log scale where they spread over more than a factor of
+        20; texts as categories.
+    color : str
+        The column that gives the lines their colour; a number.
+    height : int
+        In pixels.
+    """
+    dimensions = []
+    for name in table.columns:
+        column = table[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            values = column.to_numpy(dtype=float)
+            if useful_log(values[np.isfinite(values)]):
+                ends = np.log10(values)
+                ticks = np.linspace(np.nanmin(ends), np.nanmax(ends), 5)
+                texts = [f"{10**tick:.2g}" for tick in ticks]
+                dimensions.append({"label": name, "values": ends, "tickvals": ticks, "ticktext": texts})
+            else:
+                dimensions.append({"label": name, "values": values})
+        else:
+            codes, kinds = pd.factorize(column.astype(str), sort=True)
+            dimensions.append(
+                {"label": name, "values": codes, "tickvals": list(range(len(kinds))), "ticktext": list(kinds)}
+            )
+    shade = table[color].to_numpy(dtype=float)
+    figure = go.Figure(
+        go.Parcoords(
+            dimensions=dimensions,
+            line={
+                "color": shade,
+                "colorscale": "Viridis",
+                "showscale": bool(np.isfinite(shade).any()),
+                "colorbar": {"title": color, "thickness": 12},
+            },
+            labelfont={"size": 12},
+        )
+    )
+    return _finish(figure, height).update_layout(margin={"l": 70, "r": 40, "t": 50, "b": 20})
+
+
+def shares(counts: Sequence[int], height: int = 260) -> go.Figure:
+    """Draw how many pairs were selected by 1, 2, …, all of the runs.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        The number of pairs used in exactly 1, 2, … runs.
+    height : int
+        In pixels.
+    """
+    runs = len(counts)
+    figure = go.Figure(
+        go.Bar(
+            x=[f"{n} of {runs}" for n in range(1, runs + 1)],
+            y=list(counts),
+            marker_color=COLORS[0],
+            hovertemplate="%{y:,} pairs<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="runs that use a pair")
+    figure.update_yaxes(title="pairs")
+    return _finish(figure, height)
+
+
+def duel(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:
+    """Draw a metric of every regularizer at the same number of interactions.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``regularizer``, ``label``, and the metric.
+    metric, title : str
+        The column, and its name.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure(
+        go.Bar(
+            x=table["label"],
+            y=table[metric],
+            marker_color=[palette.regularizer_color(name) for name in table["regularizer"]],
+            text=[f"{value:.4g}" for value in table[metric]],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{x}: %{y:.6g}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(title=title)
+    return _finish(figure, height)

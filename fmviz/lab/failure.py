@@ -1,0 +1,22 @@
+"""What went wrong, in words."""
+
+from __future__ import annotations
+
+import traceback
+
+NO_MEMORY = (
+    "There is not enough memory for this run. Choose a smaller rank or data set, or fewer runs at a time."
+)
+
+
+def in_words(failure: BaseException) -> tuple[str, str]:
+    """Return a sentence, and the traceback of what should not have happened.
+
+    A ValueError is a sentence already, and no defect.
+    """
+    if isinstance(failure, ValueError):
+        return str(failure), ""
+    details = "".join(traceback.format_exception(failure))
+    if isinstance(failure, MemoryError):
+        return NO_MEMORY, details
+    return f"Unexpected {type(failure).__name__}: {failure}", details

@@ -1,0 +1,19 @@
+"""The run store: every run that was ever made, in one SQLite file."""
+
+from __future__ import annotations
+
+from fmviz.lab.store.database import StoreError
+from fmviz.lab.store.runs import RunStore, default_path, new_id, store
+from fmviz.lab.store.stored import INTERRUPTED, PAUSED, RUNNING, StoredRun
+
+__all__ = [
+    "INTERRUPTED",
+    "PAUSED",
+    "RUNNING",
+    "RunStore",
+    "StoreError",
+    "StoredRun",
+    "default_path",
+    "new_id",
+    "store",
+]

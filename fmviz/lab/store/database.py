@@ -1,0 +1,155 @@
+"""The SQLite file under the run store: opened, migrated, and written by many processes at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fmviz.lab.store.schema import MIGRATIONS
+
+T = TypeVar("T")
+
+# SQLite itself waits for a lock, but not in every case: while the first process turns on the write-ahead
+# log or recovers it, others are refused at once.
+WAIT_SECONDS = 60.0
+
+
+class StoreError(RuntimeError):
+    """The run store cannot be used; the text says why, and what to do."""
+
+
+class Database:
+    """One SQLite file with a write-ahead log.
+
+    Readers never wait for writers. Writers, of this process or another, take turns: a transaction takes
+    the lock at its beginning, so that none fails half-way. May be used from many threads, and after a fork.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made, with its directory, if there is none.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be opened, is no SQLite file, or was written by a newer fmviz.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._reading = threading.RLock()
+        self._process = os.getpid()
+        self._opened: dict[str, sqlite3.Connection] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._patiently(self._migrate)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"The run store {path} cannot be opened ({error}). Name another file with FMVIZ_STORE or "
+                "--store, or move this one away."
+            ) from error
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Enter a transaction that nobody else writes beside; commit at the end, or undo all on an error."""
+        with self._lock:
+            connection = self._connection("writing")
+            self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def read(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
+        """Return all rows of a query."""
+        with self._reading:
+            return self._connection("reading").execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close the file; it is opened again when used."""
+        with self._lock, self._reading:
+            for connection in self._opened.values():
+                connection.close()
+            self._opened.clear()
+
+    def _connection(self, purpose: str) -> sqlite3.Connection:
+        if self._process != os.getpid():
+            # After a fork: the parent's connections must be neither used nor closed here.
+            self._process, self._opened = os.getpid(), {}
+        if purpose not in self._opened:
+            self._opened[purpose] = self._patiently(self._open)
+        return self._opened[purpose]
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA foreign_keys = ON")
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+            # With the write-ahead log a killed process loses nothing that was committed.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self) -> None:
+        connection = self._connection("writing")
+        if self._version(connection) == len(MIGRATIONS):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = self._version(connection)
+            if version > len(MIGRATIONS):
+                raise StoreError(
+                    f"The run store {self.path} has version {version} of the layout, and this fmviz knows "
+                    f"{len(MIGRATIONS)}: a newer fmviz has written it. Use that one, or name another file "
+                    "with FMVIZ_STORE or --store."
+                )
+            for step in MIGRATIONS[version:]:
+                for statement in step:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    @staticmethod
+    def _version(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+    @staticmethod
+    def _patiently(action: Callable[[], T]) -> T:
+        """Return what `action` does, tried again while another process has the file."""
+        give_up = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return action()
+            except sqlite3.OperationalError as error:
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+                    sqlite3.SQLITE_BUSY,
+                    sqlite3.SQLITE_LOCKED,
+                )
+                if not busy or time.monotonic() > give_up:
+                    raise
+                time.sleep(random.uniform(0.002, 0.02))
+
+
+def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
+    """Insert a row into a table of the store."""
+    places = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", tuple(values.values()))

@@ -1,0 +1,72 @@
+"""Arrays and records as bytes, without code in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.snapshot import Parameters
+
+Record = dict[str, Any]
+
+
+def pack_parameters(parameters: Parameters) -> bytes:
+    """Return the parameters as a compressed NPZ archive."""
+    arrays = {"P": parameters.P, "w": parameters.w, "intercept": np.array(parameters.intercept)}
+    for name in ("W", "coefficients"):
+        if (array := getattr(parameters, name)) is not None:
+            arrays[name] = array
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def unpack_parameters(data: bytes) -> Parameters:
+    """Return what `pack_parameters` packed; raises ValueError on anything else."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            found = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
+        return Parameters(
+            found["P"],
+            found["w"],
+            float(found["intercept"]),
+            found.get("W"),
+            found.get("coefficients"),
+        )
+    except (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error) as error:
+        raise ValueError(f"These are no parameters of a run ({error}).") from error
+
+
+def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return records as compressed JSON, column by column where all have the same names."""
+    names = list(records[0]) if records else []
+    if all(list(record) == names for record in records):
+        table: Any = {name: [record[name] for record in records] for name in names}
+    else:
+        table = [dict(record) for record in records]
+    return zlib.compress(json.dumps(table, separators=(",", ":")).encode(), 6)
+
+
+def unpack_records(data: bytes) -> list[Record]:
+    """Return what `pack_records` packed; raises ValueError on anything else."""
+    try:
+        table = json.loads(zlib.decompress(data))
+    except (zlib.error, ValueError) as error:
+        raise ValueError(f"This is no trace of a run ({error}).") from error
+    if isinstance(table, dict):
+        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    return [dict(record) for record in table]
+
+
+def spark(values: Iterable[float], most: int = 48) -> list[float]:
+    """Return at most so many of the values, evenly spread, the first and the last among them."""
+    kept = [float(value) for value in values if np.isfinite(value)]
+    if len(kept) <= most:
+        return kept
+    places = np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int))
+    return [kept[i] for i in places]

@@ -1,0 +1,374 @@
+"""Runs in the store: begun, grown, ended, found, deleted and brought back."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.provenance import versions
+from fmviz.lab.store import ownership
+from fmviz.lab.store.database import Database, insert
+from fmviz.lab.store.packing import (
+    Record,
+    pack_parameters,
+    pack_records,
+    spark,
+    unpack_parameters,
+    unpack_records,
+)
+from fmviz.lab.store.stored import COLUMNS, PAUSED, RUNNING, StoredRun
+
+# Deleted runs can be brought back for so long.
+UNDO_SECONDS = 7 * 86_400.0
+
+
+class RunStore:
+    """The runs of one file. Safe to use from many threads and processes.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        The file, see `default_path`.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(path) if path is not None else default_path()
+        self.database = Database(self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def begin(
+        self,
+        experiment: Experiment,
+        *,
+        run: str | None = None,
+        origin: str = "python",
+        title: str = "",
+        sweep: str | None = None,
+    ) -> str:
+        """Enter a run that starts now; return its id, which is `run` where that is given."""
+        run, now = run or new_id(), time.time()
+        with self.database.write() as connection:
+            insert(
+                connection,
+                "runs",
+                id=run,
+                created=now,
+                updated=now,
+                status=RUNNING,
+                message="Training.",
+                origin=origin,
+                title=title,
+                experiment=experiment.to_json(),
+                digest=experiment.digest,
+                dataset=experiment.dataset,
+                model=experiment.model,
+                regularizer=experiment.regularizer,
+                solver=experiment.solver,
+                seed=experiment.seed,
+                versions=json.dumps(versions()),
+                owner=ownership.this_process(),
+                sweep=sweep,
+            )
+        return run
+
+    def grow(
+        self,
+        run: str,
+        records: Sequence[Record] = (),
+        *,
+        objectives: Iterable[float] = (),
+        checkpoint: Checkpoint | None = None,
+        parameters: Parameters | None = None,
+        status: str = RUNNING,
+        message: str = "Training.",
+        details: str = "",
+        data_hash: str | None = None,
+    ) -> None:
+        """Write what a run has come to, all of it or nothing.
+
+        Parameters
+        ----------
+        run : str
+            Its id.
+        records : sequence of mapping
+            Records of snapshots, in order, later than all that are stored.
+        objectives : iterable of float
+            The objective along the whole run, for its sparkline.
+        checkpoint : Checkpoint, optional
+            Takes the place of the one before.
+        parameters : Parameters, optional
+            Take the place of those before.
+        status, message, details : str
+            Where the run is.
+        data_hash : str, optional
+            The hash of its data, once known.
+        """
+        # Packed before the lock is taken: others wait for it.
+        chunk = pack_records(records) if records else None
+        arrays = pack_parameters(parameters) if parameters is not None else None
+        state = checkpoint.to_bytes() if checkpoint is not None else None
+        last = records[-1] if records else None
+        with self.database.write() as connection:
+            found = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
+            if found is None:
+                return  # Purged meanwhile.
+            connection.execute(
+                "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
+                "data_hash = COALESCE(?, data_hash) WHERE id = ?",
+                (time.time(), status, message, details, ownership.this_process(), data_hash, run),
+            )
+            if last is not None and chunk is not None:
+                epoch = int(last.get("epoch", 0))
+                connection.execute(
+                    "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?)",
+                    (run, int(records[0].get("epoch", 0)), epoch, chunk),
+                )
+                connection.execute(
+                    "UPDATE runs SET epoch = ?, seconds = ?, last = ?, spark = ? WHERE id = ?",
+                    (
+                        epoch,
+                        float(last.get("seconds", 0.0)),
+                        json.dumps(last),
+                        json.dumps(spark(objectives)),
+                        run,
+                    ),
+                )
+            for table, when, data in (
+                ("parameters", last and last.get("epoch"), arrays),
+                ("checkpoints", checkpoint and checkpoint.epoch, state),
+            ):
+                if data is not None:
+                    connection.execute(
+                        f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",
+                        (run, int(when or found["epoch"]), data),
+                    )
+            if status not in (RUNNING, PAUSED):
+                connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
+
+    def claim(self, run: str) -> tuple[StoredRun, list[Record], Checkpoint | None]:
+        """Take over an interrupted run; return it, its trace up to the checkpoint, and the checkpoint.
+
+        What lies beyond the checkpoint is removed: it will be made again. Without a checkpoint, that is all.
+
+        Raises
+        ------
+        ValueError
+            If the run is unknown or not interrupted, for instance because somebody else has resumed it.
+        """
+        with self.database.write() as connection:
+            row = connection.execute(f"SELECT {COLUMNS} FROM runs WHERE id = ?", (run,)).fetchone()
+            found = StoredRun.of(row) if row is not None else None
+            if found is None or not found.resumable:
+                state = "unknown" if found is None else found.status
+                raise ValueError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
+            packed = connection.execute("SELECT data FROM checkpoints WHERE run = ?", (run,)).fetchone()
+            checkpoint = Checkpoint.from_bytes(packed["data"]) if packed is not None else None
+            reached = checkpoint.epoch if checkpoint is not None else -1
+            trace = [record for record in self._trace(connection, run) if record["epoch"] <= reached]
+            connection.execute("DELETE FROM traces WHERE run = ?", (run,))
+            if trace:
+                packed = pack_records(trace)
+                ends = {"first": trace[0]["epoch"], "last": trace[-1]["epoch"]}
+                insert(connection, "traces", run=run, **ends, records=packed)
+            last = trace[-1] if trace else {}
+            connection.execute(
+                "UPDATE runs SET owner = ?, updated = ?, status = ?, message = 'Training.', epoch = ?, "
+                "seconds = ?, last = ? WHERE id = ?",
+                (
+                    ownership.this_process(),
+                    time.time(),
+                    RUNNING,
+                    last.get("epoch", 0),
+                    last.get("seconds", 0.0),
+                    json.dumps(last),
+                    run,
+                ),
+            )
+        return found, trace, checkpoint
+
+    def rename(self, run: str, title: str) -> None:
+        """Call a run something; an empty title takes its name away."""
+        with self.database.write() as connection:
+            connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:200], run))
+
+    def delete(self, runs: Collection[str]) -> int:
+        """Hide runs that have ended; return how many. `undelete` brings them back within a week."""
+        gone = [run.id for run in self.get_many(runs) if run.ended and run.deleted is None]
+        now = time.time()
+        with self.database.write() as connection:
+            connection.executemany("UPDATE runs SET deleted = ? WHERE id = ?", [(now, run) for run in gone])
+            connection.execute("DELETE FROM runs WHERE deleted < ?", (now - UNDO_SECONDS,))
+        return len(gone)
+
+    def undelete(self, runs: Collection[str]) -> int:
+        """Bring deleted runs back; return how many."""
+        with self.database.write() as connection:
+            before = connection.total_changes
+            connection.executemany(
+                "UPDATE runs SET deleted = NULL WHERE id = ? AND deleted IS NOT NULL",
+                [(run,) for run in runs],
+            )
+            return connection.total_changes - before
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def runs(
+        self,
+        *,
+        dataset: Collection[str] = (),
+        model: Collection[str] = (),
+        regularizer: Collection[str] = (),
+        origin: Collection[str] = (),
+        sweep: str | None = None,
+        text: str = "",
+        deleted: bool = False,
+        limit: int | None = None,
+    ) -> list[StoredRun]:
+        """Return runs, newest first.
+
+        Parameters
+        ----------
+        dataset, model, regularizer, origin : collection of str
+            What is let through; empty lets everything through.
+        sweep : str, optional
+            Those of one sweep.
+        text : str
+            What the title, the settings or the message must contain.
+        deleted : bool
+            The deleted ones instead.
+        limit : int, optional
+            At most so many.
+        """
+        conditions = [f"deleted IS {'NOT ' if deleted else ''}NULL"]
+        values: list[Any] = []
+        for name, wanted in (
+            ("dataset", dataset),
+            ("model", model),
+            ("regularizer", regularizer),
+            ("origin", origin),
+        ):
+            if wanted:
+                conditions.append(f"{name} IN ({', '.join('?' * len(wanted))})")
+                values += wanted
+        if sweep is not None:
+            conditions.append("sweep = ?")
+            values.append(sweep)
+        if text:
+            conditions.append("instr(lower(title || ' ' || experiment || ' ' || message || ' ' || id), ?)")
+            values.append(text.lower())
+        sql = f"SELECT {COLUMNS} FROM runs WHERE {' AND '.join(conditions)} ORDER BY created DESC, id"
+        if limit is not None:
+            sql += f" LIMIT {int(limit)}"
+        return [StoredRun.of(row) for row in self.database.read(sql, values)]
+
+    def get(self, run: str) -> StoredRun:
+        """Return a run by its id, or by the beginning of one that no other has; deleted ones too.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or more than one.
+        """
+        found = self.get_many([run])
+        if not found and run:
+            sql = f"SELECT {COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2"
+            found = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
+        if len(found) != 1:
+            count = "are several runs whose ids begin" if found else "is no run whose id begins"
+            raise ValueError(f"There {count} with {run!r}.")
+        return found[0]
+
+    def get_many(self, runs: Collection[str]) -> list[StoredRun]:
+        """Return the runs with these ids, in this order; unknown ones are left out."""
+        rows: dict[str, Any] = {}
+        names = list(dict.fromkeys(runs))
+        for i in range(0, len(names), 500):
+            part = names[i : i + 500]
+            sql = f"SELECT {COLUMNS} FROM runs WHERE id IN ({', '.join('?' * len(part))})"
+            rows |= {row["id"]: row for row in self.database.read(sql, part)}
+        return [StoredRun.of(rows[name]) for name in names if name in rows]
+
+    def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
+        """Return for every digest its newest run that ended by itself, where there is one."""
+        found: dict[str, StoredRun] = {}
+        names = list(dict.fromkeys(digests))
+        for i in range(0, len(names), 500):
+            part = names[i : i + 500]
+            sql = (
+                f"SELECT {COLUMNS} FROM runs WHERE deleted IS NULL "
+                f"AND digest IN ({', '.join('?' * len(part))}) "
+                "AND status IN ('converged', 'stalled', 'epochs', 'diverged') ORDER BY created"
+            )
+            found |= {row["digest"]: StoredRun.of(row) for row in self.database.read(sql, part)}
+        return found
+
+    def count(self) -> int:
+        """Return the number of runs, without the deleted ones."""
+        return int(self.database.read("SELECT COUNT(*) FROM runs WHERE deleted IS NULL")[0][0])
+
+    def trace(self, run: str) -> list[Record]:
+        """Return the records of a run, in the order of its epochs."""
+        rows = self.database.read("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
+        return [record for row in rows for record in unpack_records(row["records"])]
+
+    def parameters(self, run: str) -> Parameters | None:
+        """Return the last parameters of a run, or None where there are none."""
+        rows = self.database.read("SELECT data FROM parameters WHERE run = ?", (run,))
+        return unpack_parameters(rows[0]["data"]) if rows else None
+
+    def checkpoint(self, run: str) -> Checkpoint | None:
+        """Return where an unfinished run can be resumed, or None where there is nothing but its beginning."""
+        rows = self.database.read("SELECT data FROM checkpoints WHERE run = ?", (run,))
+        return Checkpoint.from_bytes(rows[0]["data"]) if rows else None
+
+    @staticmethod
+    def _trace(connection: Any, run: str) -> list[Record]:
+        rows = connection.execute("SELECT records FROM traces WHERE run = ? ORDER BY first", (run,))
+        return [record for row in rows.fetchall() for record in unpack_records(row["records"])]
+
+
+def new_id() -> str:
+    """Return an id that no run has."""
+    return secrets.token_urlsafe(9)
+
+
+def default_path() -> Path:
+    """Return the file that ``FMVIZ_STORE`` names, or that in the user's data directory."""
+    named = os.environ.get("FMVIZ_STORE")
+    if named:
+        return Path(named).expanduser()
+    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
+
+
+_stores: dict[Path, RunStore] = {}
+_opening = threading.Lock()
+
+
+def store() -> RunStore:
+    """Return the process's store at `default_path`, opened when first asked for; raises StoreError."""
+    path = default_path()
+    with _opening:
+        if path not in _stores:
+            _stores[path] = RunStore(path)
+        return _stores[path]

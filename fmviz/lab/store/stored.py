@@ -1,0 +1,123 @@
+"""A run as the store tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.store import ownership
+from fmviz.lab.store.packing import Record
+
+RUNNING = "running"
+PAUSED = "paused"
+INTERRUPTED = "interrupted"
+"""What a running or paused run becomes when the process that made it is gone."""
+
+COLUMNS = (
+    "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
+    "epoch, seconds, last, spark, owner, sweep, deleted"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun:
+    """A run as the store tells it, without its arrays.
+
+    Attributes
+    ----------
+    id : str
+        Its name in the store.
+    created, updated : float
+        Seconds since the epoch.
+    status : str
+        "running", "paused", "interrupted", a `fmviz.engine.snapshot.Reason`, or "failed".
+    message, details : str
+        The same in a sentence; the traceback of a defect.
+    origin : str
+        Where it was started: "page", "command", "sweep", "python".
+    title : str
+        What somebody called it, or empty.
+    settings : mapping
+        The experiment as stored, see `Experiment.to_dict`.
+    digest : str
+        `Experiment.digest`: runs with equal settings share it.
+    data_hash : str
+        See `fmviz.lab.provenance.data_hash`; empty while the data were not loaded.
+    versions : mapping of str to str
+        See `fmviz.lab.provenance.versions`.
+    epoch : int
+        Epochs done.
+    seconds : float
+        Solver seconds.
+    last : mapping
+        The record of the last snapshot.
+    spark : list of float
+        The objective along the run, at most 48 values.
+    sweep : str or None
+        The sweep that it belongs to.
+    deleted : float or None
+        When it was deleted, or None.
+    """
+
+    id: str
+    created: float
+    updated: float
+    status: str
+    message: str
+    details: str
+    origin: str
+    title: str
+    settings: Mapping[str, Any]
+    digest: str
+    data_hash: str
+    versions: Mapping[str, str]
+    epoch: int
+    seconds: float
+    last: Record
+    spark: list[float]
+    sweep: str | None
+    deleted: float | None
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The settings.
+
+        Raises ValueError, with a sentence, where this version of fmviz does not know them.
+        """
+        try:
+            return Experiment.from_json(json.dumps(dict(self.settings)))
+        except ValueError as error:
+            raise ValueError(
+                f"The settings of run {self.id} are not those of this fmviz: {error} It was made by fmviz "
+                f"{self.versions.get('fmviz', 'of an unknown version')}."
+            ) from error
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self.status not in (RUNNING, PAUSED)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it was cut off and can go on."""
+        return self.status == INTERRUPTED
+
+    @classmethod
+    def of(cls, row: Any) -> StoredRun:
+        """Return the run of a row of the table."""
+        found = dict(row)
+        owner = found.pop("owner")
+        for name in ("last", "spark", "versions"):
+            found[name] = json.loads(found[name])
+        found["settings"] = json.loads(found.pop("experiment"))
+        if found["status"] in (RUNNING, PAUSED) and not ownership.lives(owner, found["updated"]):
+            found["status"] = INTERRUPTED
+            found["message"] = (
+                f"Cut off after {found['epoch']:,} epochs: the process that made this run has ended. Resume "
+                "it to go on."
+            )
+        return cls(**found)

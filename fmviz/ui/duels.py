@@ -1,0 +1,164 @@
+"""The duel on the page: all regularizers at the same number of interactions."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.compatibility import why_not
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.figures import comparison as figures
+from fmviz.lab import jobs
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.duel import Bout, duel
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.history import METRICS
+from fmviz.lab.job_view import JobState
+from fmviz.lab.task import Task, TaskView
+from fmviz.ui import shell, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.state import Settings, Several
+
+POLL_SECONDS = 0.6
+# Those that an FM takes with an exact operator; ridge makes nothing sparse.
+_FIGHTERS = tuple(n for n, r in REGULARIZERS.items() if n != "l2" and r.exact_prox and why_not(n) is None)
+TABLE = (
+    Several("fighters", ("l1", "l21", "ti", "cs"), _FIGHTERS, help="The penalties that compete."),
+    ParamSpec(
+        "target",
+        "int",
+        300,
+        1,
+        1_000_000,
+        help="About how many interactions each may use (atarashi2021, 8.3).",
+    ),
+)
+
+
+def draw(settings: Settings) -> None:
+    """Draw the duel: its settings, the search as it narrows, and the result."""
+    st.subheader("Duel at the same budget")
+    spec = DATASETS[settings["dataset"]]
+    st.markdown(
+        f"On **{spec.title}**, chosen in the sidebar, each penalty searches the strength λ̃ at which it uses "
+        "as many interactions as the others. Then they are measured on rows kept out of training."
+    )
+    if (reason := spec.unavailable()) is not None:
+        st.info(reason, icon=":material/folder_off:")
+        return
+    widgets.several(
+        settings,
+        "fighters",
+        "Penalties",
+        labels={name: REGULARIZERS[name].label for name in _FIGHTERS},
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.param(settings, "target", "Interactions")
+        experiment = _experiment(settings)
+        fighters = settings["fighters"]
+        key = f"duel:{experiment.digest}:{settings['target']}:{','.join(fighters)}"
+        task = jobs.manager().tasks.get(key)
+        active = task is not None and task.state.active
+
+        def start() -> None:
+            jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
+
+        st.button(
+            "Start the duel" if task is None else "Again",
+            icon=":material/swords:",
+            key="compare_duel",
+            type="primary",
+            disabled=active or not fighters,
+            on_click=start,
+        )
+        st.button(
+            "Stop",
+            icon=":material/stop:",
+            key="compare_duel_stop",
+            disabled=not active,
+            on_click=task.stop if task is not None else None,
+        )
+    if task is not None:
+        _watch(task)
+
+
+def _experiment(settings: Settings) -> Experiment:
+    told = suggested(settings["dataset"]).to_dict()
+    told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
+    return Experiment(**told | {"validation": told["validation"] or 0.2})
+
+
+def _watch(task: Task) -> None:
+    active = task.state.active
+
+    def body() -> None:
+        view = task.view()
+        if active and not view.state.active:
+            st.rerun()
+        _draw(view)
+
+    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
+
+
+def _draw(view: TaskView) -> None:
+    bouts: list[Bout] = list(view.items)
+    last = {bout.experiment.regularizer: bout for bout in bouts}
+    if view.state.active:
+        now = bouts[-1].probe.message if bouts else "Preparing the data."
+        st.caption(f"{len(bouts)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is JobState.FAILED:
+        st.error(view.message, icon=":material/error:")
+    elif view.state is JobState.STOPPED:
+        st.caption("Stopped. What was found until then is shown.")
+    if not last:
+        return
+    metric = next((name for name in METRICS if any(name in bout.metrics for bout in last.values())), None)
+    rows = []
+    for name, bout in last.items():
+        tries = sum(one.experiment.regularizer == name for one in bouts)
+        rows.append(
+            {
+                "regularizer": name,
+                "label": REGULARIZERS[name].label,
+                "λ̃": bout.probe.lambda_sparse,
+                "Interactions": bout.probe.used_interactions,
+                "Features": bout.probe.snapshot.used_features,
+                "value": bout.metrics.get(metric, math.nan) if metric else math.nan,
+                "F1": bout.metrics.get("support_f1", math.nan),
+                "Fits": tries,
+                "How": bout.probe.message,
+            }
+        )
+    table = pd.DataFrame(rows)
+    words = METRICS[metric] if metric else ""
+    shown = ["label", "λ̃", "Interactions", "Features", "value", "F1", "Fits", "How"]
+    left, right = st.columns([3, 2])
+    with left:
+        st.dataframe(
+            table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+            hide_index=True,
+            key="compare_duel_table",
+            column_config={
+                "label": st.column_config.TextColumn("Penalty", width="small"),
+                "λ̃": st.column_config.NumberColumn(format="%.5g", width="small"),
+                "Interactions": st.column_config.NumberColumn(format="localized", width="small"),
+                "Features": st.column_config.NumberColumn(format="localized", width="small"),
+                "value": st.column_config.NumberColumn(words, format="%.5g", width="small"),
+                "F1": st.column_config.NumberColumn("Support F1", format="%.3f", width="small"),
+                "Fits": st.column_config.NumberColumn(width="small"),
+            },
+        )
+    found = table[[bout.probe.status == "found" for bout in last.values()]]
+    if metric and len(found):
+        with right:
+            curves(
+                figures.duel(found, "value", words),
+                key="compare_duel_chart",
+                alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
+                live=view.state.active,
+            )

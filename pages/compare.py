@@ -1,0 +1,5 @@
+"""Runs side by side."""
+
+from fmviz.ui.views.compare import render
+
+render()

@@ -1,0 +1,5 @@
+"""The history of runs."""
+
+from fmviz.ui.views.runs import render
+
+render()

@@ -1,0 +1,136 @@
+"""A run that goes on from a checkpoint, in whatever process, has the iterates of the uninterrupted one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.compatibility import why_not
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import SOLVERS
+
+EPOCHS = 33
+MODELS = [
+    ("fm", {}),
+    ("hofm", {"order": 3}),
+    ("all_subsets", {}),
+    ("expansion", {"coefficients": "fitted"}),
+    ("expansion", {"coefficients": "signs", "kernel": "polynomial"}),
+    ("lifted", {}),
+    ("qr", {}),
+    ("convex_fm", {}),
+]
+OWN = {
+    "pcd": ({}, {"active_sweeps": 5, "anderson": 3}),
+    "pbcd": ({}, {"active_sweeps": 5, "anderson": 3}),
+    "psgd": ({}, {"monotone": False}),
+    "exact_pgd": ({},),
+}
+
+
+def cases():
+    for model, model_params in MODELS:
+        for solver in SOLVERS:
+            for regularizer in ("l2", "ti", "cs", "omega_ti", "omega_star", "none"):
+                if regularizer == "none" and model not in ("qr", "convex_fm"):
+                    continue
+                name = "l2" if regularizer == "none" else regularizer
+                if (regularizer == "none") != (model in ("qr", "convex_fm")):
+                    continue
+                if why_not(name, solver, model=model, model_params=model_params) is None:
+                    for own in OWN.get(solver, ({},)):
+                        yield model, model_params, solver, name, own
+
+
+CASES = list(cases())
+
+
+def build(model, model_params, regularizer) -> Problem:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.7)
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] * X[:, 4] + X[:, 5] + 0.1 * rng.normal(size=40)
+    return Problem.build(
+        sp.csr_array(X) if regularizer in ("ti", "cs") else X,
+        y,
+        model=model,
+        model_params=model_params,
+        regularizer=regularizer,
+        rank=3,
+        lambda_w=0.01,
+        lambda_p=0.02,
+        lambda_sparse=0.0 if regularizer == "l2" and model not in ("qr",) else 0.01,
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "model_params", "solver", "regularizer", "own"),
+    CASES,
+    ids=["-".join(map(str, (m, *p.values(), s, r, *o.values()))) for m, p, s, r, o in CASES],
+)
+def test_resumed_runs_have_the_same_iterates(model, model_params, solver, regularizer, own):
+    problem = build(model, model_params, regularizer)
+    if solver.endswith("sgd") or "katyusha" in solver:
+        own = {**own, "eta0": 0.01}
+    kept: list[bytes] = []
+    budget = Budget(EPOCHS, tol=0.0, certify_every=4)
+
+    def run(**more):
+        return list(
+            iterate(problem, solver, budget, init_scale=0.3, rng=np.random.default_rng(0), **own, **more)
+        )
+
+    whole = run(keep=lambda take: kept.append(take().to_bytes()))
+    assert bool(kept) == bool(SOLVERS[solver].for_model(problem.model).memory)
+    # The first, one in the middle and the last.
+    for packed in kept[:: max(1, len(kept) // 2)]:
+        checkpoint = Checkpoint.from_bytes(packed)
+        rest = list(iterate(problem, solver, budget, rng=np.random.default_rng(9), resume=checkpoint, **own))
+        assert [s.epoch for s in rest] == list(range(checkpoint.epoch, EPOCHS + 1))
+        for one, other in zip(whole[checkpoint.epoch :], rest, strict=True):
+            assert np.array_equal(one.parameters.P, other.parameters.P), one.epoch
+            assert np.array_equal(one.parameters.w, other.parameters.w)
+            assert np.array_equal(one.parameters.multipliers, other.parameters.multipliers)
+            assert one.parameters.intercept == other.parameters.intercept
+            if one.parameters.W is not None:
+                assert np.array_equal(one.parameters.W, other.parameters.W)
+            assert one.objective == other.objective
+            if one.epoch > checkpoint.epoch:
+                assert np.isnan(one.certificate) == np.isnan(other.certificate)
+        assert rest[-1].status == whole[-1].status
+
+
+def test_a_checkpoint_costs_nothing_until_it_is_taken():
+    asked = []
+    for _ in iterate(build("fm", {}, "ti"), "pcd", Budget(25, tol=0.0), keep=asked.append):
+        pass
+    assert len(asked) == 2  # sweeping solvers rest where they compute their predictions anew
+
+
+def test_checkpoints_of_other_solvers_are_refused():
+    kept = []
+    problem = build("fm", {}, "l2")
+    list(iterate(problem, "sgd", Budget(2, tol=0.0), keep=lambda take: kept.append(take())))
+    with pytest.raises(ValueError, match="one of another solver"):
+        iterate(problem, "apgd", resume=kept[0])
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"not an archive"])
+def test_what_is_no_checkpoint_is_said_to_be_none(data):
+    with pytest.raises(ValueError, match="This is no checkpoint of a run"):
+        Checkpoint.from_bytes(data)
+
+
+def test_nothing_is_unpickled():
+    import io
+
+    class Hostile:
+        def __reduce__(self):
+            return (print, ("executed",))
+
+    buffer = io.BytesIO()
+    np.savez(buffer, tree=np.array([Hostile()], dtype=object))
+    with pytest.raises(ValueError, match="This is no checkpoint"):
+        Checkpoint.from_bytes(buffer.getvalue())

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.store import INTERRUPTED, RunStore
+from fmviz.lab.store import archive as module
+from fmviz.lab.store.archive import export_runs, import_runs
+
+
+@pytest.fixture
+def full(tmp_path):
+    store = RunStore(tmp_path / "one.sqlite")
+    manager = JobManager(InlineExecutor(), open_store=lambda: store)
+    for seed in range(2):
+        manager.start(Experiment(rank=3, max_epochs=4, tol=0.0, seed=seed))
+    return store
+
+
+def test_runs_travel_whole(full, tmp_path):
+    ids = [run.id for run in full.runs()]
+    other = RunStore(tmp_path / "other.sqlite")
+    assert import_runs(other, export_runs(full, ids)) == (ids, 0)
+    for run in ids:
+        one, two = full.get(run), other.get(run)
+        assert (one.settings, one.status, one.created) == (two.settings, two.status, two.created)
+        assert (one.digest, one.data_hash, one.versions) == (two.digest, two.data_hash, two.versions)
+        assert json.dumps([one.last, one.spark]) == json.dumps([two.last, two.spark])
+        assert json.dumps(full.trace(run)) == json.dumps(other.trace(run))
+        assert np.array_equal(full.parameters(run).P, other.parameters(run).P)
+    assert [run.id for run in other.runs(dataset=["planted_interactions"])] == ids
+
+
+def test_what_is_there_is_not_doubled_and_deleted_runs_come_back(full):
+    ids = [run.id for run in full.runs()]
+    data = export_runs(full, ids)
+    full.delete(ids[:1])
+    assert import_runs(full, io.BytesIO(data)) == ([], 2)
+    assert [run.id for run in full.runs()] == ids
+
+
+def test_another_run_of_that_name_keeps_it(full, tmp_path):
+    ids = [run.id for run in full.runs()]
+    other = RunStore(tmp_path / "other.sqlite")
+    name = other.begin(Experiment(seed=9))
+    with other.database.write() as connection:
+        connection.execute("UPDATE runs SET id = ? WHERE id = ?", (ids[0], name))
+    new, there = import_runs(other, export_runs(full, ids))
+    assert there == 0
+    assert new[0] != ids[0]
+    assert new[1] == ids[1]
+    assert other.get(ids[0]).settings["seed"] == 9
+
+
+def test_runs_that_go_on_arrive_interrupted(tmp_path):
+    one, two = RunStore(tmp_path / "one.sqlite"), RunStore(tmp_path / "two.sqlite")
+    run = one.begin(Experiment())
+    one.grow(run, [{"epoch": 0, "objective": 1.0}])
+    import_runs(two, export_runs(one, [run]))
+    assert two.get(run).status == INTERRUPTED
+
+
+def test_unknown_runs_are_not_exported(full):
+    with pytest.raises(ValueError, match="There is no run 'x' to export"):
+        export_runs(full, ["x"])
+
+
+def hostile():
+    def packed(**files):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name.replace("__", "."), content)
+        return buffer.getvalue()
+
+    about = json.dumps({"format": module.FORMAT, "version": module.VERSION})
+    run = {"created": 1.0, "updated": 1.0, "experiment": {}, "trace": [{"epoch": 0}]}
+    yield b""
+    yield b"PK\x03\x04 broken"
+    yield packed(readme="no runs")
+    yield packed(about__json="{}")
+    yield packed(about__json="[]")
+    yield packed(about__json=about, a__json="not JSON")
+    yield packed(about__json=about, a__json="{}")
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": "x"}]}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": 7}))
+    yield packed(about__json=about, a__json=json.dumps(run), a__npz=b"no arrays")
+
+
+@pytest.mark.parametrize("data", list(hostile()), ids=range(10))
+def test_other_files_are_refused_and_leave_nothing(tmp_path, data):
+    store = RunStore(tmp_path / "runs.sqlite")
+    with pytest.raises(ValueError, match="This file cannot be imported"):
+        import_runs(store, data)
+    assert store.runs() == []
+
+
+def test_archives_that_unfold_to_too_much_are_refused(full, tmp_path, monkeypatch):
+    data = export_runs(full, [run.id for run in full.runs()])
+    monkeypatch.setattr(module, "MOST_BYTES", 1_000)
+    with pytest.raises(ValueError, match="unfolds to more than"):
+        import_runs(RunStore(tmp_path / "other.sqlite"), data)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.engine.models import get_model
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab import comparison
+from fmviz.lab.comparison import Weights, difference, pareto, selected_counts, stability
+from fmviz.lab.duel import duel
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+
+FM = get_model("fm")
+
+
+def fm(P):
+    P = np.asarray(P, dtype=float)
+    return Weights.of(FM, Parameters(P, np.zeros(len(P)), 0.0))
+
+
+def test_the_front_holds_what_nothing_beats():
+    x = [1, 2, 2, 3, 5, np.nan]
+    y = [9.0, 5.0, 6.0, 5.0, 1.0, 0.0]
+    assert pareto(x, y, lower=True).tolist() == [True, True, False, False, True, False]
+    assert pareto(x, np.negative(y), lower=False).tolist() == [True, True, False, False, True, False]
+    assert pareto([4, 4], [1.0, 1.0], lower=True).all(), "equal runs do not beat each other"
+    assert pareto([], [], lower=True).size == 0
+
+
+def test_the_front_is_that_of_all_pairs():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 6, 40), rng.integers(0, 6, 40)
+    expected = [
+        not any((a <= x[i] and b <= y[i]) and (a < x[i] or b < y[i]) for a, b in zip(x, y, strict=True))
+        for i in range(40)
+    ]
+    assert pareto(x, y, lower=True).tolist() == expected
+
+
+def test_pairs_are_counted_over_runs():
+    runs = [fm([[1], [1], [0], [2]]), fm([[1], [-1], [0], [0]]), fm([[0], [0], [1], [3]])]
+    assert selected_counts(runs).tolist() == [3, 1, 0]
+    table = stability(runs, ["a", "b", "c", "d"])
+    assert (table["Feature"][0], table["with feature"][0]) == ("a", "b")
+    assert table["Selected in"][0] == pytest.approx(2 / 3)
+    assert table["Mean weight"][0] == 0.0
+    assert len(table) == 4
+    row = table[(table["Feature"] == "c") & (table["with feature"] == "d")].iloc[0]
+    assert (row["Mean weight"], row["Same sign"]) == (3.0, 1.0)
+    assert len(stability(runs, ["a", "b", "c", "d"], top=2)) == 2
+
+
+def test_differences_are_exact_or_tiles(monkeypatch):
+    one, other = fm(np.ones((6, 1))), fm([[1], [1], [0], [0], [0], [0]])
+    apart = difference(one, other)
+    assert apart.shape == (6, 6)
+    assert apart[0, 1] == 0.0
+    assert apart[0, 2] == 1.0
+    assert not apart.diagonal().any()
+    monkeypatch.setattr(comparison, "EXACT_FEATURES", 4)
+    monkeypatch.setattr(comparison, "N_TILES", 3)
+    assert difference(one, other).shape == (3, 3)
+
+
+def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
+    cubic = get_model("expansion", degree=3)
+    with pytest.raises(ValueError, match="no weights of pairs"):
+        Weights.of(cubic, Parameters(np.ones((4, 2)), np.zeros(4), 0.0, coefficients=np.ones(2)))
+    monkeypatch.setattr(comparison, "MOST_FEATURES", 3)
+    with pytest.raises(ValueError, match="These runs have 4 features"):
+        fm(np.ones((4, 1)))
+
+
+def test_a_duel_brings_all_to_the_same_number():
+    base = Experiment(rank=5, validation=0.2, max_epochs=200, lambda_p=0.1)
+    bouts = list(duel(base, ["ti", "cs"], 300))
+    last = {bout.experiment.regularizer: bout for bout in bouts}
+    for name in ("ti", "cs"):
+        bout = last[name]
+        assert bout.probe.status == "found"
+        assert 300 <= bout.probe.used_interactions <= 325
+        assert bout.metrics["validation_rmse"] > 0
+        end = Run.prepare(bout.experiment).end()
+        assert end.used_interactions == bout.probe.used_interactions
+        assert end.metrics["validation_rmse"] == bout.metrics["validation_rmse"]
+    assert all(not bout.metrics for bout in bouts if bout.probe.status == "searching")
+    assert list(duel(base, ["ti"], 300, should_stop=lambda: True)) == []

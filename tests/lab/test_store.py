@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.provenance import data_hash, versions
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.store import (
+    INTERRUPTED,
+    PAUSED,
+    RunStore,
+    StoreError,
+    default_path,
+    ownership,
+)
+from fmviz.lab.store import store as process_store
+from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
+
+SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
+
+
+@pytest.fixture
+def store(tmp_path):
+    found = RunStore(tmp_path / "runs.sqlite")
+    yield found
+    found.close()
+
+
+def record(epoch, **more):
+    return {"epoch": epoch, "seconds": 0.1 * epoch, "objective": 1.0 / (1 + epoch), **more}
+
+
+def cut_off(store, run):
+    """Make a run look like one of a process that has ended."""
+    with store.database.write() as connection:
+        host = ownership.this_process().split("/")[0]
+        connection.execute("UPDATE runs SET owner = ? WHERE id = ?", (f"{host}/1/0", run))
+
+
+def test_a_run_is_told_as_it_was_written(store):
+    run = store.begin(SMALL, origin="command", title="mine", sweep="s")
+    P = np.random.default_rng(0).normal(size=(4, 3))
+    store.grow(run, [record(0), record(1)], objectives=[1.0, 0.5], data_hash="abc")
+    store.grow(
+        run,
+        [record(2, train_rmse=float("nan"))],
+        objectives=[1.0, 0.5, 1 / 3],
+        parameters=Parameters(P, np.ones(4), 0.5, coefficients=np.arange(3.0)),
+        status="converged",
+        message="Converged.",
+    )
+    found = store.get(run)
+    assert found.experiment == SMALL
+    assert (found.status, found.message, found.origin) == ("converged", "Converged.", "command")
+    assert (found.title, found.sweep, found.data_hash, found.epoch) == ("mine", "s", "abc", 2)
+    assert found.ended
+    assert not found.resumable
+    assert found.versions == versions()
+    assert found.spark == [1.0, 0.5, 1 / 3]
+    assert np.isnan(found.last["train_rmse"])
+    assert [r["epoch"] for r in store.trace(run)] == [0, 1, 2]
+    parameters = store.parameters(run)
+    assert np.array_equal(parameters.P, P)
+    assert parameters.intercept == 0.5
+    assert np.array_equal(parameters.coefficients, np.arange(3.0))
+    assert parameters.W is None
+    assert store.get(run[:6]).id == run
+    assert store.count() == 1
+
+
+def test_the_end_needs_no_checkpoint(store):
+    run = store.begin(SMALL)
+    store.grow(run, [record(0)], checkpoint=Checkpoint(0, 0.0, 0.5, {"_x": np.ones(2)}))
+    assert np.array_equal(store.checkpoint(run).memory["_x"], np.ones(2))
+    store.grow(run, [record(1)], status="epochs")
+    assert store.checkpoint(run) is None
+
+
+def test_filters_find_runs_newest_first(store):
+    runs = [
+        store.begin(SMALL, title="first"),
+        store.begin(Experiment(regularizer="cs"), origin="page"),
+        store.begin(Experiment(regularizer="l1", dataset="planted_features")),
+    ]
+    assert [run.id for run in store.runs()] == runs[::-1]
+    assert [run.id for run in store.runs(regularizer=["cs", "l1"])] == runs[:0:-1]
+    assert [run.id for run in store.runs(dataset=["planted_features"])] == [runs[2]]
+    assert [run.id for run in store.runs(origin=["page"])] == [runs[1]]
+    assert [run.id for run in store.runs(text="FIRST")] == [runs[0]]
+    assert [run.id for run in store.runs(limit=1)] == [runs[2]]
+
+
+def test_deleted_runs_come_back(store):
+    runs = [store.begin(SMALL) for _ in range(3)]
+    for run in runs[:2]:
+        store.grow(run, [record(1)], status="epochs")
+    assert store.delete(runs) == 2, "a run that goes on cannot be deleted"
+    assert [run.id for run in store.runs()] == [runs[2]]
+    assert {run.id for run in store.runs(deleted=True)} == set(runs[:2])
+    assert store.undelete(runs) == 2
+    assert store.count() == 3
+    store.delete(runs[:1])
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET deleted = 1 WHERE id = ?", (runs[0],))
+    store.delete(runs[1:2])
+    assert len(store.runs(deleted=True)) == 1, "after a week a deleted run is gone"
+    assert store.trace(runs[0]) == []
+    store.grow(runs[0], [record(2)])  # whoever still wrote it is not disturbed
+
+
+@pytest.mark.parametrize("name", ["", "nothing"])
+def test_unknown_runs_are_said_to_be_unknown(store, name):
+    with pytest.raises(ValueError, match="There is no run whose id begins with"):
+        store.get(name)
+
+
+def test_finished_runs_are_found_by_their_settings(store):
+    other = Experiment(seed=1)
+    for status in ("epochs", "converged", "failed"):
+        store.grow(store.begin(SMALL), [record(1)], status=status, message=status)
+    store.grow(store.begin(other), [record(1)], status="stopped")
+    found = store.finished([SMALL.digest, other.digest])
+    assert {digest: run.status for digest, run in found.items()} == {SMALL.digest: "converged"}
+
+
+def test_only_one_resumes_a_run_that_was_cut_off(store):
+    run = store.begin(SMALL)
+    with pytest.raises(ValueError, match=f"Run {run} is running; runs that are interrupted"):
+        store.claim(run)
+    store.grow(run, [record(e) for e in range(4)], checkpoint=Checkpoint(2, 0.2, 0.1, {}))
+    cut_off(store, run)
+    assert store.get(run).status == INTERRUPTED
+    assert store.get(run).message.startswith("Cut off after 3 epochs")
+    found, trace, checkpoint = store.claim(run)
+    assert found.id == run
+    assert checkpoint.epoch == 2
+    assert [r["epoch"] for r in trace] == [r["epoch"] for r in store.trace(run)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="is running"):
+        store.claim(run)
+
+
+def test_settings_of_another_version_are_refused_when_they_are_used(store):
+    run = store.begin(SMALL)
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET experiment = '{\"warp\": 9}' WHERE id = ?", (run,))
+    (found,) = store.runs()
+    assert found.settings == {"warp": 9}
+    with pytest.raises(ValueError, match=r"not those of this fmviz: Unknown setting 'warp'"):
+        _ = found.experiment
+
+
+def test_stores_of_a_newer_version_and_other_files_are_refused(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    RunStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="has version 99 of the layout"):
+        RunStore(path)
+    path.write_text("no database at all, but long enough to be looked at " * 40)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        RunStore(path)
+    with pytest.raises(StoreError, match="Name another file with FMVIZ_STORE"):
+        RunStore(path / "inside")
+
+
+def test_the_store_is_where_it_is_wanted(tmp_path, monkeypatch):
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "here" / "mine.sqlite"))
+    assert process_store().path == default_path() == tmp_path / "here" / "mine.sqlite"
+    assert process_store() is process_store()
+    monkeypatch.delenv("FMVIZ_STORE")
+    assert default_path().name == "runs.sqlite"
+
+
+def test_packing_is_exact_and_holds_no_code():
+    records = [record(0, extra=1.5), record(1)]
+    assert unpack_records(pack_records(records)) == records
+    assert unpack_records(pack_records([])) == []
+    W = np.diag([1.0, 2.0])
+    found = unpack_parameters(pack_parameters(Parameters.of_weights(W)))
+    assert np.array_equal(found.W, W)
+    assert found.P.shape == (2, 0)
+    for unpack, data in ((unpack_records, b"x"), (unpack_parameters, b"x"), (unpack_parameters, b"")):
+        with pytest.raises(ValueError, match="of a run"):
+            unpack(data)
+    assert spark([float("nan"), 1.0]) == [1.0]
+    assert len(spark(range(1_000))) == 48
+    assert spark(range(1_000))[-1] == 999
+
+
+def test_equal_data_have_equal_hashes():
+    one = load_dataset("planted_interactions")
+    assert data_hash(one) == data_hash(load_dataset("planted_interactions"))
+    assert data_hash(one) != data_hash(load_dataset("planted_features"))
+
+
+# ------------------------------------------------------------------------------------------------- jobs
+
+
+def managed(store, **more):
+    return JobManager(InlineExecutor(), open_store=lambda: store, **more)
+
+
+def test_a_job_leaves_its_run_in_the_store(store):
+    job = managed(store).start(SMALL)
+    view = job.view()
+    (run,) = store.runs()
+    assert view.id == run.id
+    assert view.unsaved == ""
+    assert view.state is JobState.FINISHED
+    assert (run.status, run.message, run.origin) == ("epochs", view.message, "page")
+    # Through JSON, in which a number that is none equals itself.
+    assert json.dumps(store.trace(run.id)) == json.dumps(view.history)
+    assert np.array_equal(store.parameters(run.id).P, view.parameters.P)
+    assert run.data_hash == data_hash(view.dataset)
+
+
+def test_jobs_that_only_show_their_start_leave_nothing(store):
+    manager = managed(store)
+    manager.start(SMALL, steps=0)
+    assert store.runs() == []
+    job = manager.start(SMALL, steps=2)
+    (run,) = store.runs()
+    assert (run.status, run.epoch) == (PAUSED, 2)
+    job.stop()
+    assert store.get(run.id).status == "stopped"
+
+
+def test_failed_runs_are_kept_with_their_sentence(store):
+    def broken(experiment):
+        raise ValueError("The data are gone.")
+
+    managed(store, prepare=broken).start(SMALL)
+    (run,) = store.runs()
+    assert (run.status, run.message, run.details) == ("failed", "The data are gone.", "")
+
+
+def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
+    def closed():
+        raise StoreError("The disk is full.")
+
+    view = JobManager(InlineExecutor(), open_store=closed).start(SMALL).view()
+    assert view.state is JobState.FINISHED
+    assert not view.saved
+    assert view.unsaved == "The disk is full."
+
+
+def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatch):
+    monkeypatch.setattr("fmviz.lab.recorder.CHECKPOINT_SECONDS", 0.0)
+    experiment = Experiment(rank=5, max_epochs=40, tol=0.0, lambda_sparse=0.1)
+    whole = [s.record() for s in Run.prepare(experiment).snapshots()]
+    manager = managed(store)
+    job = manager.start(experiment, steps=23)
+    cut_off(store, job.id)
+    assert store.get(job.id).resumable
+    resumed = managed(store).resume(job.id)
+    view = resumed.view()
+    assert view.id == job.id
+    assert view.state is JobState.FINISHED
+    for found in (view.history, store.trace(view.id)):
+        assert [r["objective"] for r in found] == [r["objective"] for r in whole]
+        assert [r["epoch"] for r in found] == list(range(41))
+    assert store.get(view.id).status == "epochs"
+
+
+def test_runs_are_opened_again_as_they_ended(store):
+    view = managed(store).start(SMALL).view()
+    job = managed(store).reopen(view.id, "me")
+    again = job.view()
+    assert (again.id, again.state, again.message) == (view.id, view.state, view.message)
+    assert json.dumps(again.history) == json.dumps(view.history)
+    assert np.array_equal(again.parameters.P, view.parameters.P)
+    assert again.saved
+    assert not again.converged
+    assert again.owner == "me"
+    job.play()
+    assert job.state is JobState.FINISHED
+    assert managed(store).reopen("unknown") is None
+    assert managed(store).reopen(managed(store).start(SMALL, steps=2).id) is None
+
+
+def test_without_a_store_nothing_is_resumed():
+    with pytest.raises(ValueError, match="Runs are not saved here"):
+        JobManager(InlineExecutor()).resume("any")
+
+
+# ------------------------------------------------------------------------------------- several processes
+
+WRITER = """
+    import sys
+    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.store import RunStore
+    store, me = RunStore(sys.argv[1]), int(sys.argv[2])
+    for i in range(int(sys.argv[3])):
+        run = store.begin(Experiment(seed=1000 * me + i), origin="test")
+        store.grow(run, [{"epoch": 0, "objective": 2.0}], objectives=[2.0])
+        last = [{"epoch": 1, "objective": 1.0}]
+        store.grow(run, last, objectives=[2.0, 1.0], status="epochs", message="Done.")
+"""
+
+
+def python(code, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_processes_write_at_once_without_losing_a_row(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    processes, each = 4, 40
+    running = [python(WRITER, path, me, each) for me in range(processes)]
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        assert not errors
+    store = RunStore(path)
+    runs = store.runs()
+    seeds = {run.settings.get("seed", 0) for run in runs}
+    assert seeds == {1000 * me + i for me in range(processes) for i in range(each)}
+    assert {run.status for run in runs} == {"epochs"}
+    assert {run.epoch for run in runs} == {1}
+
+
+VICTIM = """
+    import sys, time
+    from fmviz.lab import recorder
+    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.jobs import JobManager
+    from fmviz.lab.store import RunStore
+    recorder.CHECKPOINT_SECONDS = recorder.FLUSH_SECONDS = 0.05
+    store = RunStore(sys.argv[1])
+    manager = JobManager(open_store=lambda: store, most_per_owner=10)
+    done = Experiment(rank=3, max_epochs=3, tol=0.0)
+    jobs = [manager.start(Experiment(rank=20, max_epochs=20_000, tol=0.0, seed=seed)) for seed in range(3)]
+    manager.start(done)
+    while True:
+        for job in manager.jobs():
+            job.view()
+        time.sleep(0.01)
+"""
+
+
+def test_a_killed_process_leaves_whole_runs_behind(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    victim = python(VICTIM, path)
+    deadline = time.monotonic() + 60
+    store = None
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        if path.exists():
+            store = store or RunStore(path)
+            rows = store.database.read("SELECT runs.status FROM checkpoints JOIN runs ON run = id")
+            if len(rows) == 3 and store.runs(text='"max_epochs": 3,')[0].status == "epochs":
+                break
+    victim.kill()
+    victim.communicate()
+    assert store is not None
+    assert store.database.read("PRAGMA integrity_check")[0][0] == "ok"
+    runs = store.runs()
+    assert sorted(run.status for run in runs) == ["epochs", *[INTERRUPTED] * 3]
+    for run in runs:
+        trace = store.trace(run.id)
+        assert [r["epoch"] for r in trace] == list(range(len(trace)))
+        assert trace[-1] == run.last
+    one = next(run for run in runs if run.resumable)
+    reached = store.checkpoint(one.id).epoch
+    found, trace, checkpoint = store.claim(one.id)
+    stream = Run.prepare(found.experiment).snapshots(resume=checkpoint)
+    first, then = next(stream), next(stream)
+    assert first.epoch == reached
+    assert first.objective == trace[-1]["objective"]
+    straight = Run.prepare(found.experiment).snapshots()
+    expected = next(s for s in straight if s.epoch == reached + 1)
+    assert np.array_equal(then.parameters.P, expected.parameters.P)
+
+
+def test_after_a_fork_the_store_opens_files_of_its_own(store):
+    run = store.begin(SMALL)
+    child = os.fork()
+    if child == 0:
+        try:
+            store.grow(run, [record(1)], status="epochs")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert store.get(run).status == "epochs"

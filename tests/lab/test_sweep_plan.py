@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fmviz.lab import sweep_plan
+from fmviz.lab.experiment import suggested
+from fmviz.lab.sweep_plan import SweepPlan
+
+TEXT = """
+title = "A small one"
+seeds = 3
+[base]
+rank = 5
+max_epochs = 20
+[[dataset]]
+dataset = "planted_interactions"
+[[dataset]]
+dataset = "planted_features"
+[[method]]
+regularizer = "ti"
+[[method]]
+regularizer = "cs"
+solver = "pbcd"
+[grid]
+lambda_sparse = [0.1, 1.0]
+lambda_p = {from = 1e-3, to = 1e-1, count = 3}
+"""
+
+
+def test_a_plan_is_the_product_of_its_parts():
+    plan = SweepPlan.from_text(TEXT)
+    assert len(plan.cells) == len(set(plan.cells)) == 2 * 2 * 2 * 3 * 3
+    assert {cell.seed for cell in plan.cells} == {0, 1, 2}
+    assert {cell.rank for cell in plan.cells} == {5}
+    assert {(cell.regularizer, cell.solver) for cell in plan.cells} == {("ti", "auto"), ("cs", "pbcd")}
+    assert sorted({cell.lambda_p for cell in plan.cells}) == pytest.approx([1e-3, 1e-2, 1e-1])
+
+
+def test_plans_travel_as_json_and_files(tmp_path):
+    plan = SweepPlan.from_text(TEXT)
+    again = SweepPlan.from_text(plan.to_json())
+    assert again == plan
+    assert again.cells == plan.cells
+    path = tmp_path / "plan.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    assert SweepPlan.from_file(path) == plan
+
+
+def test_equal_cells_are_fitted_once():
+    plan = SweepPlan(methods=[{"regularizer": "ti"}, {"regularizer": "ti", "solver": "auto"}])
+    assert len(plan.cells) == 1
+
+
+def test_suggestions_fill_in_what_is_not_said():
+    plan = SweepPlan(datasets=[{"dataset": "monks1"}], methods=[{"rank": 7}], suggested=True)
+    (cell,) = plan.cells
+    expected = suggested("monks1")
+    assert cell.rank == 7
+    assert cell.lambda_sparse == expected.lambda_sparse
+    assert cell.loss == expected.loss
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"sede": 3}, "A sweep has no part 'sede'; its parts are title"),
+        ({"seeds": "three"}, "seeds = 'three'; give a number of seeds"),
+        ({"seeds": []}, "This sweep has 0 fits"),
+        ({"seeds": 0}, "This sweep has 0 fits"),
+        ({"method": [{"regularizer": "tii"}]}, "'tii'"),
+        ({"method": [{"regulariser": "ti"}]}, "Unknown setting 'regulariser'"),
+        ({"method": "ti"}, "method = 'ti'; give one table"),
+        ({"method": ["ti"]}, "method = 'ti'; give settings with their values"),
+        (
+            {"method": [{"regularizer": "ti", "solver": "cd"}]},
+            "solver = cd.* cannot be fitted: CD takes plain",
+        ),
+        ({"grid": {"lambda_sparse": 1.0}}, "grid.lambda_sparse = 1.0; give a list of values"),
+        ({"grid": {"lambda_sparse": []}}, "grid.lambda_sparse = .*; give a list of values"),
+        ({"grid": {"lambda_sparse": {"from": 0, "to": 1, "count": 3}}}, "from and to, positive, and count"),
+        ({"grid": {"lambda_sparse": [-1.0]}}, "lambda_sparse"),
+        ({"dataset": {"dataset": "nothing"}}, "'nothing'"),
+        ({"dataset": {"dataset": "nothing"}, "suggested": True}, "There is no data set 'nothing'"),
+    ],
+)
+def test_bad_plans_get_a_sentence(told, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SweepPlan.from_dict(told)
+
+
+@pytest.mark.parametrize("text", ["[[", "{", "= 3"])
+def test_what_is_no_plan_is_answered_with_an_example(text):
+    with pytest.raises(ValueError, match=r"This is no sweep[\s\S]*\[grid\]"):
+        SweepPlan.from_text(text)
+
+
+def test_the_example_of_the_messages_is_a_plan():
+    assert len(SweepPlan.from_text(sweep_plan._EXAMPLE).cells) == 2 * 3 * 5
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read"):
+        SweepPlan.from_file(tmp_path / "none.toml")
+
+
+def test_too_large_sweeps_are_refused_before_they_are_made(monkeypatch):
+    monkeypatch.setattr(sweep_plan, "MOST_CELLS", 5)
+    with pytest.raises(ValueError, match="This sweep has 6 fits; it may have 1 to 5"):
+        SweepPlan(seeds=range(6))
+
+
+def test_values_are_plain_numbers():
+    np = pytest.importorskip("numpy")
+    plan = SweepPlan(grid={"lambda_sparse": np.array([0.5])})
+    assert json.loads(plan.to_json())["grid"] == {"lambda_sparse": [0.5]}

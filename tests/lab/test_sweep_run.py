@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fmviz.lab import sweep_run
+from fmviz.lab.runner import Run
+from fmviz.lab.store import RunStore
+from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.sweep_run import carry_out, cost, results, stored_plan
+
+
+def small(**more):
+    return SweepPlan(
+        **{
+            "methods": [{"regularizer": "ti"}, {"regularizer": "cs"}],
+            "grid": {"lambda_sparse": [0.1, 1.0]},
+            "seeds": range(2),
+            "base": {"rank": 3, "max_epochs": 30, "tol": 0.0},
+            **more,
+        }
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs.sqlite")
+
+
+def numbers(store, plan):
+    """Everything that a sweep has found, but its times."""
+    told = []
+    for index, run in sorted(results(plan, store).items()):
+        P = store.parameters(run.id).P
+        trace = [{k: v for k, v in r.items() if k != "seconds"} for r in store.trace(run.id)]
+        told.append((index, run.status, P.tobytes(), json.dumps(trace)))
+    return told
+
+
+def test_a_sweep_leaves_every_fit_in_the_store(store):
+    plan = small(title="mine")
+    found = list(carry_out(plan, store, n_jobs=1, sweep="s"))
+    assert sorted(fit.index for fit in found) == list(range(8))
+    assert all(fit.fresh and fit.run.status == "epochs" and fit.run.sweep == "s" for fit in found)
+    for fit in found[::3]:
+        end = Run.prepare(plan.cells[fit.index]).end()
+        assert np.array_equal(store.parameters(fit.run.id).P, end.parameters.P)
+        record = end.record()
+        for name in ("objective", "certificate", "used_interactions", "support_f1"):
+            assert fit.run.last[name] == record[name]
+        assert len(store.trace(fit.run.id)) == 31
+    assert stored_plan(store, "s") == plan
+    with pytest.raises(ValueError, match="There is no sweep 'x'"):
+        stored_plan(store, "x")
+
+
+def test_finished_cells_are_taken_from_the_store(store):
+    plan = small()
+    first = list(carry_out(plan, store, n_jobs=1, should_stop=lambda: store.count() >= 3))
+    assert len(first) == 3
+    assert cost(plan, store, n_jobs=1).stored == 3
+    rest = list(carry_out(plan, store, n_jobs=1))
+    assert [fit.fresh for fit in rest] == [False] * 3 + [True] * 5
+    assert {fit.index for fit in rest} == set(range(8))
+    assert all(not fit.fresh for fit in carry_out(plan, store, n_jobs=1))
+    assert "all of which are in the store already" in cost(plan, store).sentence()
+    assert store.count() == 8
+
+
+def test_results_of_other_data_or_versions_are_not_taken(store):
+    plan = small(seeds=[0], grid={"lambda_sparse": [1.0]})
+    list(carry_out(plan, store, n_jobs=1))
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET data_hash = 'another' WHERE regularizer = 'ti'")
+        connection.execute("UPDATE runs SET versions = '{}' WHERE regularizer = 'cs'")
+    assert results(plan, store) == {}
+
+
+def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
+    real = sweep_run._whole
+
+    def broken(experiment):
+        if experiment.regularizer == "cs":
+            raise ZeroDivisionError("far off")
+        return real(experiment)
+
+    monkeypatch.setattr(sweep_run, "_whole", broken)
+    found = list(carry_out(small(), store, n_jobs=1))
+    failed = [fit.run for fit in found if fit.run.status == "failed"]
+    assert len(failed) == 4
+    assert failed[0].message == "Unexpected ZeroDivisionError: far off"
+    assert "broken" in failed[0].details
+    monkeypatch.undo()
+    assert sum(fit.fresh for fit in carry_out(small(), store, n_jobs=1)) == 4
+
+
+def test_the_cost_is_told_before(store):
+    told = cost(small(), store, n_jobs=2)
+    assert (told.fits, told.stored, told.workers) == (8, 0, 2)
+    assert told.seconds > 0
+    assert told.sentence().startswith("8 fits; at most about")
+    unavailable = cost(small(datasets=[{"dataset": "movielens_100k"}]), store, n_jobs=1)
+    assert len(unavailable.notes) in (0, 2)
+
+
+def test_traces_of_long_fits_are_thinned(store):
+    plan = small(
+        seeds=[0],
+        methods=[{}],
+        grid={"lambda_sparse": [0.1]},
+        base={"rank": 3, "max_epochs": 1000, "tol": 0.0},
+    )
+    (fit,) = carry_out(plan, store, n_jobs=1)
+    assert [r["epoch"] for r in store.trace(fit.run.id)] == list(range(0, 1001, 10))
+
+
+def test_workers_give_the_numbers_of_one_process(store, tmp_path):
+    plan, other = small(), RunStore(tmp_path / "other.sqlite")
+    list(carry_out(plan, store, n_jobs=1))
+    list(carry_out(plan, other, n_jobs=2))
+    assert numbers(store, plan) == numbers(other, plan)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as started:
+        yield started
+
+
+def test_a_dask_cluster_gives_the_same_numbers_and_outlives_a_worker(store, tmp_path, cluster):
+    plan, other = small(seeds=range(4)), RunStore(tmp_path / "other.sqlite")
+    list(carry_out(plan, store, n_jobs=2))
+    killed = False
+    for _ in carry_out(plan, other, dask=cluster.scheduler_address):
+        if not killed:
+            killed = True
+            next(iter(cluster.workers.values())).process.process.kill()
+    assert numbers(store, plan) == numbers(other, plan)
+    assert len(results(plan, other)) == 16
+
+
+def test_a_scheduler_that_is_not_there(store):
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match=r"The Dask scheduler 'tcp://127\.0\.0\.1:1' cannot be reached"):
+        list(carry_out(small(), store, dask="tcp://127.0.0.1:1"))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import threading
+
+from fmviz.lab.job_view import JobState
+from fmviz.lab.pool import InlineExecutor, ThreadPool
+from fmviz.lab.task import TaskManager
+
+
+def test_results_are_there_one_after_the_other():
+    view = TaskManager(InlineExecutor).start("squares", lambda stop: (n * n for n in range(4))).view()
+    assert view.items == (0, 1, 4, 9)
+    assert (view.state, view.message, view.key) == (JobState.FINISHED, "Done.", "squares")
+
+
+def test_failures_are_told_and_keep_what_was_found():
+    def broken(stop):
+        yield 1
+        raise ValueError("The data are gone.")
+
+    def worse(stop):
+        raise KeyError("x")
+
+    manager = TaskManager(InlineExecutor)
+    view = manager.start("a", broken).view()
+    assert (view.state, view.message, view.details, view.items) == (
+        JobState.FAILED,
+        "The data are gone.",
+        "",
+        (1,),
+    )
+    view = manager.start("b", worse).view()
+    assert view.message == "Unexpected KeyError: 'x'"
+    assert "worse" in view.details
+
+
+def test_a_task_is_watched_and_stopped_from_another_thread():
+    pool = ThreadPool(1)
+    seen, go = threading.Event(), threading.Event()
+
+    def endless(stop):
+        n = 0
+        while not stop():
+            yield n
+            n += 1
+            seen.set()
+            go.wait(0.01)
+
+    manager = TaskManager(lambda: pool)
+    task = manager.start("endless", endless)
+    assert seen.wait(10)
+    assert manager.running() == [task]
+    task.stop()
+    for _ in range(1000):
+        if task.state.ended:
+            break
+        go.wait(0.01)
+    view = task.view()
+    assert (view.state, view.message) == (JobState.STOPPED, "Stopped on request.")
+    assert list(view.items) == list(range(len(view.items)))
+    assert manager.running() == []
+    pool.shutdown()
+
+
+def test_tasks_are_found_again_and_old_ones_forgotten():
+    manager = TaskManager(InlineExecutor, most=2)
+    for name in "abc":
+        manager.start(name, lambda stop: iter([name]))  # noqa: B023
+    assert manager.get("a") is None
+    assert manager.get("b") is not None
+    assert manager.get("c").view().items == ("c",)
+    again = manager.start("c", lambda stop: iter([]))
+    assert manager.get("c") is again

@@ -1,0 +1,158 @@
+"""The history of runs, and runs that the training page opens from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fmviz.lab import jobs
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.history import differing, metrics_of, runs_table, title_of_run
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.store import RunStore, ownership
+from fmviz.lab.store import store as process_store
+from fmviz.ui.views import runs as view
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> RunStore:
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    return process_store()
+
+
+@pytest.fixture
+def manager(store) -> Iterator[JobManager]:
+    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    yield jobs.manager()
+    jobs.install(before)
+
+
+@pytest.fixture
+def some(manager) -> list[str]:
+    """Three runs, the newest first: TI, CS, and CS on other data."""
+    made = [
+        Experiment(**SMALL, regularizer="cs", dataset="planted_features"),
+        Experiment(**SMALL, regularizer="cs", validation=0.2),
+        Experiment(**SMALL),
+    ]
+    return [manager.start(experiment).id for experiment in made][::-1]
+
+
+def page(name: str, **query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page(f"pages/{name}.py")
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def words(app: AppTest) -> str:
+    return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.info, *app.error, *app.warning])
+
+
+def test_without_runs_there_is_a_way_to_one(store):
+    assert "No runs yet." in words(page("runs"))
+
+
+def test_all_runs_are_listed(some):
+    app = page("runs")
+    assert not app.error
+    (table,) = app.dataframe
+    assert list(table.value["penalty"]) == ["TI", "CS", "CS"]
+    assert list(table.value["epochs"]) == [5, 5, 5]
+    assert app.button(key="runs_delete").disabled
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"penalty": "ti"}, 1),
+        ({"data": "planted_features"}, 1),
+        ({"penalty": "cs"}, 2),
+        ({"find": "0.2"}, 1),
+        ({"origin": "page"}, 3),
+    ],
+)
+def test_filters_are_in_the_link(some, query, found):
+    (table,) = page("runs", **query).dataframe
+    assert len(table.value) == found
+
+
+def test_filters_that_let_nothing_through_can_be_taken_off(some):
+    app = page("runs", find="no such words")
+    assert "No run fits the filters." in words(app)
+    app.button(key="runs_all").click().run()
+    assert len(app.dataframe[0].value) == 3
+
+
+def test_deleting_can_be_undone(some, store):
+    app = page("runs")
+    # AppTest cannot pick rows; the callbacks are what the buttons call.
+    app.session_state[view._TOLD] = None
+    store.delete(some[:2])
+    app.session_state[view._TOLD] = ("2 runs deleted.", some[:2])
+    app.run()
+    assert "2 runs deleted." in words(app)
+    assert len(app.dataframe[0].value) == 1
+    app.button(key="runs_undo").click().run()
+    assert "2 runs brought back." in words(app)
+    assert len(app.dataframe[0].value) == 3
+    app.button(key="runs_dismiss").click().run()
+    assert "brought back" not in words(app)
+
+
+def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):
+    path = tmp_path / "broken.sqlite"
+    path.write_text("no database " * 500)
+    monkeypatch.setenv("FMVIZ_STORE", str(path))
+    assert "cannot be opened" in words(page("runs"))
+
+
+def test_a_link_shows_the_run_of_the_store(some, store, manager):
+    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))  # as after a new start
+    run = store.get(some[0])
+    app = page("train", **{**run.experiment.to_query(), "run": run.id})
+    assert not app.error
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Epoch"] == "5"
+    assert shown["Objective"] == f"{run.last['objective']:.5g}"
+    assert shown["Interactions"] == f"{run.last['used_interactions']:,}"
+    assert store.count() == 3, "nothing was started again"
+
+
+def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store, manager):
+    job = manager.start(Experiment(**SMALL), steps=3)
+    with store.database.write() as connection:
+        host = ownership.this_process().split("/")[0]
+        connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))
+    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})
+    assert "This run was cut off. It is back where it was last saved, at epoch 0." in words(app)
+    app.button(key="train_play").click().run()
+    assert store.get(job.id).status == "epochs"
+    assert [r["epoch"] for r in store.trace(job.id)] == list(range(6))
+
+
+def test_tables_of_runs(some, store):
+    runs = store.get_many(some)
+    table = runs_table(runs)
+    assert list(table["id"]) == some
+    assert table["metric"][1].startswith("RMSE, validation")
+    assert isinstance(table["when"][0], pd.Timestamp)
+    assert title_of_run(runs[0]) == "planted_interactions · ti · λ̃ 1 · seed 0"
+    store.rename(some[0], "mine")
+    assert title_of_run(store.get(some[0])) == "mine"
+    assert set(metrics_of(runs[1])) >= {"validation_rmse", "train_rmse", "support_f1"}
+    different = differing(runs).set_index("what")
+    assert list(different.loc["regularizer"]) == ["ti", "cs", "cs"]
+    assert "rank" not in different.index
+    assert "rank" in set(differing(runs, only=False)["what"])
