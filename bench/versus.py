@@ -5,8 +5,9 @@
 Each case takes its turns between the other program's on the same data, from the same start, under the same
 objective (`bench.peers` says how strengths are converted). Both objectives after the same epochs are kept:
 they agree up to rounding, except that coordinate descent on correlated features enlarges rounding errors (a
-start changed by 1e-15 changes our own objective after an epoch by up to 1e-3). Shares of P alive show that no
-program gains from factors that have collapsed. PSGD shuffles its samples, each program in its own way.
+start changed by 1e-15 changes our own objective after an epoch by up to 1e-3), and that our PCD sweeps large
+dense X in another order after two epochs (`order` in fmviz.engine.solvers.pcd). Shares of P alive show that
+no program gains from factors that have collapsed. PSGD shuffles its samples, each program in its own way.
 
 Not compared: polylearn, myFM and nimfm.
 """

@@ -18,6 +18,7 @@ from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
 from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import (
     SOLVERS,
+    _factors,
     _linear,
     _safeguard,
     get_solver,
@@ -64,9 +65,9 @@ def problem_for(
     )
 
 
-def two_epochs(problem: Problem, solver: str) -> Parameters:
+def two_epochs(problem: Problem, solver: str, **settings) -> Parameters:
     # The safeguard would replace an epoch that a wrong kernel has spoilt.
-    method = get_solver(solver)(problem, **({"monotone": False} if solver in NOISY else {}))
+    method = get_solver(solver)(problem, **({"monotone": False} if solver in NOISY else settings))
     rng = np.random.default_rng(1)
     start = Parameters(rng.normal(size=(5, 3)) * 0.5, rng.normal(size=5) * 0.1, 0.2)
     method.start(start, rng)
@@ -134,6 +135,24 @@ def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     in_python(monkeypatch)
     plain = two_epochs(problem_for(storage, loss, "ti", True, axis="rows"), "pcd")
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
+
+
+@pytest.mark.parametrize("loss", losses.LOSSES)
+@pytest.mark.parametrize("regularizer", ["ti", "omega_ti"])
+def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):
+    storage = "sparse" if regularizer == "omega_ti" else "dense"
+    problem = problem_for(storage, loss, regularizer, loss != "squared")
+    compiled = two_epochs(problem, "pcd", order="features")
+    in_python(monkeypatch)
+    plain = two_epochs(problem, "pcd", order="features")
+    assert pytest.approx(plain.P, abs=1e-12) == compiled.P
+
+
+def test_products_of_components_agree_with_python():
+    rng = np.random.default_rng(0)
+    A, u, found = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
+    _factors.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
+    assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
@@ -214,7 +233,7 @@ def test_no_kernel_is_left_out():
         "solvers.katyusha.katyusha_steps",
         "solvers.pbcd.row_sweep",
         "solvers.pbcd_line_search.row_sweep_line_search",
-        "solvers.pcd.factor_sweep",
+        "solvers._factors.factor_sweep",
         "tensors.search_subsets",
     }, "a new kernel needs a test that compares it with its Python source"
 

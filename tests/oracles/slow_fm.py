@@ -113,23 +113,24 @@ def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float,
     }[name]
 
 
-def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None):
-    """[A] Algorithm 1, lines 5-15; everything recomputed at each step."""
+def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_features=False):
+    """[A] Algorithm 1, lines 5-15, or with its two loops exchanged; everything recomputed at each step."""
     n = y.size
     c = np.ones(n) if weights is None else weights / weights.mean()
     P = P.copy()
-    for s in range(P.shape[1]):
-        for j in range(P.shape[0]):
-            df = slope_of_entry(X, P, j, s)
-            quad, t = quad_and_threshold(name, P, j, s)
-            smooth = lam_p + lam * quad
-            g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * df) / n + 2 * smooth * P[j, s]
-            inverse = MU[loss] * np.sum(c * df**2) / n + 2 * smooth
-            if inverse > 0:
-                p = P[j, s] - g / inverse
-                P[j, s] = np.sign(p) * max(abs(p) - lam * t / inverse, 0.0)
-            elif lam * t > 0:
-                P[j, s] = 0.0
+    d, k = P.shape
+    entries = [(j, s) for s in range(k) for j in range(d)]
+    for j, s in sorted(entries) if by_features else entries:
+        df = slope_of_entry(X, P, j, s)
+        quad, t = quad_and_threshold(name, P, j, s)
+        smooth = lam_p + lam * quad
+        g = np.sum(c * SLOPE[loss](predict(X, w, P, bias), y) * df) / n + 2 * smooth * P[j, s]
+        inverse = MU[loss] * np.sum(c * df**2) / n + 2 * smooth
+        if inverse > 0:
+            p = P[j, s] - g / inverse
+            P[j, s] = np.sign(p) * max(abs(p) - lam * t / inverse, 0.0)
+        elif lam * t > 0:
+            P[j, s] = 0.0
     return P
 
 

@@ -29,6 +29,8 @@ class CoordinatePenalty:
         ``threshold(cache, j, p) -> t`` for the entry (j, s), whose present value is p.
     update : callable
         ``update(cache, j, old, new)``: an entry of row j has changed.
+    shared : bool
+        Whether all columns read and update one cache, made by ``begin`` of column 0; else each has its own.
     """
 
     name: str
@@ -37,6 +39,7 @@ class CoordinatePenalty:
     begin: Callable[..., None]
     threshold: Callable[..., float]
     update: Callable[..., None]
+    shared: bool = False
 
 
 @dataclass(frozen=True)

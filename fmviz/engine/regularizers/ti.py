@@ -169,7 +169,13 @@ class TI(Regularizer):
         """See `Regularizer.coordinate`; the cache is the one of [A] Algorithm 1."""
         if axis == "rows":
             return CoordinatePenalty(
-                "ti_rows", 1.0, one_per_row, begin_with_row_sums, twice_rest_of_row, update_row_sum
+                "ti_rows",
+                1.0,
+                one_per_row,
+                begin_with_row_sums,
+                twice_rest_of_row,
+                update_row_sum,
+                shared=True,
             )
         return CoordinatePenalty(
             self.name, 1.0, one_number, begin_with_column_sum, twice_rest_of_column, update_column_sum

@@ -15,7 +15,7 @@ def lifted_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weigh
     """Return the kernel of one sweep over U¹, then U², and so on, each column by column.
 
     P = [U¹ … U^m]ᵀ has shape (m·rank, d) and A = (XP)ᵀ (m·rank, N), both kept in step; f and y as in
-    `pcd.factor_sweep`. `xi` of shape (N,) is work space for ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which a step on
+    `factor_sweep`. `xi` of shape (N,) is work space for ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which a step on
     u_s^t leaves alone: ∂f/∂u_js^t = ξ x_j, and with `distinct` (A², m = 2) ½(ξ x_j − v_js x_j²).
     """
     row, value, derivative = storage.row, storage.value, loss.derivative

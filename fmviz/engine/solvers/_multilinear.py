@@ -1,7 +1,7 @@
 """Sweeps over the entries of P for models whose columns are kernels of higher degree, or of all subsets.
 
 Both are linear in every entry, f(x) = const + p_js·c_s·D with D free of p_js, so the step is the closed one
-of `pcd.factor_sweep`; they differ in how D is read off the state that is kept of each sample, and how the
+of `factor_sweep`; they differ in how D is read off the state that is kept of each sample, and how the
 state follows a step.
 """
 
@@ -22,7 +22,7 @@ def anova_sweep(
 ):
     """Return the kernel of one sweep for columns of degree m ([B] Section 7, for any m).
 
-    P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `pcd.factor_sweep`. `table` of shape
+    P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `factor_sweep`. `table` of shape
     (m + 1, N) is work space: the A^0 … A^m of the column in hand, kept in step, from which D = ∂A^m/∂p_j
     follows by D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do
     not pile up. The degree is a constant of the compiled code, so that the recursion unrolls. `lam_p` is what

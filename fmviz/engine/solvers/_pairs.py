@@ -110,7 +110,7 @@ class Lanes(NamedTuple):
 
 @cached_factory()
 def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
-    """Return the kernel of one sweep over the entries of P as `pcd.factor_sweep` makes it.
+    """Return the kernel of one sweep over the entries of P as `_factors.factor_sweep` makes it.
 
     The arguments that are not those of `factor_sweep` are the fields of `Lanes`. A prediction is held twice,
     at its row's entries in both columns, so that every column finds its own side by side and they are never
@@ -154,6 +154,7 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
         steps[:] = 0.0
         change = 0.0
         for s in range(rank):
+            begin(P, s, cache)
             largest = 0.0
             for j in range(d):
                 largest = max(largest, abs(P[s, j]))
@@ -163,7 +164,6 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
             for j in range(d):
                 table[j, 1] = table[j, 0]
                 table[j, 0] = P[s, j]
-            begin(P, s, cache)
             for j in range(d):
                 p = P[s, j]
                 own = steps[j]
@@ -219,7 +219,8 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
                             g2 += derivative(r2, target[i + 2], theta) * c2
                             g3 += derivative(r3, target[i + 3], theta) * c3
                     if dear:
-                        force[at.size : at.size + _VECTORS] = 0.0
+                        i = np.uint64(at.size)
+                        force[i], force[i + 1], force[i + 2], force[i + 3] = 0.0, 0.0, 0.0, 0.0
                         for i in range((at.size + _VECTORS - 1) // _VECTORS * _VECTORS):
                             g0 += derivative(now[i], target[i], theta) * force[i]
                 q = p

@@ -17,7 +17,7 @@ from ._multilinear_rows import anova_row_sweep, anova_tables, subsets_row_sweep,
 from ._polynomial import polynomial_sweep
 from ._sweeping import SweepingSolver
 from .pbcd import PBCD
-from .pcd import CD, PCD
+from .pcd import CD, PCD, check_by_columns
 
 
 class _ColumnSweeps(SweepingSolver):
@@ -97,6 +97,10 @@ class _ColumnSweeps(SweepingSolver):
 
 class _CoordinateSweeps(_ColumnSweeps):
     """Steps on single entries."""
+
+    def __init__(self, problem: Problem, **params: Any) -> None:
+        super().__init__(problem, **params)
+        check_by_columns(self)
 
     @staticmethod
     def _view(regularizer: Any, params: dict[str, Any]) -> CoordinatePenalty:

@@ -11,7 +11,7 @@ from ..regularizers.blockwise import parts_of
 from ..snapshot import Parameters
 from ._lifted import lifted_sweep
 from ._sweeping import SweepingSolver
-from .pcd import CD, PCD
+from .pcd import CD, PCD, check_by_columns
 
 
 class LiftedPCD(PCD):
@@ -23,6 +23,7 @@ class LiftedPCD(PCD):
     def __init__(self, problem: Problem, **params: Any) -> None:
         # Past the caches of the second-order kernels, which the class above would make.
         SweepingSolver.__init__(self, problem, None, **params)
+        check_by_columns(self)
         model: Any = problem.model
         self._distinct: bool = model.distinct
         ((_, part, own),) = parts_of(problem.regularizer, dict(problem.regularizer_params))

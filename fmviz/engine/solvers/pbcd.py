@@ -86,7 +86,7 @@ def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
     P has shape (d, k) and A = XP shape (N, k), both by `in_lines`. `places`, shape (longest column,), and
     `work`, shape (4, longest column), are work space. `moments` holds the Σ c x_j² of every column and
     `largest[0]` the largest |A| so far: together they tell a slope from a rounding error, as in
-    `pcd.factor_sweep`. `lam_p` contains the penalty's own quadratic part. With `live_only` the rows that
+    `_factors.factor_sweep`. `lam_p` contains the penalty's own quadratic part. With `live_only` the rows that
     are 0 are passed over.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative

@@ -2,218 +2,53 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._exponential import from_bits, size_bits
-from .._jit import cached_factory
-from ..design import Storage
-from ..losses import Loss, same_residual
 from ..memory import aligned_copy
 from ..params import ParamSpec
 from ..problem import Problem
-from ..regularizers import CoordinatePenalty
-from ..regularizers.l1 import soft
 from ..snapshot import Parameters
 from ._anderson import ANDERSON
-from ._pairs import NOISE, Lanes, pair_factor_sweep
+from ._factors import Screen, factor_sweep, stores_slope
+from ._pairs import Lanes, pair_factor_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .base import Solver
 
-# For the rounding errors in the length of a path.
-ROOM = 1.0 + 1e-9
+# "auto" sweeps feature by feature where a dense X has more entries than this, so that it cannot be read from
+# the caches once for every column of P, and XP has fewer than that, so that it can for every feature.
+LARGE_X = 2**21
+SMALL_XP = 2**17
+# Sweeps by columns that "mixed" begins with. Grown from a small start together, all columns follow the same
+# direction; one after the other, each fits what those before it have left.
+FIRST_SWEEPS = 2
+
+ORDER = ParamSpec(
+    "order",
+    "choice",
+    "auto",
+    choices=("auto", "columns", "features", "mixed"),
+    help="columns: one column of P after the other, as published. features: one row of P after the other; "
+    "large X is so read once a sweep. mixed: features after two epochs by columns. auto: mixed for dense X "
+    f"of more than {LARGE_X:,} entries and XP of fewer than {SMALL_XP:,}, else columns.",
+)
 
 
-def stores_slope(storage: Storage, loss: Loss) -> bool:
-    """Return whether a kernel keeps the loss's derivatives in an array of their own.
-
-    Where f is a residual it is the derivative itself. Scattered over the rows of a sparse column they
-    would be computed one at a time; gathered, many at once.
-    """
-    return storage.name == "dense" and loss.derivative is not same_residual
+def mixed_is_best(problem: Problem) -> bool:
+    """Return whether sweeps by features pay: X is dense and large, and XP is not."""
+    n, d = problem.design.shape
+    return problem.design.storage.name == "dense" and n * d > LARGE_X and n * problem.rank < SMALL_XP
 
 
-class Screen(NamedTuple):
-    """What lets a sweep pass over an entry that is 0 and provably stays 0.
-
-    The slope at p_js = 0 is ⟨x_j, v⟩/N with v = c ℓ'(f) · a_s. So it moves by at most ‖x_j‖/N times the
-    length of the path of v since it was last computed, and while it is below the threshold nothing else
-    matters.
-
-    Attributes
-    ----------
-    norms : (d,) ndarray
-        ‖x_j‖.
-    slopes : (k, d) ndarray
-        |⟨x_j, v⟩|/N when last computed; infinite where the entry was not 0 then.
-    marks : (k, d) ndarray
-        `paths` of the component at that time.
-    paths : (k,) ndarray
-        The length of the path of v so far.
-    ends : (k, N) ndarray
-        v at the end of the component's last sweep.
-    """
-
-    norms: np.ndarray
-    slopes: np.ndarray
-    marks: np.ndarray
-    paths: np.ndarray
-    ends: np.ndarray
-
-
-@cached_factory()
-def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight):
-    """Return the kernel of one sweep over the entries of P, column by column.
-
-    P has shape (k, d), A = (XP)ᵀ shape (k, N) and f, the predictions shifted as by `working_loss`, shape
-    (N,). `slope` is work space for the ℓ'(f) of every row, shape (N,), kept up with f; it may be
-    empty where it is not kept (`stores_slope`). `moments` holds the Σ c x_j² of
-    every column and `largest` the largest |A| of every component so far: together they tell a slope from a
-    rounding error. `screen` holds what tells which zeros stay, see `Screen`; sparse kernels do not touch it.
-    `lam_p` contains the penalty's own quadratic part. With `live_only` the entries that are
-    0 are passed over. The step for entry (j, s), with g the derivative of the risk and h its Lipschitz
-    constant, is the closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|.
-    """
-    row, value, derivative = storage.row, storage.value, loss.derivative
-    begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
-    dense = storage.name == "dense"
-    stored = stores_slope(storage, loss)
-    nudges = stored and loss.nudged is not None
-    nudged: Any = loss.nudged or derivative
-    reach = loss.nudge_reach
-
-    def sweep(
-        data,
-        indices,
-        indptr,
-        y,
-        weights,
-        f,
-        slope,
-        P,
-        A,
-        moments,
-        largest,
-        cache,
-        screen,
-        mu,
-        theta,
-        lam_p,
-        lam,
-        live_only,
-    ):
-        rank, d = P.shape
-        n_samples = y.size
-        change = 0.0
-        for s in range(rank):
-            live = 0
-            for j in range(d):
-                live += P[s, j] != 0.0
-            if live == 0:
-                # No entry has a slope while all others of its component are 0.
-                continue
-            a = A[s]
-            size = 0
-            for n in range(n_samples):
-                size = max(size, size_bits(a[n]))
-            largest[s] = max(largest[s], from_bits(size))
-            if stored:
-                for n in range(n_samples):
-                    slope[n] = derivative(f[n], y[n], theta)
-            if dense:
-                moved = 0.0
-                for n in range(n_samples):
-                    v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
-                    moved += v * v
-                screen.paths[s] += sqrt(moved)
-            begin(P, s, cache)
-            for j in range(d):
-                p = P[s, j]
-                t = lam * threshold(cache, j, p)
-                if p == 0.0:
-                    if live_only:
-                        continue
-                    if dense:
-                        path = screen.paths[s] - screen.marks[s, j]
-                        if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
-                            continue
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
-                g = 0.0
-                h = 0.0
-                size = 0
-                for i in range(count):
-                    n = row(rows, i)
-                    x = value(column, i)
-                    df = x * (a[n] - x * p)
-                    c_df = weight(weights, n) * df
-                    g += (slope[n] if stored else derivative(f[n], y[n], theta)) * c_df
-                    h += c_df * df
-                    if nudges:
-                        size = max(size, size_bits(df))
-                g /= n_samples
-                if dense:
-                    screen.slopes[s, j] = abs(g) if p == 0.0 else inf
-                    screen.marks[s, j] = screen.paths[s]
-                # The only live entry of a component has no slope, but for rounding errors; a step of one
-                # rounding error over the square of another must not be taken.
-                if h <= NOISE * largest[s] * largest[s] * moments[j]:
-                    g = 0.0
-                    h = 0.0
-                h *= mu / n_samples
-                whole = h + 2.0 * lam_p
-                q = p
-                if whole > 0.0:
-                    q = soft(h * p - g, t) / whole
-                elif t > 0.0:
-                    q = 0.0
-                if q != p:
-                    step = q - p
-                    moved = 0.0
-                    # Computing df again is cheaper than writing it down and reading it back.
-                    if nudges and abs(step) * from_bits(size) <= reach:
-                        for i in range(count):
-                            n = row(rows, i)
-                            x = value(column, i)
-                            was, now = a[n], a[n] + step * x
-                            ahead = step * x * (was - x * p)
-                            old = slope[n]
-                            new = nudged(old, ahead, y[n], theta)
-                            f[n] += ahead
-                            a[n] = now
-                            slope[n] = new
-                            v = weight(weights, n) * (new * now - old * was)
-                            moved += v * v
-                    else:
-                        for i in range(count):
-                            n = row(rows, i)
-                            x = value(column, i)
-                            was, now = a[n], a[n] + step * x
-                            old = f[n]
-                            new = old + step * x * (was - x * p)
-                            f[n] = new
-                            a[n] = now
-                            if stored:
-                                old = slope[n]
-                                new = derivative(new, y[n], theta)
-                                slope[n] = new
-                            if dense:
-                                v = weight(weights, n) * (new * now - old * was)
-                                moved += v * v
-                    if dense:
-                        screen.paths[s] += sqrt(moved)
-                    P[s, j] = q
-                    update(cache, j, p, q)
-                    change = max(change, abs(step))
-            if dense:
-                for n in range(n_samples):
-                    screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * a[n]
-        return change
-
-    return sweep
+def check_by_columns(solver: Solver) -> None:
+    """Raise ValueError where a solver that sweeps by columns alone is asked for another order."""
+    if solver.settings[ORDER.name] not in ("auto", "columns"):
+        raise ValueError(
+            f"order = {solver.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
+            f"⟨p_:,s, x⟩ for every column of P; for the model {solver.problem.model.name!r} what is kept is "
+            "made anew for each: choose 'auto' or 'columns'."
+        )
 
 
 class PCD(SweepingSolver):
@@ -225,14 +60,21 @@ class PCD(SweepingSolver):
     about: ClassVar[str] = (
         "Proximal coordinate descent: each entry of P in turn jumps to the minimum of its own "
         "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
-        "over entries that provably stay 0."
+        "over entries that provably stay 0, and go feature by feature where X is large."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON)
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
+        assert penalty is not None, "the driver asks why_not first"
         super().__init__(problem, penalty, **params)
         stored = stores_slope(problem.design.storage, self._loss)
+        if self.settings[ORDER.name] == "auto":
+            # Said now: choices decide which kernels are made ready.
+            self.settings[ORDER.name] = "mixed" if mixed_is_best(problem) else "columns"
+        if self.settings[ORDER.name] != "columns":
+            self._partners = None
+        self._column_caches = np.zeros((1 if penalty.shared else problem.rank, self._cache.size))
         self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
@@ -273,6 +115,7 @@ class PCD(SweepingSolver):
             np.zeros(shape),
             np.zeros(rank),
             aligned_copy(np.zeros((rank, design.n_samples) if dense else (0, 0))),
+            float(self.problem.weights.max(initial=1.0)),
         )
         super().start(parameters, rng)
 
@@ -285,7 +128,16 @@ class PCD(SweepingSolver):
     def _kernel(self) -> Any:
         if self._partners is not None:
             return pair_factor_sweep(self._loss, self._penalty, self._weight)
-        return factor_sweep(self.problem.design.storage, self._loss, self._penalty, self._weight)
+        design = self.problem.design
+        return [
+            factor_sweep(design.storage, self._loss, self._penalty, self._weight, by_features)
+            for by_features in (False, True)
+        ]
+
+    def rehearse(self) -> None:
+        """See `Solver.rehearse`."""
+        for _ in range(FIRST_SWEEPS + 1 if self.settings.get(ORDER.name) == "mixed" else 1):
+            self.epoch()
 
     def _sweep_factors(self) -> float:
         problem = self.problem
@@ -302,7 +154,9 @@ class PCD(SweepingSolver):
                 problem.lambda_sparse,
                 self._live_only,
             )
-        return self._compiled(
+        order = self.settings[ORDER.name]
+        by_features = order == "features" or (order == "mixed" and self._epochs > FIRST_SWEEPS)
+        return self._compiled[by_features](
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -312,7 +166,7 @@ class PCD(SweepingSolver):
             self._A,
             self._moments,
             self._largest,
-            self._cache,
+            self._column_caches,
             self._screen,
             problem.loss.mu,
             problem.loss_param,
@@ -347,7 +201,7 @@ class CD(PCD):
         "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
         "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = ()
+    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER,)
 
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
