@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz._estimator import FactorEstimator
 from fmviz.engine.counting import used_subsets
-from fmviz.engine.errors import one_of, whole_number
+from fmviz.engine.errors import whole_number
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.engine.tensors import ranked_subsets, subset_weight
 
@@ -140,15 +140,8 @@ class ColumnEstimator(FactorEstimator):
             If a feature does not exist or is named twice, or fewer than two are named.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        places = {} if names is None else {name: j for j, name in enumerate(names)}
-        for name in features:
-            if isinstance(name, str):
-                one_of("feature", name, places)
-        chosen = [places.get(name, name) for name in features]
+        chosen = self._places(features)
         order = len(chosen)
-        if order < 2:
-            raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
         part = self._of_order(order)
         if part is None:
             return 0.0

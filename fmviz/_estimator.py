@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ClassVar, Self
 
@@ -113,6 +113,20 @@ class ModelEstimator(BaseEstimator):
         """Return the names of the features, or their indices where they have none."""
         names = getattr(self, "feature_names_in_", None)
         return np.arange(self.w_.size) if names is None else names
+
+    def _places(self, features: Sequence[Any]) -> list[int]:
+        """Return the indices of two or more distinct features, given by name or index; else ValueError."""
+        names = getattr(self, "feature_names_in_", None)
+        places = {} if names is None else {name: j for j, name in enumerate(names)}
+        for name in features:
+            if isinstance(name, str):
+                one_of("feature", name, places)
+        chosen = [whole_number("feature", places.get(one, one), 0, self.w_.size - 1) for one in features]
+        if len(chosen) < 2:
+            raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
+        return chosen
 
     def _check_mapping(self, name: str) -> None:
         given = getattr(self, name)

@@ -143,7 +143,8 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         rank, not sparse.
     certificate_ : float
         The relative duality gap at the end, recomputed from the parameters: the objective is at most this
-        part of itself above the least possible.
+        part of itself above the least possible; with ``lambda_trace=0``, that of any W of no larger trace
+        norm.
     status_ : fmviz.engine.snapshot.Status
         How the run ended, with a sentence in ``status_.message``.
     n_iter_ : int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -88,9 +89,11 @@ def iterate_path(
     A solver with `active_sweeps` makes 10 of them, and one with `anderson` extrapolates 5 sweeps, unless
     `solver_params` say otherwise.
     """
-    strengths = sorted({finite_number("lambdas", value, low=0) for value in lambdas})
-    if not strengths:
-        raise ValueError("lambdas is empty; give at least one strength.")
+    strengths = sorted(_strengths("lambdas", lambdas))
+    if isinstance(orders, str) or not isinstance(orders, Iterable):
+        raise ValueError(
+            f"orders = {orders!r} must be a sequence of {', '.join(ORDERS)}: write [{orders!r}]."
+        )
     for order in orders:
         one_of("orders", order, ORDERS)
     held_out = None
@@ -193,6 +196,7 @@ def regularization_path(
     if lambdas is None:
         lambdas = [10.0 ** (-0.3 * i) for i in range(16)]
     budget = Budget(epochs=whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0))
+    _check_names(problem)
     points = iterate_path(
         Problem.build(X, y, **problem),
         lambdas,
@@ -204,6 +208,28 @@ def regularization_path(
         validation=validation,
     )
     return pd.DataFrame.from_records([point.record() for point in points])
+
+
+def _strengths(name: str, given: Any) -> set[float]:
+    """Return the different strengths, or raise ValueError."""
+    if isinstance(given, str) or np.ndim(given) != 1:
+        raise ValueError(f"{name} = {given!r} must be a sequence of strengths, for instance [0.1, 0.01].")
+    found = {finite_number(name, value, low=0) for value in given}
+    if not found:
+        raise ValueError(f"{name} is empty; give at least one strength.")
+    return found
+
+
+def _check_names(problem: dict[str, Any]) -> None:
+    """Raise ValueError where a keyword describes nothing of an objective."""
+    known = [name for name in signature(Problem.build).parameters if name not in ("X", "y", "lambda_sparse")]
+    if "lambda_sparse" in problem:
+        raise ValueError(
+            f"lambda_sparse = {problem['lambda_sparse']!r} is what changes along a path: name the strengths "
+            "in lambdas or grid."
+        )
+    for name in problem:
+        one_of("keyword", name, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,6 +328,7 @@ def find_lambda(
         tol=finite_number("tol", tol, low=0),
         report_every=None,
     )
+    _check_names(problem)
     return search_lambda(
         Problem.build(X, y, **problem),
         target_interactions,
@@ -335,9 +362,7 @@ def search_lambda(
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
-    strengths = sorted({finite_number("grid", value, low=0) for value in grid}, reverse=True)
-    if not strengths:
-        raise ValueError("grid is empty; give at least one strength.")
+    strengths = sorted(_strengths("grid", grid), reverse=True)
     rng = np.random.default_rng(random_state)
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     finite_number("narrowest", narrowest, low=0)

@@ -78,7 +78,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         Whether one P serves all orders.
     coefficients : {"ones", "signs", "fitted"}, default="ones"
         λ_s of a shared P: all 1, random signs, or fitted, which takes the regularizer "l2" with
-        ``lambda_sparse=0``.
+        ``lambda_sparse=0`` and then minimises λ_p Σ_s |λ_s|‖p̃_s‖^M in place of λ_p‖P‖²_F.
     loss : str, default="squared"
         "squared" or "huber".
     regularizer : str, default="omega_ti"
@@ -180,9 +180,11 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     """Polynomial network for regression.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p Σ_s |λ_s|‖p_s‖² + λ̃ Ω(P) over P, λ, w and the bias,
-    with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With `augment` a dummy feature
-    that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, products of all degrees up to m, with γ_s
-    learned and penalised as all other factors are (Section 8).
+    with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With fitted λ and m > 2 the
+    shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: that of the square could be brought to 0 at the same f by moving the
+    scale of p_s into it, this one does not depend on the scale, and for m = 2 the two are one. With `augment`
+    a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, products of all degrees up to
+    m, with γ_s learned and penalised as all other factors are (Section 8).
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     degree : int, default=2
         m, from 2 to 10.
     coefficients : {"fitted", "ones", "signs"}, default="fitted"
-        λ_s is fitted, 1, or a random sign. For odd m nothing is gained by fitting.
+        λ_s is fitted, 1, or a random sign. For odd m the functions are the same with all three.
     augment : bool, default=False
         Whether there is a dummy feature.
     loss : str, default="squared"

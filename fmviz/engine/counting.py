@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from ._jit import named, python_version
+from ._jit import jitable, named, python_version
 
 
 def used_features(P: np.ndarray) -> int:
@@ -78,13 +78,36 @@ def used_mask(P: np.ndarray) -> np.ndarray:
     return used
 
 
+@jitable
+def ones(word):
+    """Return the number of bits that are set in a word."""
+    for shift, mask in (
+        (np.uint64(1), np.uint64(0x5555555555555555)),
+        (np.uint64(2), np.uint64(0x3333333333333333)),
+        (np.uint64(4), np.uint64(0x0F0F0F0F0F0F0F0F)),
+        (np.uint64(8), np.uint64(0x00FF00FF00FF00FF)),
+        (np.uint64(16), np.uint64(0x0000FFFF0000FFFF)),
+        (np.uint64(32), np.uint64(0x00000000FFFFFFFF)),
+    ):
+        word = (word & mask) + ((word >> shift) & mask)
+    return np.int64(word)
+
+
 @named()
-def count_common(patterns, counts, degree):
+def count_common(patterns, counts, holders, degree):
     """Count the sets of `degree` rows whose patterns have a bit in common to all.
 
-    Patterns are taken in order, each up to as often as it occurs; a branch ends where no bit is left.
+    Patterns are taken in order, each up to as often as it occurs; a branch ends where no bit is left. For the
+    last row of a set they are not looked at one by one: ``holders[s]`` has bit r set where row r, counted
+    along the patterns, holds bit s, so that the rows with any of the bits left are a union of these.
     """
     u, words = patterns.shape
+    spans = holders.shape[1]
+    one = np.uint64(1)
+    starts = np.zeros(u + 1, dtype=np.int64)
+    for i in range(u):
+        starts[i + 1] = starts[i] + counts[i]
+    columns = np.empty(holders.shape[0], dtype=np.int64)
     masks = np.empty((degree + 1, words), dtype=np.uint64)
     masks[0] = ~np.uint64(0)
     index = np.zeros(degree + 1, dtype=np.int64)
@@ -97,11 +120,27 @@ def count_common(patterns, counts, degree):
     level = 0
     while level >= 0:
         i = index[level]
-        taken[level] += 1
-        r = taken[level]
         if i >= u:
             level -= 1
+        elif left[level] == 1:
+            width = 0
+            for s in range(columns.size):
+                if masks[level, s // 64] >> np.uint64(s % 64) & one != 0:
+                    columns[width] = s
+                    width += 1
+            found = 0
+            for span in range(starts[i] // 64, spans):
+                union = np.uint64(0)
+                for c in range(width):
+                    union |= holders[columns[c], span]
+                if span == starts[i] // 64:
+                    union = union >> np.uint64(starts[i] % 64)
+                found += ones(union)
+            total += ways[level] * found
+            level -= 1
         else:
+            taken[level] += 1
+            r = taken[level]
             meets = r > 1
             if r == 1:
                 choices[level] = 1
@@ -123,6 +162,16 @@ def count_common(patterns, counts, degree):
                     ways[level + 1] = ways[level] * choices[level]
                     level += 1
     return total
+
+
+def rows_by_column(patterns: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return for every bit of the patterns the rows that hold it, a bit each, shape (64·words, spans)."""
+    u, words = patterns.shape
+    bits = np.unpackbits(patterns.view(np.uint8).reshape(u, 8 * words), axis=1, bitorder="little")
+    rows = np.repeat(bits, counts, axis=0)
+    packed = np.zeros((64 * words, 8 * -(-rows.shape[0] // 64)), dtype=np.uint8)
+    packed[:, : -(-rows.shape[0] // 8)] = np.packbits(rows.T, axis=1, bitorder="little")
+    return packed.view(np.uint64)
 
 
 def used_subsets(P: np.ndarray, degree: int | None) -> dict[int, int]:
@@ -147,8 +196,10 @@ def used_subsets(P: np.ndarray, degree: int | None) -> dict[int, int]:
     if degree == 2:
         return {2: int(count_meeting(patterns, counts))}
     n = int(counts.sum())
+    if n < degree:
+        return {degree: 0}
     if comb(n, degree) < 2**62:
-        return {degree: int(count_common(patterns, counts, degree))}
+        return {degree: int(count_common(patterns, counts, rows_by_column(patterns, counts), degree))}
     # Too many for machine integers: Python's have no limit.
     bits = [sum(int(word) << (64 * i) for i, word in enumerate(row)) for row in patterns]
     return {degree: _count_in_python(bits, [int(c) for c in counts], 0, degree, -1)}
@@ -215,6 +266,29 @@ def count_matched(patterns, counts, ways):
                     index[level + 1] = i
                     level += 1
     return total
+
+
+def features_in_products(factors: np.ndarray, distinct: bool) -> np.ndarray:
+    """Return which features are in some product of entries that are not 0, one of every factor of a column.
+
+    Parameters
+    ----------
+    factors : (m, d, rank) ndarray
+        U¹, …, U^m.
+    distinct : bool
+        Whether the entries must be of different rows; for m = 2 only.
+
+    Returns
+    -------
+    (d,) bool ndarray
+    """
+    support = factors != 0
+    counts = support.sum(axis=1, keepdims=True)
+    if distinct:
+        used = support & (counts[::-1] > support[::-1])
+    else:
+        used = support & (counts > 0).all(axis=0, keepdims=True)
+    return np.asarray(used.any(axis=(0, 2)))
 
 
 def used_matchings(factors: np.ndarray) -> int:

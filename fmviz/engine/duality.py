@@ -11,6 +11,9 @@ the gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X where f sees the diagonal o
 diagonal. D(α) ≤ min F for every such α, so F(here) − D(α) bounds how far `here` is above the optimum. At the
 optimum α is the slope of the risk; elsewhere the slope is made feasible: corrected for the equalities, and
 scaled down by `Model.gauge`. Nothing is taken from a solver.
+
+Without a penalty on W, λ_tr = λ̃ = 0, hardly any α is feasible. There the minimum is taken over the W of trace
+norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A*α‖_op in place of the constraint.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7
 def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
 
-    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ̃ = 0 no slope but
-    A*α = 0 is feasible, and the gap is 1 unless the fit is perfect.
+    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ̃ = 0 that is said
+    of all W of no larger trace norm.
     """
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
@@ -49,8 +52,12 @@ def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) 
     alpha = c * evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / n
     alpha = _balance(problem, alpha)
     strengths = problem.lambda_p, problem.lambda_sparse
-    gauge = problem.model.gauge(problem.design, parameters, alpha, strengths, thorough)
-    scale = 1.0 / max(1.0, gauge)
+    free = not any(strengths)
+    gauge = problem.model.gauge(
+        problem.design, parameters, alpha, (1.0, 0.0) if free else strengths, thorough
+    )
+    scale = 1.0 if free else 1.0 / max(1.0, gauge)
+    ball = gauge * problem.model.shrinkage(parameters) if free else 0.0
     linear = 0.0
     if problem.fit_linear and problem.lambda_w > 0.0:
         linear = float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
@@ -63,7 +70,7 @@ def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) 
         values = evaluate(
             conjugate, s * alpha[counted] * n / c[counted], problem.y[counted], problem.loss_param
         )
-        value = -float((c[counted] * values).sum()) / n - s * s * linear
+        value = -float((c[counted] * values).sum()) / n - s * s * linear - s * ball
         best = max(best, value)
     return best
 

@@ -109,7 +109,7 @@ class Problem:
             raise ValueError(reason)
         own = chosen.check(dict(regularizer_params or {}))
         rank = whole_number("rank", rank, 1, 10_000)
-        chosen_model.check_size(design.n_features)
+        chosen_model.check_size(design.n_features, rank)
         chosen_model.check_strengths(lambda_p, lambda_sparse)
         return cls(
             design,

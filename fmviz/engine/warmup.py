@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .compatibility import best_solver, why_not
 from .counting import used_interactions
 from .design import LAYOUTS, PAIRS, Design
 from .losses import LOSSES
-from .models import get_model
+from .models import MODELS, get_model
 from .operators import prox
 from .problem import Problem
 from .regularizers import REGULARIZERS
@@ -110,18 +111,40 @@ def warm_training() -> Iterator[str]:
             _make_ready(layout, loss, regularizer, solver)
 
 
-def _make_ready(layout: str, loss: str, regularizer: str, solver: str) -> None:
-    problem = tiny_problem(layout, loss, regularizer)
+def _make_ready(layout: str, loss: str, regularizer: str, solver: str, model: str = "fm", **own: Any) -> None:
+    problem = tiny_problem(layout, loss, regularizer, model=model, model_params=own)
     make_ready(problem, make_solver(solver, problem))
 
 
 def warm_everything() -> Iterator[str]:
-    """Ready every kernel there is: all layouts, losses, regularizers and solvers."""
+    """Ready every kernel there is: all models, layouts, losses, regularizers and solvers.
+
+    Of a model's own parameters all choices are taken, and numbers as they are by default: a kernel of another
+    degree is compiled when it is first asked for.
+    """
+    # Imported here: a run needs neither.
+    from .matchings import ranked_matchings
+    from .tensors import ranked_subsets
+
     warm_operators()
-    for layout in LAYOUTS:
-        for loss in LOSSES:
-            for regularizer in REGULARIZERS:
-                for solver in SOLVERS:
-                    if why_not(regularizer, solver, loss=loss) is None:
-                        yield f"{solver} · {regularizer} · {loss} · {layout}"
-                        _make_ready(layout, loss, regularizer, solver)
+    yield "rankings"
+    ranked_subsets(np.ones((3, 1)), 3, top=1)
+    ranked_matchings(np.ones((2, 3, 1)), 1)
+    for model, layout, loss, regularizer, solver in product(MODELS, LAYOUTS, LOSSES, REGULARIZERS, SOLVERS):
+        for own in _variants(model):
+            given: dict[str, Any] = {"loss": loss, "model": model, "model_params": own}
+            if why_not(regularizer, solver, **given) is None:
+                named = [*own.values(), solver, regularizer, loss, layout]
+                yield " · ".join(map(str, [model, *named]))
+                _make_ready(layout, loss, regularizer, solver, model, **own)
+
+
+def _variants(model: str) -> Iterator[dict[str, Any]]:
+    """Return every choice of a model's own parameters."""
+    chosen = {
+        spec.name: spec.choices if spec.kind == "choice" else (False, True)
+        for spec in MODELS[model].params
+        if spec.kind in ("choice", "bool")
+    }
+    for values in product(*chosen.values()):
+        yield dict(zip(chosen, values, strict=True))

@@ -88,16 +88,20 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
+# Near the end the steps of such models are short for long, and tell nothing new.
+_LONGER: dict[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
 _SUITED: dict[str, dict[str, Any]] = {
     # Iterations of a gradient method are short, and take many to a small duality gap.
     "qr": {"max_epochs": 2_000, "tol": 1e-6},
     # Slopes of order m are products of m − 1 entries: a small start stays where it is.
-    "hofm": {"init_scale": 0.1},
+    "hofm": {"init_scale": 0.1, **_LONGER},
     # Its products hold a constant, which only a bias can take away.
-    "all_subsets": {"fit_intercept": True},
-    "expansion": {"init_scale": 0.1},
+    "all_subsets": {"fit_intercept": True, **_LONGER},
+    "expansion": {"init_scale": 0.1, **_LONGER},
+    "lifted": {"init_scale": 0.1, **_LONGER},
     # Epochs of GCD are long, and few.
-    "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0},
+    # Its optimum is of higher rank than factors that are learned need be.
+    "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0, "rank": 100},
 }
 """What a model needs besides what its data set suggests."""
 

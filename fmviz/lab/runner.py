@@ -11,7 +11,6 @@ import numpy as np
 
 from fmviz import metrics
 from fmviz.engine import compatibility
-from fmviz.engine.conversion import to_weights
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
@@ -42,7 +41,7 @@ def too_large(experiment: Experiment) -> str | None:
     """Return None, or the sentence that says why the parameters of this run do not fit into memory."""
     if (d := _n_features(experiment)) is not None:
         try:
-            experiment.machine.check_size(d)
+            experiment.machine.check_size(d, experiment.rank)
         except ValueError as error:
             return str(error)
     return None
@@ -179,6 +178,11 @@ class Run:
 
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return the prediction metrics, and the recovery metrics where the truth is known."""
+        # The start of a run may overflow; its status says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._measured(parameters)
+
+    def _measured(self, parameters: Parameters) -> dict[str, float]:
         found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")
@@ -209,14 +213,9 @@ def in_pairs(
     """
     if not model.factorised:
         return parameters
-    if model.lifted:
-        if model.degree > 2:
-            return None
-        # xᵀWx has every pair twice.
-        return Parameters.of_weights(to_weights(model, parameters) * (1.0 if model.distinct else 2.0))
     if 2 not in orders_of(model):
         return None
-    if not model.columnar:
+    if not (model.columnar or model.lifted):
         return parameters
     found = factors[2] if factors is not None else factors_of(model, parameters, 2)
     return Parameters.of_weights(found.multiplicity * found.matrix())

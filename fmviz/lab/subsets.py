@@ -1,6 +1,7 @@
 """The weights of interactions of any order, from the columns of a factorised model.
 
-Throughout, the weight of a set S of features is multiplicity·Σ_s c_s Π_{j∈S} p_js.
+Throughout, the weight of a set S of m features is multiplicity times an entry of a symmetric tensor: of
+Σ_s c_s p_s ⊗ … ⊗ p_s, so Σ_s c_s Π_{j∈S} p_js, or of a lifted model's symmetrised Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, factorial
+from typing import Any
 
 import numpy as np
 
-from fmviz.engine.counting import used_subsets
+from fmviz.engine.counting import used_matchings, used_subsets
 from fmviz.engine.kernels import Polynomial
+from fmviz.engine.lowrank import eigenform
+from fmviz.engine.matchings import held_factors, matching_weight, ranked_matchings
 from fmviz.engine.models import Model
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.thinned import N_TILES, ThinnedFactors
-from fmviz.lab.tiles import pooled_interactions
+from fmviz.lab.tiles import pooled_interactions, pooled_rows
 
 _WORK = 1.4e8
 """The most products of a column that a ranking forms: all triples of 512 features."""
@@ -110,6 +114,104 @@ class Factors:
         kept = np.sort(np.argsort(-size, kind="stable")[:most])
         return replace(self, rows=self.rows[kept], values=self.values[kept])
 
+    def entry(self, places: Sequence[int]) -> float:
+        """Return the tensor's entry at some distinct places among the rows."""
+        return float(self.values[places].prod(axis=0) @ self.coefficients)
+
+    def uses(self, places: Sequence[int]) -> bool:
+        """Return whether all rows at these places are non-zero in one live column."""
+        return bool(((self.values[places] != 0).all(axis=0) & (self.coefficients != 0)).any())
+
+    def n_used(self) -> int:
+        """Return the number of used sets."""
+        live = self.values[:, self.coefficients != 0]
+        return used_subsets(live, self.order)[self.order] if live.size else 0
+
+    def eigenvalues(self) -> np.ndarray:
+        """Return the non-zero eigenvalues of `weights`, from the largest magnitude down, k at most."""
+        R = np.asarray(np.linalg.qr(self.values, mode="r"))
+        values = np.linalg.eigvalsh((R * self.coefficients) @ R.T)
+        values = values[np.argsort(-np.abs(values), kind="stable")]
+        largest = np.abs(values).max(initial=0.0)
+        return values[np.abs(values) > 1e-12 * largest] if largest else values[:0]
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedFactors(Factors):
+    """The factors U¹, …, U^m that the interactions of a lifted model are made of.
+
+    Attributes
+    ----------
+    values : (m, n, k) ndarray
+        The kept rows of U¹, …, U^m; of a slice at some features, of as many factors fewer.
+    """
+
+    def fixed(self, features: Sequence[int]) -> Factors:
+        """See `Factors.fixed`: every factor in turn takes a feature that is held."""
+        places = self.places(features)
+        left = len(self.values) - len(features)
+        if places is None:
+            return replace(self, values=np.zeros((left, self.rows.size, 0)), coefficients=np.zeros(0))
+        values, coefficients = self.values, self.coefficients
+        for place in places:
+            live = np.concatenate([(coefficients != 0) & (u[place] != 0) for u in values])
+            values, coefficients = held_factors(values, coefficients / len(values), place)
+            coefficients = np.where(live, _never_zero(coefficients), 0.0)
+        kept = np.ones(self.rows.size, dtype=bool)
+        if not self.repeats:
+            kept[places] = False
+        return replace(self, rows=self.rows[kept], values=values[:, kept], coefficients=coefficients)
+
+    def weights(self) -> np.ndarray:
+        """Return ½ Σ_s c_s (u_is v_js + v_is u_js) for every two of the rows, shape (n, n).
+
+        Zero if and only if all of these products have a factor 0.
+        """
+        left, right = self.values[:, :, self.coefficients != 0]
+        half = 0.5 * (left * self.coefficients[self.coefficients != 0]) @ right.T
+        met = (left != 0).astype(np.float32) @ (right != 0).astype(np.float32).T > 0
+        return np.where(met | met.T, _never_zero(half + half.T), 0.0)
+
+    def tiles(self) -> np.ndarray:
+        """See `Factors.tiles`."""
+        return pooled_rows(self.rows, self.weights(), self.n_features, N_TILES)
+
+    def largest_rows(self, most: int) -> Factors:
+        """See `Factors.largest_rows`."""
+        if self.rows.size <= most:
+            return self
+        size = np.abs(self.values).max(axis=(0, 2), initial=0.0)
+        kept = np.sort(np.argsort(-size, kind="stable")[:most])
+        return replace(self, rows=self.rows[kept], values=self.values[:, kept])
+
+    def entry(self, places: Sequence[int]) -> float:
+        """See `Factors.entry`."""
+        return matching_weight(self._weighed(), places) / factorial(self.order)
+
+    def uses(self, places: Sequence[int]) -> bool:
+        """Return whether these rows can be dealt out to the factors of a live column, no entry being 0."""
+        return matching_weight((self._weighed() != 0).astype(float), places) > 0
+
+    def n_used(self) -> int:
+        """See `Factors.n_used`."""
+        return used_matchings(self._weighed())
+
+    def eigenvalues(self) -> np.ndarray:
+        """See `Factors.eigenvalues`; twice k at most, as ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ, P = ½[U+V, U−V]."""
+        left, right = self._weighed()
+        signs = np.repeat([1.0, -1.0], left.shape[1])
+        return eigenform(0.5 * np.hstack([left + right, left - right]), signs)[1]
+
+    def ranked(self, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """See `ranked_sets`."""
+        places, weight = ranked_matchings(self._weighed(), top)
+        return self.rows[places], weight * (self.multiplicity / factorial(self.order))
+
+    def _weighed(self) -> np.ndarray:
+        """Return the factors with the coefficients in the first."""
+        first = np.where(self.values[0] != 0, _never_zero(self.values[0] * self.coefficients), 0.0)
+        return np.concatenate([np.where(self.coefficients != 0, first, 0.0)[None], self.values[1:]])
+
 
 def _never_zero(values: np.ndarray) -> np.ndarray:
     return np.where(values == 0, np.nextafter(0.0, 1.0), values)
@@ -122,6 +224,8 @@ def orders_of(model: Model) -> tuple[int, ...]:
     """
     if not model.factorised:
         return ()
+    if model.lifted:
+        return (model.degree,)  # type: ignore[attr-defined]
     if not model.columnar:
         return (2,)
     degrees = [kernel.degree for kernel in model.kernels()]  # type: ignore[attr-defined]
@@ -154,6 +258,10 @@ def factors_of(model: Model, found: Parameters | ThinnedFactors, order: int) -> 
     values, d = found.values, found.n_features
     weights = np.ones(values.shape[1]) if found.coefficients is None else found.coefficients
     repeats = False
+    if model.lifted:
+        lifted: Any = model
+        parts = lifted.factors(values)
+        return LiftedFactors(order, found.rows, parts, np.ones(parts.shape[2]), d, not lifted.distinct)
     if model.columnar:
         for columns, kernel in model.parts(values.shape[1]):  # type: ignore[attr-defined]
             if kernel.degree in (order, None):
@@ -194,6 +302,8 @@ def ranked_sets(factors: Factors, top: int) -> tuple[np.ndarray, np.ndarray]:
     best = np.empty((0, m), dtype=int), np.empty(0)
     if top < 1 or n < m:
         return best
+    if isinstance(factors, LiftedFactors):
+        return factors.ranked(top)
     # From the largest row to the smallest: most of what follows is then too small to be looked at.
     order = np.argsort(-np.abs(factors.values).max(axis=1, initial=0.0), kind="stable")
     sorted_ = replace(factors, rows=factors.rows[order], values=factors.values[order])
@@ -236,19 +346,10 @@ def weight_of(factors: Factors, features: Sequence[int]) -> float:
     places = factors.places(features)
     if places is None:
         return 0.0
-    return float(factors.values[places].prod(axis=0) @ factors.coefficients) * factors.multiplicity
+    return factors.entry(places) * factors.multiplicity
 
 
-# ------------------------------------------------------------------------------------- spectrum, recovery
-
-
-def spectrum(factors: Factors) -> np.ndarray:
-    """Return the non-zero eigenvalues of P diag(c) Pᵀ, from the largest magnitude down, k at most."""
-    R = np.asarray(np.linalg.qr(factors.values, mode="r"))
-    values = np.linalg.eigvalsh((R * factors.coefficients) @ R.T)
-    values = values[np.argsort(-np.abs(values), kind="stable")]
-    largest = np.abs(values).max(initial=0.0)
-    return values[np.abs(values) > 1e-12 * largest] if largest else values[:0]
+# ----------------------------------------------------------------------------------------------- recovery
 
 
 def used_features(factors: Factors) -> int:
@@ -259,14 +360,13 @@ def used_features(factors: Factors) -> int:
 def recovery(factors: Factors, true: Collection[tuple[int, ...]]) -> tuple[float, bool]:
     """Return the F1 score of the used sets against the true ones, and whether both are the same.
 
-    Used are the sets of features that share a live column in which all are non-zero.
+    Used are the sets of features that share a live column in which all are non-zero (`Factors.uses`).
     """
-    live = factors.values[:, factors.coefficients != 0] != 0
     hits = 0
     for features in true:
         places = factors.places(features)
-        hits += places is not None and bool(live[places].all(axis=0).any())
-    used = used_subsets(live.astype(float), factors.order)[factors.order] if live.size else 0
+        hits += places is not None and factors.uses(places)
+    used = factors.n_used()
     if not used and not true:
         return 1.0, True
     return 2 * hits / (used + len(true)), hits == used == len(true)

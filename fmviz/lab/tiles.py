@@ -80,9 +80,20 @@ def tile_labels(n_features: int, n_tiles: int = 128) -> list[str]:
 
 def pooled_matrix(W: np.ndarray, n_tiles: int = 128) -> np.ndarray:
     """Max-pool a given symmetric matrix, shape (d, d), its diagonal left out, into the same tiles."""
-    W = W.copy()
-    np.fill_diagonal(W, 0.0)
-    first = tile_edges(W.shape[0], n_tiles)[:-1]
-    high = np.maximum.reduceat(np.maximum.reduceat(W, first, axis=0), first, axis=1)
-    low = np.minimum.reduceat(np.minimum.reduceat(W, first, axis=0), first, axis=1)
-    return np.where(-low > high, low, high)
+    return pooled_rows(np.arange(W.shape[0]), W, W.shape[0], n_tiles)
+
+
+def pooled_rows(rows: np.ndarray, weights: np.ndarray, n_features: int, n_tiles: int = 128) -> np.ndarray:
+    """Do as `pooled_matrix` for a matrix that is 0 but for some rows and columns, ascending, shape (m, m)."""
+    edges = tile_edges(n_features, n_tiles)
+    pooled = np.zeros((edges.size - 1, edges.size - 1))
+    if rows.size:
+        W = weights.copy()
+        np.fill_diagonal(W, 0.0)
+        present, first = np.unique(np.searchsorted(edges, rows, side="right") - 1, return_index=True)
+        high = np.maximum.reduceat(np.maximum.reduceat(W, first, axis=0), first, axis=1)
+        low = np.minimum.reduceat(np.minimum.reduceat(W, first, axis=0), first, axis=1)
+        # What is not there is 0.
+        high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
+        pooled[np.ix_(present, present)] = np.where(-low > high, low, high)
+    return pooled

@@ -14,7 +14,7 @@ from fmviz.engine.models import MODELS
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
 from fmviz.ui import widgets
-from fmviz.ui.orders import coefficients_table, column_headings, column_orders
+from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
 
 
 def draw_exports(view: JobView) -> None:
@@ -23,11 +23,21 @@ def draw_exports(view: JobView) -> None:
         return
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
     letter = MODELS[experiment.model].notation.matrix
-    matrix = getattr(parameters, letter)
+    matrix = parameters.P if parameters.W is None else parameters.W
     machine = experiment.machine
     kind = f"{experiment.model}-{experiment.regularizer}".removeprefix("fm-")
-    headings = column_headings(machine, matrix.shape[1]) if letter == "P" else dataset.feature_names
-    more = {"column_order": np.array(column_orders(machine, matrix.shape[1]))} if machine.columnar else {}
+    headings = dataset.feature_names if letter == "W" else column_headings(machine, matrix.shape[1])
+    more, said = {}, ""
+    if machine.columnar:
+        more, said = (
+            {"column_order": np.array(column_orders(machine, matrix.shape[1]))},
+            "the order of every column",
+        )
+    elif machine.lifted:
+        more, said = (
+            {"column_factor": np.array(column_factors(machine, matrix.shape[1]))},
+            "the factor of every column",
+        )
     if parameters.coefficients is not None:
         more["coefficients"] = parameters.coefficients
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
@@ -46,7 +56,7 @@ def draw_exports(view: JobView) -> None:
             f"{letter}-{name}.csv",
             key=f"train_{letter.lower()}_csv",
             help="One row a feature, with its name; in full precision."
-            + ("" if letter == "P" else " The diagonal is no interaction."),
+            + (" The diagonal is no interaction." if letter == "W" else ""),
         )
         if parameters.coefficients is not None:
             widgets.download(
@@ -71,7 +81,7 @@ def draw_exports(view: JobView) -> None:
             f"model-{name}.npz",
             key="train_npz",
             help=f"{letter}, w, the bias, the feature names and the settings"
-            + (", and the order of every column" if machine.columnar else "")
+            + (f", and {said}" if said else "")
             + (" and its weight" if parameters.coefficients is not None else "")
             + ": numpy.load opens it.",
         )

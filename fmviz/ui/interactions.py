@@ -125,10 +125,11 @@ def _notes(view: JobView) -> None:
             )
     elif largest < 1e-6 * view.experiment.init_scale:
         how = "all but" if thinned.rows.size else "exactly"
+        letter = MODELS[view.experiment.model].notation.matrix
         st.info(
-            f"**P is {how} zero.** That is a stationary point of every factorization machine, and a strong "
-            "penalty drives a small start into it for good. Lower λ̃ or λₚ, or raise the scale of the start, "
-            "and press Play.",
+            f"**{letter} is {how} zero.** That is a stationary point of every factorization machine, and a "
+            "strong penalty drives a small start into it for good. Lower λ̃ or λₚ, or raise the scale of the "
+            "start, and press Play.",
             icon=":material/lightbulb:",
         )
 

@@ -142,13 +142,19 @@ def _numbers(view: JobView) -> None:
     d = view.dataset.X.shape[1] if view.dataset is not None else 0
     factorised = MODELS[view.experiment.model].factorised
     rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    machine = view.experiment.machine
+    if machine.lifted:
+        rows = "those in a product that some column makes of entries that are not zero"
     pairs = (
         "pairs of rows that share a column in which both are not zero"
         if factorised
         else "pairs whose weight in W is not zero"
     )
     pairs += f", of {d * (d - 1) // 2:,}"
-    machine = view.experiment.machine
+    if machine.lifted:
+        pairs = (
+            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
+        )
     if machine.columnar and orders_of(machine) != (2,):
         pairs = "sets of features, of every order, that share a column of P in which all are not zero"
     cells = (
@@ -230,7 +236,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         )
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
-    notation = MODELS[view.experiment.model].notation
+    notation = view.experiment.machine.notation
     with left:
         st.markdown("**Objective**")
         curves(

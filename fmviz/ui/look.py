@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,8 @@ class Look:
 
     def label(self) -> str:
         """Return the formula of the matrix in plain characters."""
+        if self.order > 2 and self.model.lifted:
+            return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
         if self.order > 2:
             held = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
             coefficient = "λₛ " if self.model.name == "expansion" else ""
@@ -91,7 +94,10 @@ class Look:
     @property
     def factors_repeat(self) -> bool:
         """Whether features may repeat, so that the matrix is not that of the pairs' weights."""
-        return any(isinstance(kernel, Polynomial) for kernel in self.model.kernels())  # type: ignore[attr-defined]
+        model: Any = self.model
+        if model.lifted:
+            return not model.distinct
+        return any(isinstance(kernel, Polynomial) for kernel in model.kernels())
 
 
 def completed(factors: Factors, chosen: Sequence[int]) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -13,7 +14,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.figures.columns import signed_bars, sorted_by_size
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.job import JobView
-from fmviz.lab.subsets import factors_of, orders_of, rankable, spectrum, weight_of
+from fmviz.lab.subsets import factors_of, orders_of, rankable, weight_of
 from fmviz.lab.thinned import ThinnedFactors
 from fmviz.ui.look import Look, completed, order_name, sets_table, true_sets
 from fmviz.ui.state import Settings, Whole
@@ -31,7 +32,8 @@ _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}ₛ"
 def choose(view: JobView, settings: Settings) -> Look | None:
     """Draw the choice of order and slice; return None for models of pairs alone."""
     model = view.experiment.machine
-    if not model.columnar or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
+    several = model.columnar or model.lifted
+    if not several or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
         return None
     orders = orders_of(model)
     order = orders[0]
@@ -198,12 +200,22 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
 
 def draw_columns(view: JobView, look: Look) -> None:
     """Draw the weights of the columns and, of pairs, the eigenvalues of W, once the run rests."""
-    if view.state.active or view.parameters is None or view.parameters.coefficients is None:
+    if view.state.active or view.parameters is None:
+        return
+    weighted = view.parameters.coefficients is not None
+    spectral = look.order == 2 and (weighted or look.model.lifted)
+    if not (weighted or spectral):
         return
     factors = factors_of(look.model, view.parameters, look.order)
-    weights = sorted_by_size(factors.coefficients)
-    left, right = st.columns(2)
-    with left:
+    places = iter(st.columns(2))
+    if weighted:
+        _draw_coefficients(next(places), sorted_by_size(factors.coefficients))
+    if spectral:
+        _draw_spectrum(next(places), factors.eigenvalues(), look.model.notation.weights)
+
+
+def _draw_coefficients(place: Any, weights: np.ndarray) -> None:
+    with place:
         st.markdown(f"**The weights {_LAMBDA} of the columns**")
         positive, negative = int((weights > 0).sum()), int((weights < 0).sum())
         st.plotly_chart(
@@ -213,22 +225,30 @@ def draw_columns(view: JobView, look: Look) -> None:
             alt=f"{positive} positive and {negative} negative weights, sorted by size.",
         )
         st.caption(f"{positive} positive, {negative} negative, {weights.size - positive - negative} zero.")
-    if look.order == 2:
-        with right:
-            st.markdown("**The spectrum of W = P diag(λ) Pᵀ**")
-            eigenvalues = spectrum(factors)
-            up = int((eigenvalues > 0).sum())
-            st.plotly_chart(
-                signed_bars(eigenvalues, x="eigenvalue, by size", y="value"),
-                key="train_spectrum",
-                config={"displaylogo": False},
-                alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
-            )
-            st.caption(f"Rank {eigenvalues.size}: {up} positive, {eigenvalues.size - up} negative.")
+
+
+def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
+    with place:
+        st.markdown(f"**The spectrum of W = {formula}**")
+        up = int((eigenvalues > 0).sum())
+        st.plotly_chart(
+            signed_bars(eigenvalues, x="eigenvalue, by size", y="value"),
+            key="train_spectrum",
+            config={"displaylogo": False},
+            alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
+        )
+        st.caption(f"Rank {eigenvalues.size}: {up} positive, {eigenvalues.size - up} negative.")
 
 
 def column_headings(model: Model, n_columns: int) -> list[str]:
-    """Return a name for every column of P that says its order: p2_1, p2_2, …, p3_1, …; or p1, p2, …."""
+    """Return a name for every column of P.
+
+    It says the order of the column, p2_1, p2_2, …, p3_1, …, or in a lifted model its factor, u1_1, …, u2_1,
+    …; p1, p2, … where there is one order.
+    """
+    if model.lifted:
+        parts = column_factors(model, n_columns)
+        return [f"u{t}_{s % (n_columns // parts[-1]) + 1}" for s, t in enumerate(parts)]
     if len(orders_of(model)) < 2 or model.name == "all_subsets":
         return [f"p{s + 1}" for s in range(n_columns)]
     return [
@@ -245,6 +265,12 @@ def column_orders(model: Model, n_columns: int) -> list[int]:
         for columns, kernel in model.parts(n_columns)  # type: ignore[attr-defined]
         for _ in range(columns.stop - columns.start)
     ]
+
+
+def column_factors(model: Model, n_columns: int) -> list[int]:
+    """Return for every column of P = [U¹ … U^m] of a lifted model which factor it is of, from 1."""
+    m = model.degree  # type: ignore[attr-defined]
+    return [t + 1 for t in range(m) for _ in range(n_columns // m)]
 
 
 def coefficients_table(view: JobView) -> pd.DataFrame:

@@ -336,8 +336,18 @@ class Settings:
                 if name not in self.table
             ]
             st.session_state[self._notice_key] = notices
+            st.session_state[self._brought_key] = frozenset(given)
         self.write_url()
         return linked
+
+    @property
+    def _brought_key(self) -> str:
+        return f"{_PREFIX}:{self.page}:brought"
+
+    @property
+    def brought(self) -> frozenset[str]:
+        """The names that the last link set, be it to their defaults, which the address bar leaves out."""
+        return frozenset(st.session_state.get(self._brought_key, ()))
 
     @property
     def _notice_key(self) -> str:

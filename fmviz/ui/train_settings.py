@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import streamlit as st
 
@@ -20,13 +20,7 @@ from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
-# A lifted model has two or more factor matrices, for which this page has no picture; Python fits it.
-SHOWN = tuple(name for name, model in MODELS.items() if not model.lifted)
-OWN = tuple(
-    dataclasses.replace(spec, choices=SHOWN) if spec.name == "model" else spec
-    for spec in SPECS
-    if spec.name not in ("dataset", "seed")
-)
+OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
 NAMES = tuple(spec.name for spec in OWN)
 _LABELS = {
     "dataset_n_samples": "Rows",
@@ -97,7 +91,8 @@ def suggest(settings: Settings, linked: bool) -> None:
         return
     st.session_state[_SEEN] = dataset
     st.session_state.pop(_LEFT, None)
-    given = settings.query()
+    # A value that is the default is left out of the address bar, but the link has set it all the same.
+    given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model
     model = settings["model"] if "model" in given or made_for == "fm" else made_for
     # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
@@ -154,7 +149,8 @@ def settings_panel(settings: Settings) -> Experiment:
             st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
-        _regularizer(settings)
+        if not (model.convex and model.factorised and settings["regularizer"] == "l2"):
+            _regularizer(settings)
         _own(settings, "regularizer")
         _formulas(settings, model)
         omega = "Ω" if model.factorised else f"${notation.penalty}$"
@@ -258,6 +254,9 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the penalty as it acts on the columns of each order, and what it selects."""
+    if settings["lambda_sparse"] == 0 and _no_penalty(model):
+        st.latex(model.notation.shrinkage)
+        return
     chosen = REGULARIZERS[settings["regularizer"]]
     params = dict(experiment_of(settings).regularizer_params)
     formula, selects = model.penalty_words(chosen, **params)
@@ -277,19 +276,20 @@ def penalty_forms(
     model: Model, regularizer: Regularizer, params: dict[str, Any]
 ) -> list[tuple[int | None, str, str]]:
     """Return the order, the LaTeX and what is selected, for every block of columns of a columnar model."""
-    found = []
-    for kernel in model.kernels() if model.columnar else ():  # type: ignore[attr-defined]
-        form = regularizer.of_order(kernel.degree, params)
+    found, shape = [], cast(Any, model)
+    orders = [kernel.degree for kernel in shape.kernels()] if model.columnar else []
+    for order in [shape.degree] if model.lifted else orders:
+        form = regularizer.of_order(order, params)
         if not isinstance(form, str):
             formula, _, selects = form[0].words(**form[1])
-            found.append((kernel.degree, formula, selects))
+            found.append((order, formula, selects))
     return found
 
 
 def _model(settings: Settings) -> None:
     st.selectbox(
         "**Model**",
-        list(SHOWN),
+        list(MODELS),
         format_func=lambda name: MODELS[name].label,
         help=settings.spec("model").help,
         **settings.bind("model", then=_suited(settings)),

@@ -11,6 +11,7 @@ from signatures import recompiled
 
 from fmviz.engine import counting, kernels, losses
 from fmviz.engine._jit import python_version
+from fmviz.engine.compatibility import why_not
 from fmviz.engine.design import Design
 from fmviz.engine.kernels import AllSubsets, Anova
 from fmviz.engine.problem import Problem
@@ -24,6 +25,8 @@ HOFM = ("hofm", {"order": 3})
 ALL = ("all_subsets", {})
 SIGNS = ("expansion", {"kernel": "anova", "degree": 3, "coefficients": "signs"})
 FITTED = ("expansion", {"degree": 3})
+FITTED_A = ("expansion", {"kernel": "anova", "degree": 3})
+FITTED_2 = ("expansion", {})
 H3 = ("lifted", {"degree": 3})
 A2 = ("lifted", {"kernel": "anova"})
 
@@ -35,12 +38,14 @@ CASES = [
         (HOFM, "pbcd", ("l1", "l21", "omega_ti", "omega_cs")),
         (ALL, "pbcd", ("l1", "l21", "omega_ti", "omega_cs")),
         (FITTED, "cd", ("l2",)),
+        (FITTED_A, "cd", ("l2",)),
+        (FITTED_2, "cd", ("l2",)),
         (H3, "pcd", ("l2", "l1")),
         (A2, "pcd", ("l1", "ti")),
         (HOFM, "sgd", ("l2",)),
         (ALL, "psgd", ("l1",)),
         (SIGNS, "psgd", ("l1",)),
-        (FITTED, "sgd", ("l2",)),
+        (FITTED_2, "sgd", ("l2",)),
     )
     for regularizer in regularizers
     for storage in ("dense", "sparse", "binary")
@@ -90,7 +95,7 @@ def problem_for(model, regularizer: str, storage: str, lam: float = 0.02, rank: 
         rank=rank,
         lambda_w=0.03,
         lambda_p=lam,
-        lambda_sparse=0.0 if model is FITTED else lam,
+        lambda_sparse=0.0 if model in (FITTED, FITTED_A, FITTED_2) else lam,
         sample_weight=rng.random(9) if weighted else None,
     )
 
@@ -146,8 +151,8 @@ def test_counting_kernels_agree_with_python():
         P = rng.normal(size=(9, k)) * (rng.random((9, k)) < 2.0 / k)
         patterns = counting.support_patterns(P)
         for degree in (3, 4):
-            plain = python_version(counting.count_common)(*patterns, degree)
-            assert counting.count_common(*patterns, degree) == plain
+            given = (*patterns, counting.rows_by_column(*patterns), degree)
+            assert counting.count_common(*given) == python_version(counting.count_common)(*given)
         packed = rng.integers(0, 4, (6, 3, 1)).astype(np.uint64)
         counts = rng.integers(1, 4, 6).astype(np.int64)
         ways = np.zeros(4, dtype=np.int64)
@@ -168,9 +173,9 @@ def test_power_operator_agrees_with_python(degree):
 
 
 def test_settings_never_recompile():
-    for model in (HOFM, ALL, FITTED, H3, A2):
+    for model in (HOFM, ALL, FITTED, FITTED_A, FITTED_2, H3, A2):
         for solver in ("cd", "sgd", "pbcd"):
-            if (solver == "pbcd" and model in (FITTED, H3, A2)) or (solver == "sgd" and model in (H3, A2)):
+            if why_not("l2", solver, model=model[0], model_params=model[1]) is not None:
                 continue
             for lam, rank in ((0.0, 1), (1, 2), (0.5, 3)):
                 problem = problem_for(model, "l2", "sparse", lam, rank)

@@ -25,7 +25,6 @@ CASES = {
 FITTED = {
     "H2": ("expansion", {"kernel": "polynomial"}, [("polynomial", 2)]),
     "A2": ("expansion", {"kernel": "anova"}, [("anova", 2)]),
-    "A3": ("expansion", {"kernel": "anova", "degree": 3}, [("anova", 3)]),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from fmviz.engine import duality, lowrank
 from fmviz.engine.compatibility import best_solver, cost_note, why_not
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.duality import dual_value, relative_gap
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.lowrank import PairGradient, eigenform, eigenform_of_weights, features_of_pairs
 from fmviz.engine.models import MODELS, get_model
@@ -517,6 +519,14 @@ def test_edges():
     free = build(trace=0.0, n=15, rank=7)
     snapshots = solve(free, epochs=30)
     assert snapshots[-1].objective < 0.1 * snapshots[0].objective
+    # Without a penalty the gap is that to all W of no larger trace norm: small at the minimum just there.
+    many = build(trace=0.0, n=80, rank=7)
+    end = solve(many, epochs=200)[-1]
+    assert end.certificate < 1e-6
+    inner = replace(end.parameters, coefficients=0.5 * end.parameters.multipliers)
+    assert relative_gap(many, inner) > 1e-3
+    best = solve(build(trace=1e-9, n=80, rank=7), epochs=200)[-1].objective
+    assert dual_value(many, end.parameters) <= best * (1 + 1e-6)
     nothing = build(trace=10.0, fit_linear=False, fit_intercept=False)
     assert solve(nothing)[-1].objective == pytest.approx(nothing.mean(0.5 * nothing.y**2))
 
@@ -554,9 +564,9 @@ def test_cost_and_size_are_told(monkeypatch):
     note = cost_note(100_000, 30, "l2", "gcd", model="convex_fm")
     assert "80 GB" in note
     assert "never formed" in note
-    monkeypatch.setattr("fmviz.engine.models.columns.available_bytes", lambda: 1e8)
-    with pytest.raises(ValueError, match=r"rank = 30 of 100,000 features"):
-        MODELS["convex_fm"].start(100_000, 30, 0.01, np.random.default_rng(0))
+    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e8)
+    with pytest.raises(ValueError, match=r"rank = 30 and 100,000 features need 768 MB, and 100 MB are free"):
+        MODELS["convex_fm"].check_size(100_000, 30)
 
 
 def test_an_experiment_runs():

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 import pytest
 from oracles import slow_fm
 
-from fmviz.engine.counting import used_features, used_interactions, used_mask
+from fmviz.engine.counting import used_features, used_interactions, used_mask, used_subsets
 from fmviz.engine.pairs import ranked_pairs
 
 
@@ -23,6 +26,23 @@ def test_structure_decides_not_products():
     assert used_interactions(P) == 3
     assert used_features(P) == 3
     assert used_interactions(np.array([[1e-200], [1e-200]])) == 1
+
+
+@pytest.mark.parametrize("k", [1, 3, 64, 65, 130])
+@pytest.mark.parametrize("degree", [3, 4])
+def test_larger_sets_equal_a_look_at_each(k, degree):
+    rng = np.random.default_rng(k)
+    for density in (0.0, 0.03, 0.3, 1.0):
+        P = rng.random((16, k)) < density
+        P[5:9] = P[4]  # rows that are alike
+        P = P * 1.0
+        wanted = sum(P[list(one)].all(axis=0).any() for one in combinations(range(16), degree))
+        assert used_subsets(P, degree) == {degree: wanted}
+    # More rows than a word has bits.
+    P = np.zeros((200, 2))
+    P[:150, 0] = P[100:, 1] = 1.0
+    # Those of the first 150 and those of the last 100, less those that are both.
+    assert used_subsets(P, 3) == {3: comb(150, 3) + comb(100, 3) - comb(50, 3)}
 
 
 def test_large_d_needs_no_square_table():

@@ -208,6 +208,7 @@ def test_no_kernel_is_left_out():
         "kernels.subsets_of_rows",
         "kernels.subsets_slopes_of_rows",
         "losses._evaluate",
+        "matchings.search_matchings",
         "regularizers._power_norm.prox_power_rows",
         "regularizers._squared_norm.prox_each_row",
         "solvers._coefficients.coefficient_sweeps",

@@ -195,9 +195,16 @@ def test_cd_is_what_l2_gets_and_others_say_why_not():
 )
 def test_bad_input_is_a_sentence(given, words):
     with pytest.raises(ValueError, match=words):
-        get_model("lifted", **given)
+        Problem.build(np.ones((3, 2)), np.ones(3), model="lifted", model_params=given, regularizer="l2")
     with pytest.raises(ValueError, match="two distinct ones"):
         Problem.build(np.ones((3, 1)), np.ones(3), model="lifted", model_params={"kernel": "anova"})
+
+
+def test_a_kernel_without_a_lifted_form_is_refused_before_a_run():
+    assert (
+        "choose degree 2"
+        in why_not("l2", model="lifted", model_params={"kernel": "anova", "degree": 3}).lower()
+    )
 
 
 def best_of(problem: Problem, solver: str, seeds: int, init_scale: float = 0.5):

@@ -121,3 +121,23 @@ def test_a_stopped_search_has_no_last_word():
 def test_bad_settings_get_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"lambdas": 0.1}, r"lambdas = 0.1 must be a sequence"),
+        ({"lambdas": []}, "lambdas is empty"),
+        ({"orders": "up"}, r"orders = 'up' must be a sequence of cold, down, up: write \['up'\]"),
+        ({"orders": ["sideways"]}, "orders = 'sideways'"),
+        ({"regularisation": "ti"}, "keyword = 'regularisation' is not known; .* Did you mean 'regularizer'"),
+        ({"lambda_sparse": 0.1}, "changes along a path"),
+    ],
+)
+def test_bad_input_of_paths_is_a_sentence(given, words):
+    with pytest.raises(ValueError, match=words):
+        fmviz.regularization_path(np.eye(3), np.ones(3), **given)
+    if "orders" not in given:
+        asked = {"grid" if name == "lambdas" else name: value for name, value in given.items()}
+        with pytest.raises(ValueError, match=words.replace("lambdas", "grid")):
+            list(fmviz.find_lambda(np.eye(3), np.ones(3), 1, **asked))

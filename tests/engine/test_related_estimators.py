@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fmviz
 from fmviz import related
+from fmviz.engine.problem import Problem
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))
@@ -57,6 +58,9 @@ SMALL = {"rank": 2, "max_iter": 30}
         fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", **SMALL),
         fmviz.AllSubsetsRegressor(**SMALL),
         fmviz.AllSubsetsClassifier(**SMALL),
+        fmviz.LiftedRegressor(**SMALL),
+        fmviz.LiftedRegressor(kernel="anova", **SMALL),
+        fmviz.LiftedClassifier(augment=True, degree=3, **SMALL),
     ]
 )
 def test_sklearn_contract(estimator, check):
@@ -215,9 +219,31 @@ def test_bad_questions_get_a_sentence():
 
 
 def test_what_cannot_fit_into_memory_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("fmviz.engine.models.columns.available_bytes", lambda: 1e6)
-    with pytest.raises(ValueError, match=r"rank = 10,000 .* 1 MB are free"):
-        fmviz.AllSubsetsRegressor(rank=10_000).fit(X, Y)
+    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e6)
+    for machine, words in [
+        (fmviz.AllSubsetsRegressor, r"rank = 10,000 and 5 features need 2.4 MB, and 1 MB are free"),
+        (
+            fmviz.HigherOrderFMRegressor,
+            r"for each of 2 orders .* 1 MB are free. Choose a smaller rank or fewer",
+        ),
+        (fmviz.LiftedRegressor, r"for each of 2 factors .* 1 MB are free. Choose a smaller rank or fewer"),
+        (fmviz.FactorizationMachineRegressor, r"rank = 10,000 .* 1 MB are free"),
+        (fmviz.PolynomialNetworkRegressor, r"rank = 10,000 .* 1 MB are free"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            machine(rank=10_000).fit(X, Y)
+
+
+def test_two_features_have_no_triples_and_the_sentence_says_what_to_do():
+    two = X[:, :2]
+    with pytest.raises(ValueError, match=r"order 3, but the data have 2 .* Choose order = 2 or less"):
+        fmviz.HigherOrderFMRegressor().fit(two, Y)
+    assert fmviz.HigherOrderFMRegressor(order=2).fit(two, Y).used_interactions_.keys() == {2}
+    # With M − 1 dummy features there are enough.
+    assert fmviz.HigherOrderFMRegressor(shared=True, max_iter=3).fit(two, Y).w_.size == 2
+    problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
+    with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
+        Problem.build(two, Y, regularizer="l2", **problem)
 
 
 def test_an_overflow_names_its_cause_and_a_way_out():

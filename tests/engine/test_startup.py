@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import fmviz
-from fmviz.engine import _jit
+from fmviz.engine import _jit, warmup
+from fmviz.engine.compatibility import best_solver
+from fmviz.engine.models import MODELS
 from fmviz.engine.warmup import _DESIGNS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
@@ -114,3 +116,26 @@ def test_the_warm_up_covers_the_data_sets_at_hand():
             experiment = suggested(name)
             layout = Run.prepare(experiment).problem.design.layout
             assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"
+
+
+def test_everything_is_every_model_with_every_choice_of_its_own(monkeypatch):
+    ready = set()
+
+    def note(problem, method):
+        model = problem.model
+        chosen = tuple(model.settings[spec.name] for spec in model.params if spec.kind != "int")
+        made = (problem.regularizer.name, method.name, problem.loss.name, problem.design.layout)
+        ready.add((model.name, chosen, *made))
+
+    monkeypatch.setattr(warmup, "make_ready", note)
+    monkeypatch.setattr(warmup, "warm_operators", lambda: None)
+    assert len(list(warmup.warm_everything())) == len(ready) + 1
+    assert {name for name, *_ in ready} == set(MODELS)
+    for dataset, spec in DATASETS.items():
+        if spec.unavailable() is None:
+            for name, model in MODELS.items():
+                one = suggested(dataset, name)
+                solver = best_solver(one.regularizer, loss=one.loss, model=name)
+                chosen = tuple(spec.default for spec in model.params if spec.kind != "int")
+                layout = Run.prepare(one).problem.design.layout
+                assert (name, chosen, one.regularizer, solver, one.loss, layout) in ready

@@ -20,13 +20,14 @@ from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = [
-    "planted_interactions", "planted_features", "planted_triples", "synthetic", "monks1", "balance_scale",
-    "flights", "diabetes", "breast_cancer", "abalone", "movielens_100k",
+    "planted_interactions", "planted_features", "planted_triples", "planted_subsets", "synthetic", "monks1",
+    "balance_scale", "flights", "diabetes", "breast_cancer", "abalone", "movielens_100k",
 ]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
     "planted_features": (200, 100),
     "planted_triples": (500, 30),
+    "planted_subsets": (500, 30),
     "synthetic": (200, 100),
     "monks1": (432, 17),
     "balance_scale": (625, 4),
@@ -665,3 +666,15 @@ def test_planted_triples_explain_the_target():
     used = {j for one in dataset.true_triples for j in one} | set(pairs.ravel().tolist())
     assert used == set(range(20))
     assert all(name.startswith("noise") for name in dataset.feature_names[20:])
+
+
+def test_planted_subsets_explain_the_target():
+    dataset = load("planted_subsets")
+    pairs = np.argwhere(np.triu(dataset.truth))
+    assert (len(pairs), len(dataset.true_triples)) == (24, 16)
+    groups = [range(4 * g, 4 * g + 4) for g in range(4)]
+    y = sum((1 + dataset.X[:, group]).prod(axis=1) for group in groups)
+    assert np.std(dataset.y - y) == pytest.approx(0.05, rel=0.1)
+    for one in (*pairs.tolist(), *dataset.true_triples):
+        assert any(set(one) <= set(group) for group in groups)
+    assert all(name.startswith("noise") for name in dataset.feature_names[16:])

@@ -7,6 +7,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from oracles import slow_lifted
 
 from fmviz.engine.models import get_model
 from fmviz.engine.snapshot import Parameters
@@ -16,7 +17,6 @@ from fmviz.lab.subsets import (
     rankable,
     ranked_sets,
     recovery,
-    spectrum,
     used_features,
     weight_of,
 )
@@ -105,7 +105,7 @@ def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
     factors = factors_of(model, parameters, 2)
     W = (parameters.P * parameters.coefficients) @ parameters.P.T
     np.testing.assert_allclose(factors.matrix(), W, rtol=1e-12, atol=1e-15)
-    values = spectrum(factors)
+    values = factors.eigenvalues()
     wanted = np.linalg.eigvalsh(W)
     wanted = wanted[np.abs(wanted) > 1e-12]
     np.testing.assert_allclose(np.sort(values), wanted, rtol=1e-9)
@@ -115,7 +115,7 @@ def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
     assert used_features(factors) == live.any(axis=1).sum() == model.used_features(parameters)
     only_dead = Parameters(parameters.P, parameters.w, 0.0, coefficients=np.zeros(4))
     assert model.used_interactions(only_dead) == model.used_features(only_dead) == 0
-    assert spectrum(factors_of(model, only_dead, 2)).size == 0
+    assert factors_of(model, only_dead, 2).eigenvalues().size == 0
     assert ranked_sets(factors_of(model, only_dead, 2), 3)[1].size == 0
 
 
@@ -156,3 +156,67 @@ def test_orders_and_limits():
     few = factors_of(model, parameters, 3).largest_rows(3)
     assert few.rows.size == 3
     assert ranked_sets(factors_of(model, parameters, 3), 0)[1].size == 0
+
+
+LIFTED = [("polynomial", 2), ("anova", 2), ("polynomial", 3), ("polynomial", 4)]
+
+
+def lifted(kernel, degree, d=6, k=3):
+    rng = np.random.default_rng(4)
+    P = rng.normal(size=(d, k * degree)) * (rng.random((d, k * degree)) < 0.6)
+    P[2] = 0.0
+    model = get_model("lifted", kernel=kernel, degree=degree)
+    return model, Parameters(P, np.zeros(d), 0.0)
+
+
+@pytest.mark.parametrize(("kernel", "degree"), LIFTED)
+def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degree):
+    model, parameters = lifted(kernel, degree)
+    U = slow_lifted.split(parameters.P, degree)
+    scale = 0.5 if kernel == "anova" else 1.0
+    wanted = {one: scale * w for one, w in slow_lifted.weights(U, np.ones(3), False).items()}
+    assert orders_of(model) == (degree,)
+    factors = factors_of(model, thin(parameters), degree)
+    sets, weight = ranked_sets(factors, 1000)
+    got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
+    assert got == pytest.approx(wanted, rel=1e-12)
+    few, _ = ranked_sets(factors, 3)
+    np.testing.assert_array_equal(few, sets[:3])
+    assert all(weight_of(factors, one) == pytest.approx(w, rel=1e-12) for one, w in wanted.items())
+    assert weight_of(factors, tuple(range(degree))[::-1]) == pytest.approx(
+        wanted.get(tuple(range(degree)), 0)
+    )
+    assert model.used_interactions(parameters) == len(wanted)
+    true = list(wanted)[::2]
+    f1, exact = recovery(factors, [*true, (1, 2, 3, 4)[:degree]])
+    assert f1 == pytest.approx(2 * len(true) / (len(true) + 1 + len(wanted)))
+    assert not exact
+    assert recovery(factors, list(wanted)) == (1.0, True)
+    # A slice at m − 2 features is the matrix of the tensor there, zero where no set is used.
+    tensor = slow_lifted.tensor(U)
+    for held in combinations(range(6), degree - 2):
+        matrix = (factors.fixed(held) if held else factors).matrix()
+        for j, l in combinations(range(6), 2):  # noqa: E741 - as on the page
+            one = tuple(sorted({*held, j, l}))
+            if len(one) == degree:
+                assert matrix[j, l] == pytest.approx(tensor[(*held, j, l)], rel=1e-12, abs=1e-15)
+                assert matrix[j, l] == matrix[l, j]
+                assert (matrix[j, l] != 0) == (one in wanted)
+    assert factors.largest_rows(3).rows.size == 3
+    assert ranked_sets(factors, 0)[1].size == 0
+
+
+def test_the_spectrum_and_the_tiles_of_a_lifted_model_are_those_of_its_matrix():
+    model, parameters = lifted("polynomial", 2)
+    W = slow_lifted.tensor(slow_lifted.split(parameters.P, 2))
+    wanted = np.linalg.eigvalsh(W)
+    wanted = wanted[np.abs(wanted) > 1e-12]
+    found = factors_of(model, parameters, 2).eigenvalues()
+    np.testing.assert_allclose(np.sort(found), wanted, rtol=1e-9)
+    P = np.zeros((700, 4))
+    P[[3, 300, 699]] = np.random.default_rng(0).normal(size=(3, 4))
+    tiles = factors_of(model, thin(Parameters(P, np.zeros(700), 0.0)), 2).tiles()
+    place = np.searchsorted(tile_edges(700, N_TILES), [3, 300, 699], side="right") - 1
+    W = 0.5 * (P[:, :2] @ P[:, 2:].T + P[:, 2:] @ P[:, :2].T)
+    assert tiles[place[0], place[1]] == pytest.approx(W[3, 300])
+    assert np.count_nonzero(tiles) == 6

@@ -92,3 +92,17 @@ def used_features(kernel: str, U: np.ndarray) -> int:
         ):
             found |= set(index)
     return len(found)
+
+
+def weights(U: np.ndarray, c: np.ndarray, repeated: bool) -> dict[tuple[int, ...], float]:
+    """What every used product of m features is multiplied by in Σ_s c_s Π_t ⟨u_s^t, x⟩, term by term."""
+    m, d, r = U.shape
+    found: dict[tuple[int, ...], float] = {}
+    for index in product(range(d), repeat=m):
+        features = tuple(sorted(index))
+        if repeated or len(set(index)) == m:
+            for s in range(r):
+                term = c[s] * prod(U[t, index[t], s] for t in range(m))
+                if term:
+                    found[features] = found.get(features, 0.0) + term
+    return found

@@ -257,3 +257,15 @@ def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     main = page.locator("[data-testid=stMain]")
     assert main.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
     shoot(page, "train-narrow-dark")
+
+
+@pytest.mark.parametrize("width", [1440, 700])
+def test_formulae_of_higher_orders_fit_the_column_of_settings(server, page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{server.url}/train?dataset=planted_triples&model=hofm&regularizer=omega_ti")
+    display = page.locator(".st-key-train_penalty .katex-display")
+    display.nth(1).wait_for()
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.st-key-train_penalty .katex-display')].every(
+          box => box.clientWidth > 0 && box.scrollWidth <= box.clientWidth + 3)"""
+    )

@@ -79,6 +79,14 @@ def test_a_set_made_for_triples_brings_its_model_and_the_models_own_parameters(o
     )
 
 
+def test_a_link_keeps_what_it_sets_even_to_the_default(open_page):
+    assert open_page(dataset="planted_triples", model="fm").selectbox(key="train_model").value == "fm"
+    app = open_page(dataset="planted_triples", rank="30")
+    assert app.number_input(key="train_rank").value == 30
+    # It brought settings, so nothing is suggested beside them.
+    assert said(app) == Experiment(dataset="planted_triples", rank=30)
+
+
 def test_triples_are_trained_looked_at_and_linked(open_page, manager):
     app = open_page(**HOFM, play="1")
     (job,) = manager.jobs()
@@ -119,7 +127,9 @@ def test_what_does_not_apply_is_listed_with_its_reason(open_page):
     assert "no 5 of them are distinct" in words(app)
     assert app.button(key="train_play").disabled
     checked(app.button(key="train_fix").click().run())
-    assert app.selectbox(key="train_model").value == "fm"
+    assert app.selectbox(key="train_model").value == "hofm"
+    assert app.number_input(key="train_model_order").value == 3
+    assert not app.button(key="train_play").disabled
 
 
 def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page, manager):
@@ -252,3 +262,79 @@ def test_the_penalty_is_written_for_every_order():
     assert len({text for _, text, _ in forms}) == 3
     assert len({text for _, text, _ in penalty_forms(get_model("hofm"), REGULARIZERS["l1"], {})}) == 1
     assert penalty_forms(get_model("fm"), REGULARIZERS["ti"], {}) == []
+
+
+LIFTED = {
+    **SMALL,
+    "model": "lifted",
+    "regularizer": "ti",
+    "init_scale": "0.1",
+    "max_epochs": "6",
+    "rank": "2",
+}
+
+
+def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
+    app = open_page(**LIFTED, play="1")
+    (job,) = manager.jobs()
+    view = job.view()
+    assert view.state == "finished"
+    assert "The pairs: ½(UVᵀ+VUᵀ)" in words(app)
+    assert "The spectrum of W = ½(UVᵀ+VUᵀ)" in words(app)
+    (table,) = app.dataframe
+    assert len(table.value) == view.last["used_interactions"]
+    headings = orders.column_headings(view.experiment.machine, 4)
+    assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
+    assert orders.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
+    text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
+    assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
+    done = subprocess.run(
+        [sys.executable, "-c", exports.script(view)], capture_output=True, text=True, cwd=ROOT
+    )
+    assert f"used interactions {view.last['used_interactions']}" in done.stdout, done.stderr
+    # Of degree 3 a slice of the tensor is drawn, at a feature of one's choice.
+    checked(app.number_input(key="train_model_degree").set_value(3).run())
+    assert said(app).why_not() is None
+    checked(app.button(key="train_play").click().run())
+    assert "The triples with" in words(app)
+    assert "𝒲ᵢⱼₗ" in words(app)
+    assert not app.error
+    # A product of distinct features is lifted for degree 2 alone; one button goes back to that.
+    checked(app.segmented_control(key="train_model_kernel").set_value("anova").run())
+    assert "has no lifted form" in words(app)
+    assert app.button(key="train_play").disabled
+    checked(app.button(key="train_fix").click().run())
+    assert app.number_input(key="train_model_degree").value == 2
+    assert not app.button(key="train_play").disabled
+
+
+def test_a_penalty_that_is_not_there_is_not_drawn(open_page):
+    for given, formula in (
+        ({"model": "convex_fm"}, r"\|W\|_{\mathrm{tr}}"),
+        ({"model": "expansion"}, r"\sum_s |\lambda_s|\,\|p_{:,s}\|^{2}"),
+        ({"model": "expansion", "model_degree": "3"}, r"\sum_s |\lambda_s|\,\|p_{:,s}\|^{3}"),
+    ):
+        app = open_page(dataset="balance_scale", **given)
+        formulas = [item.value.strip("$\n") for item in app.latex]
+        assert formula in formulas
+        assert not any(text.startswith(r"\|P\|") for text in formulas)
+        assert "Selects nothing" not in words(app)
+        shown = [box.key for box in app.selectbox]
+        assert ("train_regularizer" in shown) == (given["model"] != "convex_fm")
+
+
+def test_sizes_and_overflows_are_sentences(open_page, manager, monkeypatch):
+    app = open_page(
+        dataset="planted_interactions",
+        model="all_subsets",
+        regularizer="omega_ti",
+        init_scale="100",
+        rank="200",
+        play="1",
+    )
+    assert "Diverged" in words(app)
+    assert "grows like an exponential function" in words(app)
+    monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e3)
+    app = open_page(**HOFM)
+    assert "rank = 3 for each of 2 orders and 4 features need 1.15 kB, and 1 kB are free" in words(app)
+    assert app.button(key="train_play").disabled

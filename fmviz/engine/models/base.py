@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..design import Design
+from ..memory import available_bytes, in_words
 from ..params import ParamSpec, check_params
 from ..regularizers import Regularizer
 from ..snapshot import Parameters
@@ -63,6 +64,10 @@ class Model:
         Whether the weights of the columns of P are fitted, too.
     overflow_cause : str
         Why f may overflow for reasons of the model's own, as a sentence and a space; else "".
+    copies : int
+        Matrices of the size of P that a run holds at once.
+    part_name : str
+        What the blocks of P stand for, in the plural.
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
     """
@@ -80,6 +85,8 @@ class Model:
     columnar: ClassVar[bool] = False
     lifted: ClassVar[bool] = False
     overflow_cause: ClassVar[str] = ""
+    copies: ClassVar[int] = 6
+    part_name: ClassVar[str] = "orders"
 
     @property
     def least_features(self) -> int:
@@ -109,8 +116,17 @@ class Model:
         """Return what an iteration over d features costs where that is out of the ordinary; else None."""
         return None
 
-    def check_size(self, d: int) -> None:
+    def check_size(self, d: int, rank: int) -> None:
         """Raise ValueError, naming the size, where the parameters of d features cannot fit into memory."""
+        needed, free = 8.0 * self.copies * d * self.shapes(d, rank)["P"][1], available_bytes()
+        if needed > free:
+            parts = self.shapes(1, rank)["P"][1] // rank
+            each = f" for each of {parts} {self.part_name}" if parts > 1 else ""
+            smaller = "a smaller rank" + (f" or fewer {self.part_name}" if parts > 1 else "")
+            raise ValueError(
+                f"rank = {rank:,}{each} and {d:,} features need {in_words(needed)}, and {in_words(free)} are "
+                f"free. Choose {smaller}."
+            )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of every array of the parameters, by its name in `Parameters`."""
@@ -162,7 +178,10 @@ class Model:
         raise NotImplementedError
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return what ‖p_:,s‖² is multiplied by in the shrinkage, for every column of P."""
+        """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.
+
+        Where the shrinkage is a sum of squared norms that is what ‖p_:,s‖² is multiplied by.
+        """
         return np.ones(parameters.P.shape[1])
 
     def shrinkage(self, parameters: Parameters) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..counting import used_subsets
 from ..design import Design
 from ..kernels import ColumnKernel
-from ..memory import available_bytes, in_words
 from ..regularizers import Regularizer
 from ..regularizers.blockwise import Blockwise
 from ..snapshot import Parameters
@@ -37,15 +36,9 @@ class ColumnModel(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
 
     The coefficients c are 1 unless a subclass says otherwise.
-
-    Attributes
-    ----------
-    copies : int
-        Matrices of the size of P that a run holds at once.
     """
 
     columnar = True
-    copies: ClassVar[int] = 6
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """Return the kernel of each block; every block has `rank` columns."""
@@ -85,24 +78,17 @@ class ColumnModel(Model):
         """The highest order of those kernels whose products have no feature twice."""
         return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
-    def check_size(self, d: int) -> None:
-        """See `Model.check_size`."""
+    def check_size(self, d: int, rank: int) -> None:
+        """See `Model.check_size`; the data must also have as many features as a product needs."""
         order = self.least_features
         if order > d:
-            way_out = f"Choose an order of at most {d}." if d > 1 else "Give more features."
+            word = "degree" if "degree" in self.settings else "order"
+            way_out = f"Choose {word} = {d} or less." if d > 1 else "Give more features."
             raise ValueError(
-                f"{self.label} has interactions of order {order}, but the data have {d} feature(s): no "
+                f"{self.label} has interactions of {word} {order}, but the data have {d} feature(s): no "
                 f"{order} of them are distinct. {way_out}"
             )
-
-    def check_rank(self, d: int, rank: int) -> None:
-        """Raise ValueError, naming the size, where P and a run's copies of it do not fit into memory."""
-        needed, free = 8.0 * d * rank * len(self.kernels()) * self.copies, available_bytes()
-        if needed > free:
-            raise ValueError(
-                f"rank = {rank:,} of {d:,} features and {len(self.kernels())} order(s) needs "
-                f"{in_words(needed)}, and {in_words(free)} are free. Choose a smaller rank or order."
-            )
+        super().check_size(d, rank)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
@@ -110,8 +96,12 @@ class ColumnModel(Model):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
-        self.check_rank(d, rank)
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
+
+    @property
+    def shrinkage_power(self) -> int:
+        """To what power ‖p_s‖ stands in what λ_p multiplies."""
+        return 2
 
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
         """Return the columns of every block of a P with so many columns, and their kernel."""

@@ -113,7 +113,6 @@ class ConvexFM(ColumnModel):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
-        self.check_rank(d, rank)
         return Parameters(np.zeros((d, rank)), np.zeros(d), 0.0, coefficients=np.zeros(rank))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
@@ -156,6 +155,4 @@ class ConvexFM(ColumnModel):
     ) -> float:
         """See `Model.gauge`: the spectral norm of the gradient over λ_tr."""
         norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
-        if strengths[0] == 0.0:
-            return float("inf") if norm > 0.0 else 0.0
         return norm / strengths[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,12 +13,19 @@ from ..snapshot import Parameters
 from .base import Notation
 from .columns import ColumnModel
 
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 class KernelExpansion(ColumnModel):
     r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) ([B] Eq. 1), with K = H^m or A^m.
 
     H² with a linear term is the polynomial network of Livni et al. (2014); A² with λ = 1 the factorization
-    machine. λ_p multiplies Σ_s |λ_s|‖p_:,s‖² ([B] Eq. 13).
+    machine. λ_p multiplies Σ_s |λ_s|‖p_:,s‖² ([B] Eq. 13), or Σ_s |λ_s|‖p_:,s‖^m where λ is fitted, which for
+    m = 2 is the same. For m > 2 the square would bind nothing: K is homogeneous, so that (t p_s, t^−m λ_s) is
+    the same function at t^(2−m) times the price, next to none for a large t. The power m is the one whose
+    price does not depend on the scale; on columns of unit norm it is the ℓ1 norm of λ, and with enough
+    columns the nuclear norm of the symmetric tensor Σ_s λ_s p_s ⊗ … ⊗ p_s, as in Theorem 2 of [B] for
+    m = 2.
 
     Parameters
     ----------
@@ -35,11 +41,6 @@ class KernelExpansion(ColumnModel):
     name = "expansion"
     label = "Kernel expansion (polynomial network)"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
-    notation: ClassVar[Notation] = Notation(
-        weights="P diag(λ) Pᵀ",
-        shrinkage=r"\sum_s |\lambda_s|\,\|p_{:,s}\|^2",
-        shrinkage_term="λₚ Σ|λₛ| ‖pₛ‖²",
-    )
     params = (
         ParamSpec(
             "kernel",
@@ -59,6 +60,21 @@ class KernelExpansion(ColumnModel):
         ),
     )
 
+    @property
+    def notation(self) -> Notation:  # type: ignore[override]
+        """How its objective is written."""
+        power = self.shrinkage_power
+        return Notation(
+            weights="P diag(λ) Pᵀ",
+            shrinkage=rf"\sum_s |\lambda_s|\,\|p_{{:,s}}\|^{{{power}}}",
+            shrinkage_term=f"λₚ Σ|λₛ| ‖pₛ‖{str(power).translate(_SUPERSCRIPT)}",
+        )
+
+    @property
+    def shrinkage_power(self) -> int:
+        """See `ColumnModel.shrinkage_power`."""
+        return self.settings["degree"] if self.fits_coefficients else 2
+
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         degree = self.settings["degree"]
@@ -70,7 +86,7 @@ class KernelExpansion(ColumnModel):
             return (
                 f"With fitted λ_s the scale of a column is free: {regularizer.label} of P could be made as "
                 "small as one likes by moving it into λ_s, and would select nothing. Choose ℓ₂², with its "
-                "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖². Or fix λ_s at 1 or at signs."
+                "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖^m. Or fix λ_s at 1 or at signs."
             )
         return super().why_not(regularizer)
 
@@ -79,7 +95,7 @@ class KernelExpansion(ColumnModel):
         if self.fits_coefficients and lambda_sparse > 0:
             raise ValueError(
                 f"lambda_sparse = {lambda_sparse:g} would multiply ‖P‖², whose scale moves freely into the "
-                "fitted λ_s; set it to 0 and raise lambda_p, which multiplies Σ|λ_s|‖p_s‖²."
+                "fitted λ_s; set it to 0 and raise lambda_p, which multiplies Σ|λ_s|‖p_s‖^m."
             )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
@@ -103,5 +119,13 @@ class KernelExpansion(ColumnModel):
         return Parameters(start.P, start.w, start.intercept, coefficients=coefficients)
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return |λ_s|."""
-        return np.abs(parameters.multipliers)
+        """Return |λ_s|, or ½m|λ_s|‖p_:,s‖^(m−2) where the norm stands to the power m."""
+        power, size = self.shrinkage_power, np.abs(parameters.multipliers)
+        if power == 2:
+            return size
+        return 0.5 * power * size * np.linalg.norm(parameters.P, axis=0) ** (power - 2)
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return Σ_s |λ_s|‖p_:,s‖^m, or with λ fixed Σ_s |λ_s|‖p_:,s‖²."""
+        norms = np.linalg.norm(parameters.P, axis=0)
+        return float(np.abs(parameters.multipliers) @ norms**self.shrinkage_power)

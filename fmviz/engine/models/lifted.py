@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..counting import used_matchings
+from ..counting import features_in_products, used_matchings
 from ..design import Design
-from ..memory import available_bytes, in_words
 from ..params import ParamSpec
 from ..regularizers import Regularizer
 from ..regularizers.blockwise import Blockwise
@@ -69,6 +68,7 @@ class LiftedModel(Model):
         shrinkage_term="λₚ/m Σ ‖Uᵗ‖²",
         penalty_term="λ̃ₚ Ω(U)",
     )
+    part_name = "factors"
     multilinear = True
     lifted = True
 
@@ -76,12 +76,6 @@ class LiftedModel(Model):
         super().__init__(**settings)
         self.degree: int = self.settings["degree"]
         self.distinct: bool = self.settings["kernel"] == "anova"
-        if self.distinct and self.degree != 2:
-            raise ValueError(
-                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
-                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
-                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
-            )
 
     @property
     def least_features(self) -> int:
@@ -90,6 +84,12 @@ class LiftedModel(Model):
 
     def why_not(self, regularizer: Regularizer) -> str | None:
         """See `Model.why_not`."""
+        if self.distinct and self.degree != 2:
+            return (
+                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
+                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
+                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
+            )
         if regularizer.name in ("omega_ti", "omega_cs", "omega_star"):
             return (
                 f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a "
@@ -106,13 +106,14 @@ class LiftedModel(Model):
             raise ValueError(found)
         return Blockwise(regularizer, ((slice(None), *found),))
 
-    def check_size(self, d: int) -> None:
+    def check_size(self, d: int, rank: int) -> None:
         """See `Model.check_size`."""
         if d < self.least_features:
             raise ValueError(
                 f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
                 "ones. Choose the kernel 'polynomial'."
             )
+        super().check_size(d, rank)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
@@ -120,17 +121,11 @@ class LiftedModel(Model):
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return U^t ~ N(0, init_scale²) entry by entry, each for itself, w = 0, bias 0."""
-        needed, free = 8.0 * d * rank * self.degree * 6, available_bytes()
-        if needed > free:
-            raise ValueError(
-                f"rank = {rank:,} of {d:,} features and {self.degree} factors needs {in_words(needed)}, and "
-                f"{in_words(free)} are free. Choose a smaller rank or degree."
-            )
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     def factors(self, P: np.ndarray) -> np.ndarray:
         """Return U¹, …, U^m, shape (m, d, rank), as a view of P, shape (d, m·rank)."""
-        return P.reshape(P.shape[0], self.degree, -1).transpose(1, 0, 2)
+        return P.reshape(P.shape[0], self.degree, P.shape[1] // self.degree).transpose(1, 0, 2)
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
@@ -199,13 +194,7 @@ class LiftedModel(Model):
 
         Such a monomial takes a non-zero entry from every u_s^t of one s; for anova from distinct features.
         """
-        support = self.factors(parameters.P) != 0
-        counts = support.sum(axis=1, keepdims=True)
-        if self.distinct:
-            used = support & (counts[::-1] > support[::-1])
-        else:
-            used = support & (counts > 0).all(axis=0, keepdims=True)
-        return int(np.count_nonzero(used.any(axis=(0, 2))))
+        return int(np.count_nonzero(features_in_products(self.factors(parameters.P), self.distinct)))
 
     def used_interactions(self, parameters: Parameters) -> int:
         """Return the number of sets of m distinct features that 𝒲 uses, exactly, by structure.

@@ -84,7 +84,7 @@ class QuadraticRegression(Model):
             f"(d³ = {float(d) ** 3:.1e})."
         )
 
-    def check_size(self, d: int) -> None:
+    def check_size(self, d: int, rank: int) -> None:
         """See `Model.check_size`."""
         free = available_bytes()
         if self._bytes(d) > free:
@@ -144,8 +144,6 @@ class QuadraticRegression(Model):
         """See `Model.gauge`; with both strengths the gradient is split, and the split is what is measured."""
         trace, entries = strengths
         W, G = parameters.weights, pair_sums_transposed(design, alpha)
-        if trace == 0.0 and entries == 0.0:
-            return float("inf") if G.any() else 0.0
         if trace == 0.0:
             return float(np.abs(G).max()) / entries
         if entries == 0.0:

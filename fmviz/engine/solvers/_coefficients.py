@@ -64,7 +64,7 @@ def coefficient_sweeps(loss: Loss, weight):
 
 
 class CoefficientStep:
-    """The exact minimum over λ: an ℓ1-regularised convex problem, as λ_p multiplies Σ_s |λ_s|‖p_s‖².
+    """The exact minimum over λ: an ℓ1-regularised convex problem, as λ_p multiplies Σ_s |λ_s|‖p_s‖^m.
 
     A column whose λ_s falls to 0 keeps its p_s, and comes back when the rest has moved.
     """
@@ -89,7 +89,7 @@ class CoefficientStep:
             problem.weights,
             f,
             coefficients,
-            problem.lambda_p * np.square(P).sum(axis=0),
+            problem.lambda_p * np.square(P).sum(axis=0) ** (0.5 * self._model.shrinkage_power),
             problem.loss.mu,
             problem.loss_param,
             self.tol,

@@ -13,16 +13,20 @@ from ..losses import Loss
 from ..regularizers import CoordinatePenalty
 from ..regularizers.l1 import soft
 from ._pairs import NOISE
+from ._power import power_minimum
 
 
 @cached_factory()
-def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, degree: int):
+def anova_sweep(
+    storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, degree: int, power: int = 2
+):
     """Return the kernel of one sweep for columns of degree m ([B] Section 7, for any m).
 
     P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `factor_sweep`. `table` of shape
     (m + 1, N) is work space: the A^0 … A^m of the column in hand, kept in step, from which D = ∂A^m/∂p_j
     follows by D_1 = x_j, D_t = x_j(A^{t−1} − p_j D_{t−1}). It is built anew for every column, so errors do
-    not pile up. The degree is a constant of the compiled code, so that the recursion unrolls.
+    not pile up. The degree is a constant of the compiled code, so that the recursion unrolls. `lam_p` is what
+    ‖p_s‖ to the `power` is multiplied by; a power beyond 2 comes without Ω.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
@@ -54,8 +58,10 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
             table[1:] = 0.0
             live = 0
             largest = 0.0
+            size = 0.0
             for j in range(d):
                 p = P[s, j]
+                size += p * p
                 if p != 0.0:
                     live += 1
                     column = data[indptr[j] : indptr[j + 1]]
@@ -96,12 +102,15 @@ def anova_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight
                 t_j = lam * threshold(cache, j, p)
                 whole = h + 2.0 * lam_p[s]
                 q = p
-                if whole > 0.0:
+                if power > 2:
+                    q = power_minimum(p, g, h, lam_p[s], max(size - p * p, 0.0), power)
+                elif whole > 0.0:
                     q = soft(h * p - g, t_j) / whole
                 elif t_j > 0.0:
                     q = 0.0
                 if q != p:
                     step = q - p
+                    size += q * q - p * p
                     for i in range(count):
                         n = row(rows, i)
                         x = value(column, i)

@@ -54,6 +54,8 @@ class Solver:
         What to change after a run that diverged, as a sentence.
     factorised : bool
         Whether it moves factors P; else it moves pair weights W themselves.
+    takes_powers : bool
+        Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
         Whether it fits the weights of the columns, where a model has them fitted.
     memory : tuple of str
@@ -70,6 +72,7 @@ class Solver:
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
     fits_coefficients: ClassVar[bool] = False
+    takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, problem: Problem, **params: Any) -> None:
@@ -111,6 +114,12 @@ class Solver:
                 f"{cls.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
                 "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
                 "their steps on P, or fix λ at 1 or at signs."
+            )
+        if model.fits_coefficients and model.shrinkage_power > 2 and not cls.takes_powers:
+            return (
+                f"{cls.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s and "
+                f"degree {model.shrinkage_power} the norms of the columns stand to that power, or moving "
+                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs."
             )
         return None
 

@@ -111,16 +111,18 @@ class _CoordinateSweeps(_ColumnSweeps):
     ) -> float:
         problem, n = self.problem, self.problem.design.n_samples
         shrink = problem.lambda_p * (np.abs(coefficients) if self._given else np.ones(coefficients.size))
+        model: Any = problem.model
+        power = model.shrinkage_power
         shrink += problem.lambda_sparse * view.quad
         storage, weight, loss = problem.design.storage, self._weight, self._loss
         if isinstance(kernel, Polynomial):
             A = np.ascontiguousarray(problem.design.dot(P.T).T)
-            sweep = polynomial_sweep(storage, loss, weight, kernel.degree)
+            sweep = polynomial_sweep(storage, loss, weight, kernel.degree, power)
             own = (P, A, coefficients, np.empty(n), problem.loss.mu, problem.loss_param, shrink)
             return sweep(*self._data(), *own, self._live_only)
         state: tuple[np.ndarray, ...]
         if isinstance(kernel, Anova):
-            sweep = anova_sweep(storage, loss, view, weight, kernel.degree)
+            sweep = anova_sweep(storage, loss, view, weight, kernel.degree, power)
             state = (np.empty((kernel.degree + 1, n)), self._moments)
         else:
             sweep = subsets_sweep(storage, loss, view, weight)

@@ -87,6 +87,7 @@ class LBFGS(Solver):
         "only. The objective never rises."
     )
     fits_coefficients: ClassVar[bool] = True
+    takes_powers: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("memory", "int", 10, 1, 1000, help="Past steps that shape the next one."),
     )

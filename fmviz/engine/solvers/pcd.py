@@ -204,6 +204,7 @@ class CD(PCD):
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER,)
 
     fits_coefficients: ClassVar[bool] = True
+    takes_powers: ClassVar[bool] = True
 
     @classmethod
     def for_model(cls, model: Any) -> type[Solver]:

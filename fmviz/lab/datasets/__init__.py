@@ -6,13 +6,14 @@ from typing import Any
 
 from fmviz.engine.errors import one_of
 
-from . import abalone, balance, clinical, flights, monks, movielens, synthetic, triples
+from . import abalone, balance, clinical, flights, monks, movielens, subsets, synthetic, triples
 from .base import Dataset, DatasetSpec
 
 DATASETS: dict[str, DatasetSpec] = {
     "planted_interactions": synthetic.SPECS["planted_interactions"],
     "planted_features": synthetic.SPECS["planted_features"],
     "planted_triples": triples.SPEC,
+    "planted_subsets": subsets.SPEC,
     "synthetic": synthetic.SPECS["synthetic"],
     "monks1": monks.SPEC,
     "balance_scale": balance.SPEC,

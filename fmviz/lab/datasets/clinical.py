@@ -104,6 +104,6 @@ BREAST_CANCER = DatasetSpec(
         "fit_intercept": True,
         "init_scale": 0.1,
         "validation": 0.25,
-        "max_epochs": 500,
+        "max_epochs": 1_000,
     },
 )

@@ -103,5 +103,6 @@ SPEC = DatasetSpec(
         "init_scale": 0.05,
         "validation": 0.25,
         "max_epochs": 200,
+        "tol": 1e-3,
     },
 )

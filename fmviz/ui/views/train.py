@@ -52,13 +52,17 @@ _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
 
-# Formulae scroll in a narrow column instead of being cut off.
+# In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
 _STYLE = """<style>
-.st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display {
-  overflow-x: auto; overflow-y: hidden; padding-bottom: 2px;
+:is(.st-key-train_penalty, .st-key-train_objective_box) [data-testid="stMarkdown"]:has(.katex-display) {
+  container-type: inline-size; width: 100%;
 }
-@media (max-width: 1000px) {
-  .st-key-train_penalty .katex-display, .st-key-train_objective_box .katex-display { font-size: 0.8rem; }
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display {
+  overflow-x: auto; overflow-y: hidden; padding: 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
+}
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex,
+:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex > .katex-html {
+  white-space: normal;
 }
 </style>"""
 
@@ -293,16 +297,28 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
     experiment = dataclasses.replace(experiment_of(settings), solver_params=())
     suits = dataclasses.replace(experiment, solver="auto").applicable()
     penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
+    own = dict(experiment.model_params)
+    resets = tuple(
+        (
+            f"the {spec.name} {spec.default}",
+            {f"model_{spec.name}": spec.default},
+            {"model_params": tuple((name, value) for name, value in own.items() if name != spec.name)},
+        )
+        for spec in experiment.machine.params
+        if spec.name in own and spec.kind == "int"
+    )
     fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         ("the solver that fits", {}, {}),
         ("the strength λ̃ = 0", {"lambda_sparse": 0.0}, {}),
         ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
         (REGULARIZERS[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        *resets,
         ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
     )
-    for words, change, own in fixes:
+    for words, change, params in fixes:
         changes = {**change, "solver": "auto"}
-        changed = dataclasses.replace(experiment, **changes, **own)
+        known = {name: value for name, value in changes.items() if not name.startswith("model_")}
+        changed = dataclasses.replace(experiment, **known, **params)
         if (changed.why_not() or too_large(changed)) is None:
             return words, changes
     return "", {}

@@ -1,0 +1,130 @@
+"""Fitted λ of degrees beyond 2: a price that does not depend on the scale of the columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.engine.certificate import stationarity
+from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.models import get_model
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Parameters
+from fmviz.engine.solvers import _power
+from fmviz.engine.solvers._joint import Joint
+
+CASES = [("polynomial", 3), ("polynomial", 4), ("anova", 3), ("anova", 4)]
+
+
+def build(
+    kernel: str, degree: int, coefficients: str = "fitted", lam: float = 0.02, loss="squared"
+) -> Problem:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = X[:, 0] * X[:, 1] * X[:, 2] - 0.5 * X[:, 1] * X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=40)
+    return Problem.build(
+        X,
+        np.sign(y) if loss == "logistic" else y,
+        loss=loss,
+        model="expansion",
+        model_params={"kernel": kernel, "degree": degree, "coefficients": coefficients},
+        regularizer="l2",
+        rank=3,
+        lambda_p=lam,
+        lambda_w=0.01,
+    )
+
+
+def ends(problem: Problem, solver: str, start=None, tol: float = 1e-9, epochs: int = 3_000):
+    rng = np.random.default_rng(0)
+    return list(iterate(problem, solver, Budget(epochs, tol=tol), start=start, init_scale=0.6, rng=rng))
+
+
+@pytest.mark.parametrize(("kernel", "degree"), CASES)
+def test_the_objective_does_not_change_with_the_scale_of_columns(kernel, degree):
+    problem = build(kernel, degree)
+    rng = np.random.default_rng(1)
+    P, c = rng.normal(size=(5, 3)), rng.normal(size=3)
+    t = np.array([0.1, 3.0, 20.0])
+    one = problem.objective(Parameters(P, np.zeros(5), 0.0, coefficients=c))
+    two = problem.objective(Parameters(P * t, np.zeros(5), 0.0, coefficients=c / t**degree))
+    assert two == pytest.approx(one, rel=1e-12)
+    # With λ fixed the paper's square is what stands there.
+    fixed = build(kernel, degree, "signs")
+    here = Parameters(P, np.zeros(5), 0.0, coefficients=np.ones(3))
+    assert fixed.model.shrinkage(here) == pytest.approx((P**2).sum())
+    norms = np.linalg.norm(P, axis=0)
+    assert problem.model.shrinkage(here) == pytest.approx((norms**degree).sum())
+
+
+@pytest.mark.parametrize(("kernel", "degree"), CASES)
+def test_gradients_are_finite_differences(kernel, degree):
+    problem = build(kernel, degree)
+    joint = Joint(problem)
+    rng = np.random.default_rng(1)
+    theta = joint.pack(Parameters(rng.normal(size=(5, 3)), np.zeros(5), 0.1, coefficients=rng.normal(size=3)))
+    _, gradient = joint.smooth_value_and_gradient(theta)
+    for i in range(theta.size):
+        e = np.zeros_like(theta)
+        e[i] = 1e-6
+        rise = joint.objective(theta + e) - joint.objective(theta - e)
+        assert gradient[i] == pytest.approx(rise / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(("kernel", "degree"), CASES)
+def test_cd_falls_to_a_stationary_point_that_lbfgs_confirms(kernel, degree, loss):
+    problem = build(kernel, degree, lam=0.02 if loss == "squared" else 0.002, loss=loss)
+    run = ends(problem, "cd")
+    values = [s.objective for s in run]
+    assert (np.diff(values) <= 1e-10 * values[0]).all()
+    last = run[-1]
+    assert last.parameters.multipliers.any()
+    assert last.certificate <= 1e-4
+    moved = Parameters(
+        1.1 * last.parameters.P, last.parameters.w, 0.0, coefficients=last.parameters.coefficients
+    )
+    assert stationarity(problem, moved) > 1e-3
+    again = ends(problem, "lbfgs", last.parameters)[-1]
+    assert again.objective == pytest.approx(last.objective, rel=1e-6)
+
+
+def test_a_large_strength_leaves_nothing_and_does_not_run_off():
+    last = ends(build("anova", 3, lam=50.0), "cd")[-1]
+    assert last.penalty_p == 0.0
+    assert not last.parameters.multipliers.any()
+    assert np.abs(last.parameters.P).max() < 10
+
+
+def test_other_solvers_say_why_not():
+    given = {"kernel": "anova", "degree": 3}
+    assert best_solver("l2", model="expansion", model_params=given) == "cd"
+    assert why_not("l2", "lbfgs", model="expansion", model_params=given) is None
+    for solver in ("sgd", "psgd"):
+        assert "to that power" in why_not("l2", solver, model="expansion", model_params=given)
+        fixed = given | {"coefficients": "signs"}
+        assert why_not("l2", solver, model="expansion", model_params=fixed) is None
+    assert "‖pₛ‖³" in get_model("expansion", degree=3).notation.shrinkage_term
+    assert "‖pₛ‖²" in get_model("expansion", degree=3, coefficients="ones").notation.shrinkage_term
+
+
+@pytest.mark.parametrize("degree", [3, 4, 7, 10])
+def test_steps_minimise_along_an_entry(degree):
+    step = _power.power_minimum
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        p, g = rng.normal(size=2) * 10.0 ** rng.uniform(-3, 3, 2)
+        h, c, rest = 10.0 ** rng.uniform(-4, 4, 3)
+        rest *= rng.integers(0, 2)
+
+        def value(q, p=p, g=g, h=h, c=c, rest=rest):
+            return g * (q - p) + 0.5 * h * (q - p) ** 2 + c * (rest + q * q) ** (0.5 * degree)
+
+        q = step(p, g, h, c, rest, degree)
+        far = abs(p - g / h)
+        probes = np.concatenate([q * (1 + np.array([-1e-3, 1e-3])), far * np.linspace(-1, 1, 201), [0.0, p]])
+        best = min(value(probe) for probe in probes)
+        assert value(q) <= best + 1e-9 * max(abs(best), abs(value(p)))
+    assert step(2.0, 1.0, 0.0, 1.0, 0.0, degree) == 0.0
+    assert step(2.0, 1.0, 0.0, 0.0, 0.0, degree) == 2.0

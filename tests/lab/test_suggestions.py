@@ -1,0 +1,37 @@
+"""What every model learns on every data set under the settings that a page opens with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.engine.models import MODELS
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import suggested
+from fmviz.lab.runner import Run
+
+# Sets of tens of thousands of rows take too long for every run of the tests.
+SMALL = [name for name in DATASETS if name not in ("flights", "movielens_100k", "synthetic")]
+
+
+@pytest.mark.parametrize("dataset", SMALL)
+@pytest.mark.parametrize("model", MODELS)
+def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
+    experiment = suggested(dataset, model)
+    run = Run.prepare(experiment)
+    last = run.end()
+    y = run.problem.y
+    rates = np.linspace(y.min() - 3.0, y.max() + 3.0, 601)
+    best = min(run.problem.empirical_risk(np.full(y.size, rate)) for rate in rates)
+    assert last.loss < 0.7 * best
+    assert last.status.converged, last.status.message
+    if run.problem.model.certificate == "gap":
+        assert last.certificate < 1e-3
+
+
+def test_what_is_planted_for_a_model_is_found_by_it():
+    last = Run.prepare(suggested("planted_subsets")).end()
+    assert suggested("planted_subsets").model == "all_subsets"
+    for order, count in ((2, 24), (3, 16)):
+        assert last.metrics[f"used_interactions_{order}"] == count
+    assert last.metrics["support_recovered"] == last.metrics["support_recovered_3"] == 1.0
