@@ -46,8 +46,16 @@ _KEPT_SECONDS = 86_400.0
 KERNELS: dict[str, Any] = {}
 """Every compiled kernel of this process by its qualified name; the tests walk it."""
 
-jitable = register_jitable
-"""A plain function that kernels may call and factories may close over."""
+
+def jitable(*function: Any, **options: Any) -> Any:
+    """Make a plain function one that kernels may call and factories may close over.
+
+    It is inlined wherever it is called. What LLVM calls instead is a weak symbol, which in the process that
+    compiles a kernel is bound to the function's own compilation, and in all later ones to the kernel's copy:
+    the two round differently.
+    """
+    decorate = register_jitable(**{"forceinline": True, **options})
+    return decorate(*function) if function else decorate
 
 
 def _digest() -> str:

@@ -110,7 +110,29 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert any("sweep" in name for name in first["kernels"])
 
 
-def test_the_warm_up_covers_the_data_sets_at_hand():
+ITERATES = """
+import hashlib
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+for settings in ({"regularizer": "cs"}, {"regularizer": "ti", "dataset": "monks1", "loss": "logistic"}):
+    for snapshot in Run.prepare(Experiment(rank=3, max_epochs=4, lambda_sparse=0.1, **settings)).snapshots():
+        print(hashlib.sha256(snapshot.parameters.P.tobytes()).hexdigest())
+"""
+
+
+def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
+    environment = {**os.environ, "FMVIZ_CACHE_DIR": str(tmp_path)}
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", ITERATES], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert told[0] == told[1]
+
+
+def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
+    monkeypatch.delenv("FMVIZ_DATA", raising=False)
     for name in DATASETS:
         if DATASETS[name].unavailable() is None:
             experiment = suggested(name)

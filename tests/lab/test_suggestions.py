@@ -17,6 +17,8 @@ SMALL = [name for name in DATASETS if name not in ("flights", "movielens_100k", 
 @pytest.mark.parametrize("dataset", SMALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
+    if (reason := DATASETS[dataset].unavailable()) is not None:
+        pytest.skip(reason)
     experiment = suggested(dataset, model)
     run = Run.prepare(experiment)
     last = run.end()

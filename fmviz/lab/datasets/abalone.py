@@ -67,6 +67,7 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0 (UCI)",
     unavailable=_unavailable,
     suggested={
+        "max_epochs": 2_000,
         "rank": 5,
         "regularizer": "ti",
         "lambda_w": 1e-3,
