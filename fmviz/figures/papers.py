@@ -98,7 +98,13 @@ def descent(
 
 
 def curves(
-    tables: Tables, *, x_title: str, y_title: str, columns: int = 2, highest: bool = False
+    tables: Tables,
+    *,
+    x_title: str,
+    y_title: str,
+    columns: int = 2,
+    highest: bool = False,
+    size: str = "bases",
 ) -> go.Figure:
     """Draw test scores against the number of bases: a panel for each ``data``, a line for each ``method``.
 
@@ -114,6 +120,8 @@ def curves(
         Panels beside each other.
     highest : bool
         Whether a higher score is better; then what lies far below zero is cut off.
+    size : str
+        What is counted on the horizontal axis, in a word.
     """
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
     titles, methods = _values(rows, "data"), sorted(_values(rows, "method"))
@@ -143,7 +151,7 @@ def curves(
                     "dash": "dash" if level else "solid",
                 },
                 marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 8},
-                hovertemplate=f"{method}, %{{x}} bases: %{{y:.4f}}<extra></extra>",
+                hovertemplate=f"{method}, %{{x}} {size}: %{{y:.4f}}<extra></extra>",
                 **place,
             )
             named.add(method)
@@ -157,7 +165,86 @@ def curves(
     return figure
 
 
-KINDS: dict[str, Callable[..., go.Figure]] = {"descent": descent, "curves": curves}
+def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
+    """Draw test scores against used interactions: a panel for each ``data``, a line for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With "grid": rows of ``data``, ``method``, ``lambda_sparse``, ``used`` and ``score``, whose means at
+        each strength are a line; "table3a": rows of ``data``, ``method``, ``used`` and ``score``, which are
+        stars; "table3b": the same, of which the row of FM is a level.
+    x_title, y_title : str
+        Of the axes; the horizontal one is logarithmic, and what uses nothing stands at 1.
+    columns : int
+        Panels beside each other.
+    """
+    rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
+    titles, methods = _values(rows, "data"), _values(rows, "method")
+    figure, places = _panels(titles, columns)
+    named: set[str] = set()
+
+    def add(method: str, points: Sequence[tuple[float, float]], place: dict[str, int], **style: Any) -> None:
+        figure.add_scatter(
+            x=[max(used, 1.0) for used, _ in points],
+            y=[score for _, score in points],
+            customdata=[[used] for used, _ in points],
+            name=method,
+            legendgroup=method,
+            showlegend=method not in named,
+            hovertemplate=f"{method}, %{{customdata[0]:,.0f}} used: %{{y:.5f}}<extra></extra>",
+            **style,
+            **place,
+        )
+        named.add(method)
+
+    for title, place in zip(titles, places, strict=False):
+        here = [row for row in rows if row["data"] == title]
+        for number, method in enumerate(methods):
+            mine = [row for row in here if row["method"] == method]
+            groups = [
+                [row for row in mine if row["lambda_sparse"] == strength]
+                for strength in sorted(_values(mine, "lambda_sparse"))
+            ]
+            color = SERIES[number % len(SERIES)]
+            line = [
+                (fmean(row["used"] for row in group), fmean(row["score"] for row in group))
+                for group in groups
+            ]
+            symbol = _SYMBOLS[number % len(_SYMBOLS)]
+            add(
+                method,
+                line,
+                place,
+                mode="lines+markers",
+                line={"color": color, "width": 2},
+                marker={"symbol": symbol},
+            )
+            stars = [
+                (row["used"], row["score"])
+                for row in tables.get("table3a", ())
+                if (row["data"], row["method"]) == (title, method) and row["score"] is not None
+            ]
+            if stars:
+                star = {"symbol": "star", "size": 14, "color": color}
+                add(method, stars, place, mode="markers", marker=star)
+        level = [
+            row["score"] for row in tables.get("table3b", ()) if (row["data"], row["method"]) == (title, "FM")
+        ]
+        if level and here:
+            ends = [float(f(row["used"] for row in here)) for f in (min, max)]
+            line_style = {"color": NEUTRAL, "width": 2, "dash": "dash"}
+            add("FM", [(used, level[0]) for used in ends], place, mode="lines", line=line_style)
+    figure.update_xaxes(type="log", title_text=x_title)
+    figure.update_yaxes(title_text=y_title, col=1)
+    return figure
+
+
+KINDS: dict[str, Callable[..., go.Figure]] = {
+    "descent": descent,
+    "curves": curves,
+    "sparsity": sparsity,
+}
 """What an artefact's picture may be, by its name."""
 
 

@@ -55,13 +55,33 @@ def test_scores_far_below_zero_are_cut_off():
     assert papers.draw("curves", {"test": rows}, **TITLES).layout.yaxis.range is None
 
 
+def test_scores_stand_over_the_interactions_that_they_take():
+    cell = {"data": "x", "method": "TI"}
+    tables = {
+        "grid": [
+            {**cell, "lambda_sparse": strength, "seed": seed, "used": used, "score": score + 0.1 * seed}
+            for strength, used, score in ((1e-3, 0, 0.5), (1e-5, 400, 0.7))
+            for seed in (0, 1)
+        ],
+        "table3a": [{**cell, "used": 1_000.0, "score": 0.9}, {**cell, "method": "L1", "score": None}],
+        "table3b": [{**cell, "method": "FM", "used": 4_000.0, "score": 0.8}],
+    }
+    line, star, level = papers.draw("sparsity", tables, **TITLES).data
+    assert list(line.x) == [400, 1]
+    assert list(line.y) == pytest.approx([0.75, 0.55])
+    assert [one[0] for one in line.customdata] == [400, 0]
+    assert (list(star.x), star.marker.symbol) == ([1_000], "star")
+    assert (level.name, list(level.y)) == ("FM", [0.8, 0.8])
+    assert papers.draw("sparsity", {"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
+
+
 @pytest.mark.parametrize("kind", papers.KINDS)
 def test_nothing_yet_is_an_empty_figure(kind):
     assert len(papers.draw(kind, {}, **TITLES).data) == 0
 
 
 def test_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match="no figure 'pie'; there are descent, curves"):
+    with pytest.raises(ValueError, match="no figure 'pie'; there are descent, curves, sparsity"):
         papers.draw("pie", {})
 
 

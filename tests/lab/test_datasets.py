@@ -22,6 +22,7 @@ SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = [
     "planted_interactions", "planted_features", "planted_triples", "planted_subsets", "synthetic", "monks1",
     "balance_scale", "flights", "diabetes", "breast_cancer", "abalone", "movielens_100k",
+    "a9a", "rcv1", "flight_delay",
 ]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
@@ -36,6 +37,9 @@ SHAPES = {
     "breast_cancer": (569, 30),
     "abalone": (4_177, 8),
     "movielens_100k": (100_000, 2_625),
+    "a9a": (32_561, 123),
+    "rcv1": (20_242, 47_236),
+    "flight_delay": (20_000, 696),
 }
 
 

@@ -13,6 +13,7 @@ from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
+from fmviz.lab.papers import _table3 as table3
 from fmviz.lab.papers import blondel2016_fig1 as fig1
 from fmviz.lab.papers import blondel2016_fig2 as fig2
 from fmviz.lab.papers import blondel2016_fig3 as fig3
@@ -23,6 +24,13 @@ from fmviz.lab.papers.base import Desk, by_balance, by_majority, plain
 from fmviz.lab.papers.shared import SUMS
 
 TINY = {
+    "atarashi2021_fig3": {
+        "n_samples": [20, 30], "grid": [1.0], "fm_grid": [1.0], "validation": 1, "test": 2, "epochs": 2,
+    },
+    "atarashi2021_table3": {
+        "data": [table3.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
+        "lambda_p": [0.5e-4, 0.5e-3], "grid": [1e-5, 1e-2], "target": 40, "accept": [20, 60],
+    },
     "blondel2016_fig1": {"seeds": 1, "epochs": 5, "features": ["standard"], "targets": ["centred"]},
     "blondel2016_fig2": {"rows": 80, "terms": 150, "words": 20, "epochs": 3, "r": 2, "eta0": [0.1]},
     "blondel2016_fig3": {"data": [fig3.DRAWN], "drawn": 600, "bases": [2, 4], "epochs": 3, "betas": [2.0]},

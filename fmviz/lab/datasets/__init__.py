@@ -6,7 +6,19 @@ from typing import Any
 
 from fmviz.engine.errors import one_of
 
-from . import abalone, balance, clinical, flights, monks, movielens, subsets, synthetic, triples
+from . import (
+    abalone,
+    balance,
+    clinical,
+    flight_delay,
+    flights,
+    libsvm,
+    monks,
+    movielens,
+    subsets,
+    synthetic,
+    triples,
+)
 from .base import Dataset, DatasetSpec
 
 DATASETS: dict[str, DatasetSpec] = {
@@ -22,6 +34,9 @@ DATASETS: dict[str, DatasetSpec] = {
     "breast_cancer": clinical.BREAST_CANCER,
     "abalone": abalone.SPEC,
     "movielens_100k": movielens.SPEC,
+    "a9a": libsvm.A9A,
+    "rcv1": libsvm.RCV1,
+    "flight_delay": flight_delay.SPEC,
 }
 
 

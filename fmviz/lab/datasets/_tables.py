@@ -23,9 +23,10 @@ def local_folder(name: str) -> Path:
 
 
 def local_file(folder: str, name: str) -> Path | None:
-    """Return a file of a local folder, as it is or xz-compressed, or None."""
+    """Return a file of a local folder, as it is or compressed as xz or bz2, or None."""
     place = local_folder(folder)
-    return next((path for path in (place / name, place / f"{name}.xz") if path.is_file()), None)
+    forms = (place / f"{name}{ending}" for ending in ("", ".xz", ".bz2"))
+    return next((path for path in forms if path.is_file()), None)
 
 
 def why_not_local(folder: str, names: Iterable[str], remedy: str) -> str | None:

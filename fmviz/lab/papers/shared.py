@@ -10,3 +10,7 @@ SUMS = (
     "The paper sums the losses where fmviz averages them: its β is our λ_p = β/N in (13) and, for m = 2, in "
     "(12), and λ_p = mβ/(2N) in the lifted objective of any m."
 )
+ATARASHI2021 = (
+    "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature Interactions, "
+    "JMLR 22, 2021"
+)

@@ -1,0 +1,256 @@
+"""The data and the fits of Table 3 of atarashi2021."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.datasets.drawn import rated_items
+from fmviz.lab.papers.base import Desk, Row
+from fmviz.lab.runner import load_dataset, roc_auc
+from fmviz.lab.sweep import LOST, attempt
+from fmviz.lab.workers import stream
+from fmviz.paths import search_lambda
+
+ML100K, A9A, RCV1, FD, DRAWN = "ML100K", "a9a", "RCV1", "FD", "drawn ratings"
+SETS = {ML100K: "movielens_100k", A9A: "a9a", RCV1: "rcv1", FD: "flight_delay"}
+REGULARIZERS = {"TI": "ti", "CS": "cs", "L1": "l1", "L21": "l21", "FM": "l2"}
+FM = "FM"
+SPARSE = tuple(name for name in REGULARIZERS if name != FM)
+
+
+class Rows(NamedTuple):
+    """Some rows of a data set."""
+
+    design: Design
+    y: np.ndarray
+
+
+class Parts(NamedTuple):
+    """A data set in three, and whether its score, the AUC and not the RMSE, is to be high."""
+
+    train: Rows
+    validation: Rows
+    test: Rows
+    highest: bool
+
+
+@lru_cache(maxsize=2)
+def parts(data: str, split_seed: int, drawn: int) -> Parts:
+    """Return a data set, split as in Table 2 of the paper.
+
+    Parameters
+    ----------
+    data : str
+        A key of `SETS`, or `DRAWN`.
+    split_seed : int
+        Draws the rows.
+    drawn : int
+        How many ratings `DRAWN` has, about.
+    """
+    rng = np.random.default_rng([split_seed, 0])
+    if data in (ML100K, DRAWN):
+        if data == ML100K:
+            found = load_dataset(SETS[data], side_features=True)
+            X, y = found.X, found.y
+        else:
+            users, items = max(10, drawn // 106), max(10, drawn // 60)
+            X, y = rated_items(drawn, users, items, 4, np.random.default_rng(0))
+        order = rng.permutation(y.size)
+        cuts = [64 * y.size // 100, 80 * y.size // 100]
+        return Parts(*(Rows(Design(X[one]), y[one]) for one in np.split(order, cuts)), highest=False)
+    known, unseen = (load_dataset(SETS[data], part=part) for part in ("train", "test"))
+    order = rng.permutation(known.y.size)
+    # a9a and RCV1: 26,048 of 32,561 and 16,193 of 20,242.
+    kept = np.split(order, [4 * known.y.size // 5])
+    train, validation = (Rows(Design(known.X[one]), known.y[one]) for one in kept)
+    return Parts(train, validation, Rows(Design(unseen.X), unseen.y), highest=True)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What all fits of a run have in common.
+
+    Attributes
+    ----------
+    split_seed, drawn : int
+        See `parts`.
+    rank, init_scale : int, float
+        Columns of P, and the standard deviation of their start.
+    epochs, tol : int, float
+        When a fit ends.
+    target, accept, narrowest : int, (int, int), float
+        See `fmviz.paths.search_lambda`.
+    """
+
+    split_seed: int
+    drawn: int
+    rank: int
+    init_scale: float
+    epochs: int
+    tol: float
+    target: int
+    accept: tuple[int, int]
+    narrowest: float
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Protocol:
+        """Read the settings of the artefact."""
+        own = {name: settings[name] for name in cls.__dataclass_fields__}
+        return cls(**{**own, "accept": tuple(settings["accept"])})
+
+    def parts(self, data: str) -> Parts:
+        """Return the rows of a data set."""
+        return parts(data, self.split_seed, self.drawn)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit, or one search.
+
+    Attributes
+    ----------
+    data, method : str
+        Which data, and a key of `REGULARIZERS`.
+    seed : int
+        Draws the start.
+    lambda_w, lambda_p, lambda_sparse : float
+        The strengths; of a search without the last.
+    bracket : tuple of float
+        Where a search begins.
+    """
+
+    data: str
+    method: str
+    seed: int
+    lambda_w: float
+    lambda_p: float
+    lambda_sparse: float = 0.0
+    bracket: tuple[float, ...] = field(default=(), compare=False)
+
+    @property
+    def row(self) -> Row:
+        """The columns that name the trial."""
+        return {
+            name: getattr(self, name)
+            for name in ("data", "method", "seed", "lambda_w", "lambda_p", "lambda_sparse")
+        }
+
+
+def _problem(trial: Trial, protocol: Protocol) -> Problem:
+    train = protocol.parts(trial.data).train
+    return Problem.build(
+        train.design,
+        train.y,
+        regularizer=REGULARIZERS[trial.method],
+        rank=protocol.rank,
+        lambda_w=trial.lambda_w,
+        lambda_p=trial.lambda_p,
+        lambda_sparse=trial.lambda_sparse,
+    )
+
+
+def _score(problem: Problem, end: Snapshot, rows: Rows, highest: bool) -> float:
+    f = problem.model.predict(rows.design, end.parameters)
+    return roc_auc(rows.y, f) if highest else float(np.sqrt(np.mean((f - rows.y) ** 2)))
+
+
+def _told(problem: Problem, end: Snapshot, split: Parts) -> Row:
+    assert end.status is not None, "the last snapshot says how the run ended"
+    return {
+        "validation": _score(problem, end, split.validation, split.highest),
+        "score": _score(problem, end, split.test, split.highest),
+        "used": end.used_interactions,
+        "epochs": end.epoch,
+        "seconds": end.seconds,
+        "status": str(end.status.reason),
+    }
+
+
+def fit(trial: Trial, protocol: Protocol) -> Row:
+    """Return the scores of one fit on the training rows, and how many interactions it uses."""
+    problem = _problem(trial, protocol)
+    budget = Budget(protocol.epochs, tol=protocol.tol, report_every=None)
+    rng = np.random.default_rng([trial.seed, 1])
+    *_, end = iterate(problem, "auto", budget, init_scale=protocol.init_scale, rng=rng)
+    return _told(problem, end, protocol.parts(trial.data))
+
+
+def search(trial: Trial, protocol: Protocol) -> Row:
+    """Return the same of the fit at which a search for λ̃ ends; without a score where it finds nothing."""
+    problem = _problem(trial, protocol)
+    probes = list(
+        search_lambda(
+            problem,
+            protocol.target,
+            protocol.accept,
+            grid=trial.bracket,
+            narrowest=protocol.narrowest,
+            budget=Budget(protocol.epochs, tol=protocol.tol, report_every=None),
+            init_scale=protocol.init_scale,
+            random_state=[trial.seed, 1],
+        )
+    )
+    last = probes[-1]
+    found = {"lambda_sparse": last.lambda_sparse, "probes": len(probes), "message": last.message}
+    if last.status != "found":
+        return {**found, "score": None, "used": last.used_interactions}
+    return {**_told(problem, last.snapshot, protocol.parts(trial.data)), **found}
+
+
+def bracket(used: Mapping[float, int], most: int) -> tuple[float, ...]:
+    """Return the strengths between which a search begins: the first with too many, and the next larger.
+
+    Empty where no strength has too many, or the largest one already has.
+    """
+    order = sorted(used, reverse=True)
+    first = next((i for i, strength in enumerate(order) if used[strength] > most), 0)
+    return (order[first - 1], order[first]) if first else ()
+
+
+def each(
+    desk: Desk, work: Callable[[Trial, Protocol], Row], trials: Sequence[Trial], protocol: Protocol
+) -> Iterator[tuple[Trial, Row]]:
+    """Do the work of all trials, on all cores, until the desk stops; a failure is a row that says why."""
+    results = stream(_Guarded(work, protocol), trials, _lost, n_jobs=desk.n_jobs)
+    for index, found in results:
+        desk.done += 1
+        yield trials[index], found
+        if desk.should_stop():
+            results.close()
+            return
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """Work in a worker, which must not raise."""
+
+    work: Callable[[Trial, Protocol], Row]
+    protocol: Protocol
+
+    def __call__(self, trial: Trial) -> Row:
+        found, failure, _ = attempt(lambda: self.work(trial, self.protocol))
+        return {**_NOTHING, "failure": failure} if found is None else found
+
+
+_NOTHING: Row = {"validation": None, "score": None, "used": None}
+
+
+def _lost(trial: Trial) -> Row:
+    del trial
+    return {**_NOTHING, "failure": LOST}
+
+
+def ready(trials: Sequence[Trial], protocol: Protocol) -> None:
+    """Fit every method for an epoch, so that the workers find its kernels compiled."""
+    short = _Guarded(fit, replace(protocol, epochs=1))
+    for trial in {trial.method: trial for trial in trials}.values():
+        short(trial)
