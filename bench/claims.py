@@ -10,11 +10,7 @@ of the solver. Tables go to the screen, figures to bench/results/claims.json.
 from __future__ import annotations
 
 import argparse
-import bz2
-import io
 import json
-import lzma
-import os
 import time
 from collections.abc import Callable
 from datetime import date
@@ -22,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 from threadpoolctl import threadpool_limits
 
 from fmviz.datasets import load, make_sparse_interactions
@@ -31,6 +26,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import get_regularizer
 from fmviz.engine.regularizers._squared_norm import ALGORITHMS, prox_each_row
 from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.datasets import DATASETS
 
 from .report import table
 
@@ -177,33 +173,22 @@ def fig8() -> list[list[Any]]:
     return rows
 
 
-def a9a() -> tuple[Any, np.ndarray]:
-    """Return a9a from FMVIZ_DATA, plain or compressed."""
-    folder = Path(os.environ["FMVIZ_DATA"]) / "a9a"
-    path = next(p for p in sorted(folder.iterdir()) if p.name.split(".xz")[0].split(".bz2")[0] == "a9a")
-    raw = path.read_bytes()
-    if path.suffix == ".xz":
-        raw = lzma.decompress(raw)
-    elif path.suffix == ".bz2":
-        raw = bz2.decompress(raw)
-    return load_svmlight_file(io.BytesIO(raw), n_features=123)
-
-
 def fig9() -> list[list[Any]]:
     """Real data: PCD and PBCD much faster than APGD and nmAPGD; mini-batches help the stochastic ones."""
-    if "FMVIZ_DATA" not in os.environ:
-        print("\nFig. 9 needs FMVIZ_DATA with ml100k and a9a; left out.")
-        return []
-    movies = load("movielens_100k")
-    adults = a9a()
+    names = {"ML100K": "movielens_100k", "a9a": "a9a"}
+    for name in names.values():
+        if (reason := DATASETS[name].unavailable()) is not None:
+            print(f"\nFig. 9 is left out. {reason}")
+            return []
+    sets = {title: load(name) for title, name in names.items()}
     strengths = {"ML100K": (0.5e-4, 0.5e-4, 0.5e-4), "a9a": (0.5e-2, 0.5e-3, 0.5e-3)}
     rows = []
-    for name, (X, y) in {"ML100K": (movies.X, movies.y), "a9a": adults}.items():
+    for name, data in sets.items():
 
-        def build(regularizer: str, X: Any = X, y: Any = y, lams: Any = strengths[name]) -> Problem:
+        def build(regularizer: str, data: Any = data, lams: Any = strengths[name]) -> Problem:
             return Problem.build(
-                X,
-                y,
+                data.X,
+                data.y,
                 regularizer=regularizer,
                 rank=30,
                 lambda_w=lams[0],

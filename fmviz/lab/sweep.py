@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -71,7 +71,7 @@ def sweep(
     n_jobs: int = -1,
     seconds: float | None = None,
     backend: str | None = "loky",
-) -> Iterator[SweepRow]:
+) -> Generator[SweepRow]:
     """Fit many experiments and yield the end of each as soon as it is there.
 
     Every fit has one thread, so that as many run beside each other as there are workers, and equals the same
@@ -93,7 +93,7 @@ def sweep(
 
     Returns
     -------
-    iterator of SweepRow
+    generator of SweepRow
         In the order of completion; ``row.index`` is the place in `experiments`.
 
     Raises
@@ -120,7 +120,7 @@ def sweep(
 
 def _rows(
     experiments: list[Experiment], n_jobs: int, seconds: float | None, backend: str | None
-) -> Iterator[SweepRow]:
+) -> Generator[SweepRow]:
     if n_jobs > 1:
         compile_kernels(experiments)
     results = stream(partial(_fit, seconds=seconds), experiments, _lost, n_jobs=n_jobs, backend=backend)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +19,7 @@ PART = ParamSpec(
 )
 
 
-def _opened(path: Path) -> BinaryIO | str:
+def _opened(path: Path) -> lzma.LZMAFile | str:
     # scikit-learn opens bz2 by itself, xz not.
     return lzma.open(path) if path.suffix == ".xz" else str(path)
 

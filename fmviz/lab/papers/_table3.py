@@ -66,7 +66,8 @@ def parts(data: str, split_seed: int, drawn: int) -> Parts:
             X, y = rated_items(drawn, users, items, 4, np.random.default_rng(0))
         order = rng.permutation(y.size)
         cuts = [64 * y.size // 100, 80 * y.size // 100]
-        return Parts(*(Rows(Design(X[one]), y[one]) for one in np.split(order, cuts)), highest=False)
+        first, second, third = (Rows(Design(X[one]), y[one]) for one in np.split(order, cuts))
+        return Parts(first, second, third, highest=False)
     known, unseen = (load_dataset(SETS[data], part=part) for part in ("train", "test"))
     order = rng.permutation(known.y.size)
     # a9a and RCV1: 26,048 of 32,561 and 16,193 of 20,242.

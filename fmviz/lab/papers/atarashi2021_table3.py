@@ -36,6 +36,7 @@ from fmviz.lab.papers.base import (
     Row,
     Statement,
     Tables,
+    Verdict,
     rows_where,
     without_numbers,
 )
@@ -131,8 +132,8 @@ def _searches(desk: Desk, trials: Sequence[Trial], protocol: Protocol) -> Iterat
     for trial in trials:
         mine = rows_where(desk.tables, "grid", data=trial.data, method=trial.method, seed=trial.seed)
         used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
-        if found := bracket(used, protocol.accept[1]):
-            todo.append(replace(trial, bracket=found))
+        if begin := bracket(used, protocol.accept[1]):
+            todo.append(replace(trial, bracket=begin))
             continue
         desk.done += 1
         words = "The grid holds no two strengths between which the wanted number could lie."
@@ -237,10 +238,10 @@ def _compare(
     told = ", ".join(f"{method} {score:.5f}" for method, score in scores.items())
     words = f"{'AUC' if highest else 'RMSE'}: {told or 'none'}."
     if not mine or not theirs:
-        verdict = "holds" if mine else "does not hold"
-        return Check(key, case, "not settled" if not scores else verdict, f"No rival has a score. {words}")
+        alone: Verdict = "holds" if mine else "does not hold" if theirs else "not settled"
+        return Check(key, case, alone, f"Not both have a score. {words}")
     gap = max(mine) - max(theirs)
-    verdict = "not settled" if abs(gap) <= _SAME else "holds" if gap > 0 else "does not hold"
+    verdict: Verdict = "not settled" if abs(gap) <= _SAME else "holds" if gap > 0 else "does not hold"
     return Check(key, case, verdict, f"Ahead by {gap:+.5f}. {words}")
 
 
