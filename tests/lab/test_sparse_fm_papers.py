@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fmviz.engine.drive import Budget, iterate
+from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers import ARTEFACTS, _table3, recovery
 from fmviz.lab.papers import atarashi2021_fig3 as fig3
 from fmviz.lab.papers import atarashi2021_table3 as table3
@@ -180,6 +181,16 @@ def test_splits_of_drawn_ratings():
     other = protocol(split_seed=1).parts(_table3.DRAWN)
     assert not np.array_equal(split.test.y, other.test.y)
     assert np.concatenate([r.y for r in split[:3]]).sum() == np.concatenate([r.y for r in other[:3]]).sum()
+
+
+def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
+    if (reason := DATASETS["movielens_100k"].unavailable()) is not None:
+        pytest.skip(reason)
+    split = _table3.parts(_table3.ML100K, 0, 0)
+    assert [rows.y.size for rows in split[:3]] == [64_000, 16_000, 20_000]
+    assert split.train.design.n_features == 2_703
+    live = np.count_nonzero(np.diff(split.train.design.columns.indptr))
+    assert abs(live - 2_640) < 10
 
 
 @pytest.mark.parametrize("method", _table3.REGULARIZERS)

@@ -357,8 +357,9 @@ ARTEFACT = Artefact(
         "λ̃ of Table 3b is tuned on the mean over the starts; that of Table 3a is searched for each start, "
         "between the first strength of the grid with too many interactions and the next larger one. A method "
         "that misses the range from one of the starts has no score.",
-        "After tuning nothing is fitted again on training and validation rows together; the paper does not "
-        "say.",
+        "After tuning nothing is fitted again on training and validation rows together. The paper does not "
+        "say, but its FM uses all pairs of 2,640 features: 64,000 rows of ML100K hold about as many, 80,000 "
+        "about 2,672.",
         "Scores that lie within 2e-4 of each other settle nothing. Deviations from printed scores are "
         f"tolerated up to {_TOLERANCE:g}.",
     ),
