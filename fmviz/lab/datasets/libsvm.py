@@ -94,8 +94,8 @@ A9A = _spec(
 RCV1 = _spec(
     "rcv1",
     "RCV1",
-    "20,242 news stories, 677,399 more for testing, as 47,236 tf-idf weights of unit length; is one of the "
-    "topics CCAT and ECAT, or of GCAT and MCAT?",
+    "Is a news story about companies or the economy (CCAT, ECAT), or about politics or the markets (GCAT, "
+    "MCAT)? 20,242 stories, 677,399 more for testing, each as 47,236 tf-idf weights of unit length.",
     folder="rcv1",
     files=("rcv1_train.binary", "rcv1_test.binary"),
     n_features=47_236,
