@@ -233,3 +233,49 @@ def duel(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.
     )
     figure.update_yaxes(title=title)
     return _finish(figure, height)
+
+
+def against_strength(
+    table: pd.DataFrame, axis: str, value: str, error: str | None, title: str, height: int = 340
+) -> go.Figure:
+    """Draw means against a strength, a curve for every data set and method.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``dataset``, ``method``, ``regularizer``, `axis`, `value` and `error`.
+    axis, value : str
+        The columns of the two axes.
+    error : str, optional
+        The column of the bars.
+    title : str
+        The name of the values.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure()
+    several = table["dataset"].nunique() > 1
+    dashes = {name: DASHES[i % len(DASHES)] for i, name in enumerate(table["dataset"].unique())}
+    for (dataset, method, regularizer), rows in table.groupby(
+        ["dataset", "method", "regularizer"], sort=False
+    ):
+        rows = rows.sort_values(axis)
+        color = palette.regularizer_color(str(regularizer))
+        figure.add_scatter(
+            x=rows[axis],
+            y=rows[value],
+            error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
+            name=f"{method} · {dataset}" if several else str(method),
+            mode="lines+markers",
+            line={"color": color, "width": 2, "dash": dashes[dataset]},
+            hovertemplate="%{y:.5g}",
+        )
+    figure.update_xaxes(title=axis, type="log" if (table[axis] > 0).all() else "linear")
+    figure.update_yaxes(title=title, type="log" if useful_log(table[value]) else "linear")
+    return _finish(
+        figure,
+        height,
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+    )
