@@ -14,6 +14,7 @@ from fmviz.figures.training import X_TITLES, X, thin, useful_log
 
 COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
 """Colours of runs, which go round; dashes tell apart those of the same colour."""
+STRENGTHS = {"lambda_sparse": "λ̃", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -270,8 +271,10 @@ def against_strength(
             line={"color": color, "width": 2, "dash": dashes[dataset]},
             hovertemplate="%{y:.5g}",
         )
-    figure.update_xaxes(title=axis, type="log" if (table[axis] > 0).all() else "linear")
+    figure.update_xaxes(title=STRENGTHS.get(axis, axis), type="log" if (table[axis] > 0).all() else "linear")
     figure.update_yaxes(title=title, type="log" if useful_log(table[value]) else "linear")
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(dtick=1, selector={"type": "log"})
     return _finish(
         figure,
         height,

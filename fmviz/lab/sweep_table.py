@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.lab.history import METRICS, metrics_of
 from fmviz.lab.store import StoredRun
 from fmviz.lab.sweep_plan import SweepPlan
@@ -17,7 +18,9 @@ __all__ = ["fits_table", "main_metric", "means_table", "method_name"]
 def method_name(method: dict[str, object]) -> str:
     """Return what a method of a plan is called: its penalty, and whatever else it sets."""
     rest = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
-    return ", ".join([str(method.get("regularizer", "default")), *rest])
+    penalty = str(method.get("regularizer", ""))
+    label = REGULARIZERS[penalty].label if penalty in REGULARIZERS else penalty
+    return ", ".join([part for part in (label, *rest) if part]) or "default"
 
 
 def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.DataFrame:

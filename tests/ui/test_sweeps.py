@@ -88,12 +88,12 @@ def test_tables_of_a_sweep(store):
     found = [(fit.index, fit.run) for fit in carry_out(PLAN, store, n_jobs=1)]
     table = fits_table(PLAN, found)
     assert len(table) == 8
-    assert set(table["method"]) == {"ti", "cs"}
+    assert set(table["method"]) == {"TI", "CS"}
     metric = main_metric(table)
     assert metric.startswith("validation_")
     means = means_table(table, list(PLAN.grid), metric)
     assert list(means["fits"]) == [2] * 4
-    one = table[(table["method"] == "cs") & (table["lambda_sparse"] == 0.01)]
-    row = means[(means["method"] == "cs") & (means["lambda_sparse"] == 0.01)].iloc[0]
+    one = table[(table["method"] == "CS") & (table["lambda_sparse"] == 0.01)]
+    row = means[(means["method"] == "CS") & (means["lambda_sparse"] == 0.01)].iloc[0]
     assert row["mean"] == pytest.approx(one[metric].mean())
     assert row["interactions"] == pytest.approx(one["used_interactions"].mean())

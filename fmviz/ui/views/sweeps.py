@@ -95,9 +95,9 @@ def _form_plan(settings: Settings) -> SweepPlan:
         {
             "title": f"Penalties on {DATASETS[settings['dataset']].title}",
             "suggested": True,
-            "base": {"validation": 0.2},
+            "base": {"validation": 0.2, "solver": "auto"},
             "dataset": {"dataset": settings["dataset"]},
-            "method": [{"regularizer": name, "solver": "auto"} for name in settings["penalties"]],
+            "method": [{"regularizer": name} for name in settings["penalties"]],
             "grid": {"lambda_sparse": grid},
             "seeds": settings["seeds"],
         }
@@ -228,7 +228,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
         },
     )
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
         )
