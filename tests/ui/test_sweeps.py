@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
+from ui.driving import page, words
 
-from fmviz.lab import jobs, sweep_run
-from fmviz.lab.jobs import InlineExecutor, JobManager
-from fmviz.lab.store import RunStore
-from fmviz.lab.store import store as process_store
+from fmviz.lab import sweep_run
 from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import carry_out
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
 
-ROOT = Path(__file__).resolve().parents[2]
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],
     methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
@@ -26,33 +19,16 @@ PLAN = SweepPlan(
 )
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch) -> Iterator[RunStore]:
-    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    # In this process: other processes are tested in tests/lab.
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Fit without other processes, which tests/lab has."""
     monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
-    found = process_store()
-    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: found))
-    yield found
-    jobs.install(before)
-
-
-def page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page("pages/sweeps.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def words(app: AppTest) -> str:
-    return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.error, *app.warning])
 
 
 def test_a_sweep_is_declared_costed_and_carried_out(store):
-    app = page(dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01")
+    app = page(
+        "sweeps", dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01"
+    )
     assert app.button(key="sweeps_start").label == "Run 8 fits"
     app.button(key="sweeps_cost").click().run()
     app.run()
@@ -71,7 +47,7 @@ def test_a_sweep_is_declared_costed_and_carried_out(store):
 
 
 def test_a_sweep_can_be_written_as_text(store):
-    app = page(own="1", plan=PLAN.to_toml())
+    app = page("sweeps", own="1", plan=PLAN.to_toml())
     assert app.button(key="sweeps_start").label == "Run 8 fits"
     app.text_area(key="sweeps_plan").set_value("seeds = 'many'").run()
     assert "give a number of seeds" in words(app)
@@ -81,7 +57,7 @@ def test_a_sweep_can_be_written_as_text(store):
 
 
 def test_nothing_to_fit_is_a_sentence(store):
-    assert "This sweep has 0 fits" in words(page(penalties="none"))
+    assert "This sweep has 0 fits" in words(page("sweeps", penalties="none"))
 
 
 def test_tables_of_a_sweep(store):
