@@ -1,4 +1,4 @@
-"""All is said in pyproject.toml, but for the pages: scripts beside app.py here, `fmviz/app` in the package."""
+"""All is in pyproject.toml but the pages: scripts beside app.py here, in `fmviz/app` of the package."""
 
 from pathlib import Path
 from shutil import copyfile

@@ -65,22 +65,21 @@ def read_text_table(data: bytes, name: str = "The file") -> pd.DataFrame:
     if not text.strip():
         raise ValueError(f"{name} is empty; give a table whose first line names its columns.")
     delimiter = sniffed(text)
-    lines = text.splitlines()
-    header = next(line for line in lines if line.strip())
-    columns = [field.strip() for field in next(csv.reader([header], delimiter=delimiter))]
+    records = (row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row))
+    columns = [field.strip() for field in next(records)]
     checked_names(columns, name)
-    try:
-        table = pd.read_csv(
-            io.StringIO(text), sep=delimiter, header=0, names=columns, na_values=list(_MISSING)
-        )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as a table: {' '.join(str(error).split())}.") from None
-    if not isinstance(table.index, pd.RangeIndex):
+    # pandas would take what is too much for the names of the rows.
+    if len(next(records, ())) > len(columns):
         raise ValueError(
             f"The rows of {name} have more fields than its first line names; name every column there."
         )
+    try:
+        table = pd.read_csv(io.StringIO(text), sep=delimiter, na_values=list(_MISSING))
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as a table: {' '.join(str(error).split())}.") from None
     if not len(table):
         raise ValueError(f"{name} has no rows below the names of its columns.")
+    table.columns = pd.Index(columns)
     return _decimal_commas(table) if delimiter == ";" else table
 
 
