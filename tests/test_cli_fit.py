@@ -137,7 +137,7 @@ def test_a_registered_data_set_is_fitted_into_the_store(tmp_path, capsys):
         (("--target", "price", "--rank", "0"), "rank = 0"),
         (("--target", "price", "--regularizer", "l7"), "l7"),
         (("--target", "price", "--loss", "logistic"), "wants two classes"),
-        (("--target", "price", "--regularizer", "l21", "--solver", "pcd"), "pcd"),
+        (("--target", "price", "--regularizer", "l21", "--solver", "pcd"), "Use PBCD"),
         (("--target", "price", "--set", "nonsense"), "--set 'nonsense' names no value"),
         (("--target", "price", "--set", "colour=1"), "Unknown setting 'colour'"),
         (("--target", "price", "--validation", "2"), "validation = 2"),

@@ -32,7 +32,7 @@ _STYLE = (
 )
 
 
-def report(fit: Fit, name: str, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
+def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as JSON takes it, and the strongest pairs."""
     prepared, end, own = fit.run, fit.end, fit.own
     dataset, experiment = prepared.dataset, prepared.experiment
@@ -50,7 +50,7 @@ def report(fit: Fit, name: str, top: int) -> tuple[dict[str, Any], pd.DataFrame]
         del settings["dataset"]
     told = {
         "data": {
-            "name": name,
+            "name": dataset.name,
             "rows": int(dataset.y.size),
             "training_rows": prepared.problem.design.n_samples,
             "dropped_rows": 0 if own is None else own.dropped,
@@ -59,7 +59,7 @@ def report(fit: Fit, name: str, top: int) -> tuple[dict[str, Any], pd.DataFrame]
             "task": dataset.task,
             "hash": array_hash(dataset.X, dataset.y),
         },
-        "notes": _notes(fit),
+        "notes": [*_notes(fit), *_never(pairs)],
         "settings": settings,
         "search": fit.search,
         "result": {
@@ -104,6 +104,16 @@ def _notes(fit: Fit) -> list[str]:
     if own.encoding is not None:
         notes.append("Columns of numbers have mean 0 and deviation 1; each word has a column of 0 and 1.")
     return notes
+
+
+def _never(pairs: pd.DataFrame) -> list[str]:
+    count = int((pairs["rows_with_both"] == 0).sum())
+    if not count:
+        return []
+    return [
+        f"{count:,} of the ranked interactions have no row with both, such as two words of one column: they come "
+        "with the shared factors and change no prediction here."
+    ]
 
 
 def _linear(w: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 HELP = "fit a sparse machine to a CSV, TSV or libsvm file and rank its interactions"
 
 # What a first fit to standardised columns starts from.
-_FIRST = {"rank": 10, "lambda_w": 1e-3, "lambda_p": 1e-3, "lambda_sparse": 1e-3, "max_epochs": 1_000}
+_FIRST = {
+    "rank": 10,
+    "lambda_w": 1e-3,
+    "lambda_p": 1e-3,
+    "lambda_sparse": 1e-3,
+    "max_epochs": 1_000,
+    "init_scale": 0.1,
+}
 _STRENGTHS = tuple(10.0**e for e in range(-7, 2))
 _PRINTED = 10
 _OPTIONS: dict[str, type] = {
@@ -55,7 +63,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--ignore", action="append", default=[], metavar="COLUMN", help="no feature; repeatable"
     )
-    table.add_argument("--most-levels", type=int, metavar="N", help="different words a column may have (100)")
+    table.add_argument(
+        "--most-levels", type=int, metavar="N", help="different words a column may have (1000)"
+    )
     model = parser.add_argument_group("the model; what is not said comes from the data set, or a first guess")
     for name, kind in _OPTIONS.items():
         model.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, metavar=kind.__name__.upper())
@@ -111,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.interactions is not None:
         prepared, search = _searched(prepared, own, arguments.interactions)
     fit = _fitted(prepared, own, search, arguments)
-    report, pairs = _fit_report.report(fit, arguments.data, arguments.top)
+    report, pairs = _fit_report.report(fit, arguments.top)
     if arguments.json:
         print(json.dumps(plain(report), indent=1, ensure_ascii=False))
     else:
@@ -212,9 +222,14 @@ def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dic
         probes.append(probe)
         progress.tell(probe.message)
     progress.clear()
-    best = min(probes, key=lambda one: abs(one.used_interactions - wanted))
+    # By ratio: half as many or twice as many are as near, and none is far from some.
+    nearest = min(probes, key=lambda one: abs(math.log((one.used_interactions + 1) / (wanted + 1))))
+    best = probes[-1] if probes[-1].status == "found" else nearest
     found = replace(experiment, lambda_sparse=best.lambda_sparse)
-    told = {"wanted": wanted, "status": probes[-1].status, "message": probes[-1].message, "fits": len(probes)}
+    words = probes[-1].message
+    if probes[-1].status != "found":
+        words += f" Taken is λ̃ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
+    told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
     return (Run.prepare(found) if own is None else prepare(own, found)), told
 
 
@@ -229,7 +244,7 @@ def _fitted(
         store = open_store(arguments)
         recorder = Recorder(lambda: store, prepared.experiment, origin="command")
         recorder.prepared(prepared.dataset)
-    checkpoints = {} if recorder is None else {"keep": recorder.keep}
+    checkpoints: dict[str, Any] = {} if recorder is None else {"keep": recorder.keep}
     snapshots = prepared.snapshots(**checkpoints)
     history: list[dict[str, Any]] = []
     end = None

@@ -63,7 +63,7 @@ def checkup(store: Path) -> Iterator[Finding]:
     yield _cache()
     yield _store(store)
     for name in REGULARIZERS:
-        yield _guarded("operators", name, lambda name=name: _operator(name))  # type: ignore[misc]
+        yield _guarded("operators", name, lambda name=name: _operator(name))
     yield _guarded("fit", "ti by pcd", _fit)
 
 

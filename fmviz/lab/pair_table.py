@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -20,7 +22,7 @@ _BLOCK = 4_000_000
 
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return in how many rows of the data both features of each pair are non-zero."""
-    X = dataset.X.tocsc() if sp.issparse(dataset.X) else dataset.X
+    X: Any = sp.csc_array(dataset.X) if sp.issparse(dataset.X) else dataset.X
     counts = np.empty(i.size, dtype=int)
     step = max(1, _BLOCK // max(1, X.shape[0]))
     for begin in range(0, i.size, step):

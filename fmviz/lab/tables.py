@@ -30,7 +30,7 @@ __all__ = [
 Missing = Literal["drop", "impute"]
 MISSING: tuple[Missing, ...] = ("drop", "impute")
 TASKS = ("auto", "regression", "binary")
-MOST_LEVELS = 100
+MOST_LEVELS = 1_000
 # Where more of X than this is zero it is kept sparse.
 _SPARSE_SHARE = 0.7
 
@@ -371,7 +371,9 @@ def _words(values: pd.Series) -> np.ndarray:
     """Return values as words, None where one is missing; whole numbers without a point."""
     missing = values.isna().to_numpy()
     told = [f"{v:.15g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v) for v in values]
-    return np.where(missing, None, np.array(told, dtype=object))
+    words = np.array(told, dtype=object)
+    words[missing] = None
+    return words
 
 
 def _levels(values: pd.Series) -> list[str]:
