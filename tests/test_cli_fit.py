@@ -59,7 +59,7 @@ def test_a_table_is_fitted_and_reported(file, table, tmp_path, capsys):
     assert np.all(np.diff(pairs["weight"].abs()) <= 0)
     assert pairs["rows_with_both"][0] == 300
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("Plotly.newPlot") == 3
+    assert page.count("Plotly.newPlot") == 4
     assert 'src="http' not in page
     # The saved model predicts on the table as it is.
     model = SavedModel.load(folder / "model.npz")
@@ -88,7 +88,7 @@ def test_two_classes(file, table, tmp_path, capsys):
     folder = tmp_path / "out"
     assert main(["fit", str(file), "--target", "dear", "--output", str(folder), *STRONG]) == 0
     text = capsys.readouterr().out
-    assert "1 rows are left out" in text
+    assert "Left out since a value is missing: 1 of the rows" in text
     assert "A positive score says dear = yes" in text
     told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert told["settings"]["loss"] == "logistic"

@@ -41,9 +41,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     scale = own.target.scale if own is not None else 1.0
     last = end.record()
     metrics = {
-        words: float(last[name]) * (scale if name.endswith("rmse") else 1.0)
-        for name, words in METRICS.items()
-        if name in last
+        words: float(_in_units(name, last[name], scale)) for name, words in METRICS.items() if name in last
     }
     settings = experiment.to_dict()
     if own is not None:
@@ -78,9 +76,14 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "encoding": None if own is None or own.encoding is None else own.encoding.to_dict(),
         "stored_run": fit.stored,
         "versions": versions(),
-        "history": fit.history,
+        "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.history],
     }
     return told, pairs
+
+
+def _in_units(name: str, value: float, scale: float) -> float:
+    """Return a figure of a fit in the target's own unit, where it is an error of predictions."""
+    return value * scale if name.endswith("rmse") else value
 
 
 def _notes(fit: Fit) -> list[str]:
@@ -90,8 +93,8 @@ def _notes(fit: Fit) -> list[str]:
     notes = list(own.encoding.notes) if own.encoding is not None else []
     if own.dropped:
         notes.append(
-            f"{own.dropped:,} rows are left out since a value is missing; --missing impute keeps those whose "
-            "target is known."
+            f"Left out since a value is missing: {own.dropped:,} of the rows; --missing impute keeps those "
+            "whose target is known."
         )
     if own.target.task == "regression":
         notes.append(
@@ -111,8 +114,8 @@ def _never(pairs: pd.DataFrame) -> list[str]:
     if not count:
         return []
     return [
-        f"{count:,} of the ranked interactions have no row with both, such as two words of one column: they come "
-        "with the shared factors and change no prediction here."
+        f"{count:,} of the ranked interactions have no row with both, such as two words of one column: they "
+        "come with the shared factors and change no prediction here."
     ]
 
 
@@ -168,19 +171,19 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
     pairs.to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(html(fit, told, pairs), encoding="utf-8")
+    (folder / "report.html").write_text(html(told, pairs), encoding="utf-8")
 
 
 def _target_of(dataset: Any) -> Target:
     return Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
 
 
-def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
+def html(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
     """Return the report as one page; the script that draws its figures is in it, about 5 MB."""
     from fmviz.figures import training
 
     data, result = told["data"], told["result"]
-    history = pd.DataFrame(fit.history)
+    history = pd.DataFrame(told["history"])
     drawn = [
         ("Objective", training.objective(history, parts=True)),
         ("Used interactions and features", training.sparsity(history)),
