@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from fmviz.__main__ import main
+from fmviz.lab.runner import Run
 from fmviz.lab.store import RunStore
 from fmviz.lab.table_run import SavedModel
 
@@ -125,6 +126,25 @@ def test_a_registered_data_set_is_fitted_into_the_store(tmp_path, capsys):
     assert run.settings["validation"] == 0.2
     assert run.last["objective"] == told["result"]["objective"]
     assert store.parameters(run.id) is not None
+    store.close()
+
+
+def test_ctrl_c_leaves_a_stopped_run(tmp_path, capsys, monkeypatch):
+    real = Run.snapshots
+
+    def interrupted(self, *given, **more):
+        for snapshot in real(self, *given, **more):
+            yield snapshot
+            if snapshot.epoch == 3:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "snapshots", interrupted)
+    path = tmp_path / "runs.sqlite"
+    assert main(["fit", "balance_scale", "--store", str(path), "--tol", "0"]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+    store = RunStore(path)
+    (run,) = store.runs()
+    assert (run.status, run.epoch) == ("stopped", 3)
     store.close()
 
 
