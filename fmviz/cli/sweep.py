@@ -94,30 +94,40 @@ def _carry_out(
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
     from fmviz.lab.history import METRICS
-    from fmviz.lab.sweep_table import failures, main_metric, sweep_table
+    from fmviz.lab.sweep_table import failures, fits_table, main_metric, means_table
 
-    metric = main_metric(found)
-    rows: list[dict[str, Any]] = [
-        {str(name): value for name, value in row.items()}
-        for row in sweep_table(plan, found, metric).to_dict("records")
-    ]
-    failed = failures(found)
+    failed = failures(found.values())
+    rows: list[dict[str, Any]] = []
+    metric = "objective"
+    if found:
+        table = fits_table(plan, sorted(found.items()))
+        metric = main_metric(table)
+        means = means_table(table, list(plan.grid), metric)
+        rows = [{str(name): value for name, value in row.items()} for row in means.to_dict("records")]
     if as_json:
         told = {"title": plan.title, "metric": metric, "rows": rows, "failures": failed}
         print(json.dumps(plain(told), indent=1, ensure_ascii=False))
         return
-    shown = []
-    for row in rows:
-        for name in ("metric", "interactions"):
-            middle, spread = row.pop(name), row.pop(f"{name}_sd")
-            label = METRICS[metric] if name == "metric" and metric else name
-            row[label] = cell(middle) + (f" ± {spread:.2g}" if spread == spread else "")
-        if not failed:
-            del row["failed"]
-        shown.append(row)
     if plan.title:
         print(f"{plan.title}\n")
-    print(text_table(shown))
-    print("\nMean ± standard deviation over the seeds.")
+    if rows:
+        one_set = len({row["dataset"] for row in rows}) == 1
+        shown = [
+            {
+                **({} if one_set else {"dataset": row["dataset"]}),
+                **{name: row[name] for name in ("method", *plan.grid, "fits")},
+                METRICS.get(metric, metric): _spread(row["mean"], row["std"]),
+                "interactions": _spread(row["interactions"], row["interactions_std"]),
+            }
+            for row in rows
+        ]
+        print(text_table(shown))
+        print("\nMean ± standard deviation over the seeds.")
+    else:
+        print("No fit has a result.")
     for sentence, count in failed.items():
         print(f"{count:,} fit{'' if count == 1 else 's'} failed: {sentence}")
+
+
+def _spread(middle: float, spread: float) -> str:
+    return cell(middle) + (f" ± {spread:.2g}" if spread == spread else "")

@@ -1,82 +1,100 @@
-"""What a sweep has found as a table: every method at every point of the grid, over its seeds."""
+"""The results of a sweep as tables: a fit a row, and means over the seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-import numpy as np
 import pandas as pd
 
-from fmviz.lab.experiment import Experiment
+from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.lab.history import METRICS, metrics_of
 from fmviz.lab.store import StoredRun
 from fmviz.lab.sweep import FAILED
 from fmviz.lab.sweep_plan import SweepPlan
 
-__all__ = ["failures", "main_metric", "sweep_table"]
+__all__ = ["failures", "fits_table", "main_metric", "means_table", "method_name"]
 
 
-def main_metric(found: Mapping[int, StoredRun]) -> str | None:
-    """Return the first of `fmviz.lab.history.METRICS` that all fits that have any metric share, or None."""
-    had = [set(told) for run in found.values() if (told := metrics_of(run))]
-    return next((name for name in METRICS if had and all(name in one for one in had)), None)
+def method_name(method: dict[str, object]) -> str:
+    """Return what a method of a plan is called: its penalty, and whatever else it sets."""
+    rest = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
+    penalty = str(method.get("regularizer", ""))
+    label = REGULARIZERS[penalty].label if penalty in REGULARIZERS else penalty
+    return ", ".join([part for part in (label, *rest) if part]) or "default"
 
 
-def sweep_table(plan: SweepPlan, found: Mapping[int, StoredRun], metric: str | None = None) -> pd.DataFrame:
-    """Return one row for every method and point of the grid, over the seeds.
+def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.DataFrame:
+    """Return one row a fit: data set, method, the values of the grid, seed, status, figures, metrics.
 
     Parameters
     ----------
     plan : SweepPlan
-        What was to be fitted.
-    found : mapping of int to StoredRun
-        The results, by the place of their cell.
-    metric : str, optional
-        A name of `fmviz.lab.history.METRICS`; `main_metric` without it.
+        The sweep.
+    fits : iterable of (int, StoredRun)
+        The places among `SweepPlan.cells`, and the results.
+    """
+    rows = []
+    for index, run in fits:
+        cell = plan.cells[index].to_dict()
+        method = next(
+            (m for m in plan.methods if all(cell.get(name) == value for name, value in m.items())),
+            {},
+        )
+        rows.append(
+            {
+                "run": run.id,
+                "dataset": cell["dataset"],
+                "method": method_name(dict(method)),
+                "regularizer": cell["regularizer"],
+                **{name: cell[name] for name in plan.grid},
+                "seed": cell["seed"],
+                "status": run.status,
+                "objective": run.last.get("objective", math.nan),
+                "used_interactions": run.last.get("used_interactions", math.nan),
+                "used_features": run.last.get("used_features", math.nan),
+                **metrics_of(run),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def main_metric(table: pd.DataFrame) -> str:
+    """Return the most telling metric that the fits have, or "objective"."""
+    return next((name for name in METRICS if name in table), "objective")
+
+
+def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return mean and standard deviation over the seeds, one row for data set, method and point of the grid.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `fits_table`; failed fits, which have no figures, do not count.
+    grid : sequence of str
+        The settings of the grid.
+    metric : str
+        What is averaged besides the used interactions.
 
     Returns
     -------
     DataFrame
-        The settings that differ between cells, in the order of the plan, and the columns ``fits`` (how many
-        have ended), ``failed``, ``metric`` and ``metric_sd``, ``interactions`` and ``interactions_sd``: means
-        and sample standard deviations over the fits that have not failed, NaN where there are too few.
+        The keys, ``fits``, ``mean`` and ``std`` of the metric, and ``interactions`` with
+        ``interactions_std``; a deviation of a single fit is NaN.
     """
-    metric = metric or main_metric(found)
-    groups: dict[Experiment, list[int]] = {}
-    for index, experiment in enumerate(plan.cells):
-        groups.setdefault(replace(experiment, seed=0), []).append(index)
-    settings = [one.to_dict() for one in groups]
-    names = [
-        name
-        for name in dict.fromkeys(name for told in settings for name in told)
-        if len({repr(told.get(name)) for told in settings}) > 1
-    ]
-    rows = []
-    for told, places in zip(settings, groups.values(), strict=True):
-        runs = [found[i] for i in places if i in found]
-        ended = [run for run in runs if run.status != FAILED]
-        row: dict[str, Any] = {name: told.get(name) for name in names}
-        row |= {"fits": len(ended), "failed": len(runs) - len(ended)}
-        row |= _spread("metric", [metrics_of(run).get(metric or "") for run in ended])
-        row |= _spread("interactions", [run.last.get("used_interactions") for run in ended])
-        rows.append(row)
-    return pd.DataFrame(rows)
+    keys = ["dataset", "method", "regularizer", *grid]
+    groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
+    found = groups.agg(
+        fits=(metric, "size"),
+        mean=(metric, "mean"),
+        std=(metric, "std"),
+        interactions=("used_interactions", "mean"),
+        interactions_std=("used_interactions", "std"),
+    )
+    return found.reset_index()
 
 
-def failures(found: Mapping[int, StoredRun]) -> dict[str, int]:
+def failures(runs: Iterable[StoredRun]) -> dict[str, int]:
     """Return the sentences of fits that failed, with how often each occurred."""
-    counts: dict[str, int] = {}
-    for run in found.values():
-        if run.status == FAILED:
-            counts[run.message] = counts.get(run.message, 0) + 1
-    return counts
-
-
-def _spread(name: str, values: list[float | None]) -> dict[str, float]:
-    known = np.array([value for value in values if value is not None], dtype=float)
-    return {
-        name: float(known.mean()) if known.size else float("nan"),
-        f"{name}_sd": float(known.std(ddof=1)) if known.size > 1 else float("nan"),
-    }
+    return dict(Counter(run.message for run in runs if run.status == FAILED))
