@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -182,3 +184,13 @@ def test_files_that_cannot_be_fitted(tmp_path, capsys):
     (tmp_path / "model.npz").write_bytes(b"nothing")
     with pytest.raises(ValueError, match="is no model"):
         SavedModel.load(tmp_path / "model.npz")
+
+
+def test_files_are_written_though_nobody_reads_along(file, tmp_path):
+    folder = tmp_path / "out"
+    fit = f"{sys.executable} -u -m fmviz fit {file} --target price --output {folder}"
+    line = f"{fit} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"model.npz", "interactions.csv", "report.json", "report.html"}

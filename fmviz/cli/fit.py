@@ -122,12 +122,12 @@ def run(arguments: argparse.Namespace) -> int:
         prepared, search = _searched(prepared, own, arguments.interactions)
     fit = _fitted(prepared, own, search, arguments)
     report, pairs = _fit_report.report(fit, arguments.top)
+    if arguments.output is not None:
+        _fit_report.write(fit, report, pairs, arguments.output)
     if arguments.json:
         print(json.dumps(plain(report), indent=1, ensure_ascii=False))
     else:
         print(_fit_report.summary(report, pairs.head(_PRINTED)))
-    if arguments.output is not None:
-        _fit_report.write(fit, report, pairs, arguments.output)
     return 0
 
 

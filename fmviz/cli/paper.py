@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output.mkdir(parents=True, exist_ok=True)
     result = _run(artefact, arguments.budget, arguments.jobs)
     text = report(artefact, result)
-    print(text)
     if arguments.output is not None:
         _write(artefact, result, text, arguments.output)
+    print(text)
     return 0
 
 
