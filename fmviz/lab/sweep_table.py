@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -10,9 +11,10 @@ import pandas as pd
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.lab.history import METRICS, metrics_of
 from fmviz.lab.store import StoredRun
+from fmviz.lab.sweep import FAILED
 from fmviz.lab.sweep_plan import SweepPlan
 
-__all__ = ["fits_table", "main_metric", "means_table", "method_name"]
+__all__ = ["failures", "fits_table", "main_metric", "means_table", "method_name"]
 
 
 def method_name(method: dict[str, object]) -> str:
@@ -78,7 +80,8 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
     Returns
     -------
     DataFrame
-        The keys, ``fits``, ``mean`` and ``std`` of the metric, and ``interactions``.
+        The keys, ``fits``, ``mean`` and ``std`` of the metric, and ``interactions`` with
+        ``interactions_std``; a deviation of a single fit is NaN.
     """
     keys = ["dataset", "method", "regularizer", *grid]
     groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
@@ -87,5 +90,11 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
         mean=(metric, "mean"),
         std=(metric, "std"),
         interactions=("used_interactions", "mean"),
+        interactions_std=("used_interactions", "std"),
     )
     return found.reset_index()
+
+
+def failures(runs: Iterable[StoredRun]) -> dict[str, int]:
+    """Return the sentences of fits that failed, with how often each occurred."""
+    return dict(Counter(run.message for run in runs if run.status == FAILED))
