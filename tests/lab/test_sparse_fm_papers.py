@@ -118,7 +118,7 @@ def means_as_printed():
 
 
 def test_statements_of_fig_3_follow_from_means():
-    settings = FIG3.configured("quick")
+    settings = FIG3.configured("full", n_samples=[100, 200])
     rows = means_as_printed()
     checks = list(FIG3.judge({"means": rows}, settings))
     assert {check.verdict for check in checks} == {"holds"}
@@ -130,6 +130,12 @@ def test_statements_of_fig_3_follow_from_means():
     verdicts = {(c.statement, c.case): c.verdict for c in FIG3.judge({"means": other}, settings)}
     assert verdicts["ti_best", "F1"] == verdicts["cs_best", "F1"] == "does not hold"
     assert verdicts["ti_grows", "PSSR"] == verdicts["ti_alone", "PSSR"] == "does not hold"
+    alone = FIG3.configured("quick", n_samples=[200])
+    checks = FIG3.judge({"means": rows}, alone)
+    assert {c.verdict for c in checks if c.statement == "ti_grows"} == {"not settled"}
+    close = [row | {"PSSR": 0.95} if row["method"] == "L1" else row for row in rows]
+    verdicts = {(c.statement, c.case): c.verdict for c in FIG3.judge({"means": close}, settings)}
+    assert verdicts["cs_best", "PSSR"] == "not settled"
     few = FIG3.configured("quick", methods=["TI", "CS"])
     assert {check.verdict for check in FIG3.judge({"means": rows}, few)} == {"not settled"}
     assert {check.verdict for check in FIG3.judge({"means": rows[:-1]}, settings)} >= {"not settled"}
@@ -235,14 +241,15 @@ def test_a_fit_is_scored_on_rows_it_has_not_seen():
     ("used", "expected"),
     [
         ({1e-3: 0, 1e-4: 500, 1e-5: 2_000, 1e-6: 9_000}, (1e-4, 1e-5)),
-        ({1e-3: 1_000, 1e-4: 5_000}, (1e-3, 1e-4)),
+        ({1e-2: 0, 1e-3: 1_000, 1e-4: 5_000}, (1e-3,)),
+        ({1e-3: 0, 1e-4: 1_035}, (1e-4,)),
         ({1e-3: 5_000, 1e-4: 9_000}, ()),
         ({1e-3: 0, 1e-4: 900}, ()),
         ({}, ()),
     ],
 )
 def test_where_a_search_begins(used, expected):
-    assert _table3.bracket(used, 1_035) == expected
+    assert _table3.bracket(used, (990, 1_035)) == expected
 
 
 def test_a_search_ends_in_the_accepted_range():
@@ -251,7 +258,7 @@ def test_a_search_ends_in_the_accepted_range():
         value: _table3.fit(_table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, 1e-3, value), own)["used"]
         for value in (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
     }
-    begin = _table3.bracket(fits, own.accept[1])
+    begin = _table3.bracket(fits, own.accept)
     found = _table3.search(_table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, 1e-3, bracket=begin), own)
     assert 20 <= found["used"] <= 60
     # The score is that of the fit at the strength found.

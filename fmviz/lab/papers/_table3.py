@@ -207,14 +207,20 @@ def search(trial: Trial, protocol: Protocol) -> Row:
     return {**_told(problem, last.snapshot, protocol.parts(trial.data)), **found}
 
 
-def bracket(used: Mapping[float, int], most: int) -> tuple[float, ...]:
-    """Return the strengths between which a search begins: the first with too many, and the next larger.
+def bracket(used: Mapping[float, int], accept: tuple[int, int]) -> tuple[float, ...]:
+    """Return the strengths between which a search begins, from the largest down.
 
-    Empty where no strength has too many, or the largest one already has.
+    The first one with too many interactions, and the one before; or the first one whose number is accepted,
+    alone. Empty where there is neither, or the largest strength already has too many.
     """
-    order = sorted(used, reverse=True)
-    first = next((i for i, strength in enumerate(order) if used[strength] > most), 0)
-    return (order[first - 1], order[first]) if first else ()
+    before: tuple[float, ...] = ()
+    for strength in sorted(used, reverse=True):
+        if used[strength] > accept[1]:
+            return (*before, strength) if before else ()
+        if used[strength] >= accept[0]:
+            return (strength,)
+        before = (strength,)
+    return ()
 
 
 def each(

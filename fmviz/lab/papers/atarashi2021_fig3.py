@@ -17,6 +17,7 @@ from fmviz.lab.papers.base import (
     Row,
     Statement,
     Tables,
+    Verdict,
     by_balance,
     by_majority,
     without_numbers,
@@ -29,7 +30,7 @@ from fmviz.lab.runner import load_dataset
 INTERACTIONS, FEATURES = KINDS
 DENSE = [name for name, method in METHODS.items() if method.dense]
 OMEGA = [name for name in DENSE if name != "SLQR"]
-_SAME = {ERROR: 0.005, F1: 0.005, PSSR: 0.0}
+_SAME = {ERROR: 0.005, F1: 0.005}
 _SEVERAL = ("TI", "L21", "L1")
 
 
@@ -118,6 +119,8 @@ class _Means:
 
     def __init__(self, tables: Tables, setting: str, settings: Mapping[str, Any]) -> None:
         self.setting, self.methods, self.sizes = setting, settings["methods"], sorted(settings["n_samples"])
+        # Two standard errors of a share of one in two.
+        self.same = {**_SAME, PSSR: 1.0 / (settings["test"] * settings["inits"]) ** 0.5}
         self._rows = {
             (row["method"], row["n_samples"]): row
             for row in tables.get("means", ())
@@ -153,7 +156,7 @@ def _best(key: str, method: str, means: _Means) -> Iterator[Check]:
     others = [other for other in means.methods if other != method]
     for metric in METRICS:
         gaps = means.lead(method, others, metric)
-        verdict, wins, losses = by_balance(gaps, _SAME[metric])
+        verdict, wins, losses = by_balance(gaps, means.same[metric])
         yield Check(
             key,
             metric,
@@ -168,7 +171,8 @@ def _grows(key: str, means: _Means) -> Iterator[Check]:
         path = means.path("TI", metric)
         rising = path[-1] > path[0] and all(b >= a - 0.02 for a, b in pairwise(path))
         told = ", ".join(f"{value:.3f} at {n}" for n, value in zip(means.sizes, path, strict=True))
-        yield Check(key, metric, "holds" if rising else "does not hold", f"{metric} of TI: {told}.")
+        verdict: Verdict = "not settled" if len(path) == 1 else "holds" if rising else "does not hold"
+        yield Check(key, metric, verdict, f"{metric} of TI: {told}.")
 
 
 def _only(key: str, means: _Means) -> Iterator[Check]:
@@ -182,7 +186,7 @@ def _only(key: str, means: _Means) -> Iterator[Check]:
 def _dense(key: str, means: _Means) -> Iterator[Check]:
     for method in OMEGA:
         gaps = means.lead(method, ["CS", "L21", "L1", "FM"], ERROR)
-        verdict, wins, _ = by_balance(gaps, _SAME[ERROR])
+        verdict, wins, _ = by_balance(gaps, means.same[ERROR])
         words = means.words(ERROR, [method, "CS", "L21", "L1", "FM"])
         yield Check(key, method, verdict, f"It is lower than all four at {wins} of {len(gaps)} N. {words}")
 
@@ -190,7 +194,7 @@ def _dense(key: str, means: _Means) -> Iterator[Check]:
 def _slqr(key: str, means: _Means) -> Iterator[Check]:
     others = [method for method in means.methods if method not in ("TI", "SLQR")]
     gaps = means.lead("SLQR", others, F1)
-    verdict, wins, _ = by_balance(gaps, _SAME[F1])
+    verdict, wins, _ = by_balance(gaps, means.same[F1])
     words = means.words(F1, means.methods)
     yield Check(key, F1, verdict, f"It is higher than that of all others at {wins} of {len(gaps)} N. {words}")
     paths = [means.path(method, ERROR) for method in means.methods if method != "SLQR"]
@@ -277,7 +281,8 @@ ARTEFACT = Artefact(
         "A pair is used where its rows of P share a column in which both are non-zero; the paper asks "
         "whether their inner product is not 0.",
         "To select correctly means a PSSR of at least a half at the largest N. Estimation errors and F1 "
-        "that differ by up to 0.005 are called equal.",
+        "that differ by up to 0.005 are called equal, and so are PSSRs up to two standard errors, 1/√(test "
+        "sets).",
     ),
     settings={
         "settings": list(KINDS),

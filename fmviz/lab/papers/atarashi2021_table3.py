@@ -132,7 +132,7 @@ def _searches(desk: Desk, trials: Sequence[Trial], protocol: Protocol) -> Iterat
     for trial in trials:
         mine = rows_where(desk.tables, "grid", data=trial.data, method=trial.method, seed=trial.seed)
         used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
-        if begin := bracket(used, protocol.accept[1]):
+        if begin := bracket(used, protocol.accept):
             todo.append(replace(trial, bracket=begin))
             continue
         desk.done += 1
