@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures.palette import NEUTRAL, SERIES, SIGNALS
+from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -157,7 +158,74 @@ def curves(
     return figure
 
 
-KINDS: dict[str, Callable[..., go.Figure]] = {"descent": descent, "curves": curves}
+def lines(
+    tables: Tables,
+    *,
+    x_title: str,
+    y_title: str,
+    table: str = "lines",
+    x: str = "x",
+    y: str = "y",
+    spread: str = "spread",
+    columns: int = 2,
+    log: bool = False,
+    powers_of_two: bool = True,
+) -> go.Figure:
+    """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With `table`: rows of ``panel``, ``method``, the columns `x` and `y`, and, if there are to be bars,
+        the column `spread`.
+    x_title, y_title : str
+        Of the axes.
+    table, x, y, spread : str
+        Names.
+    columns : int
+        Panels beside each other.
+    log : bool
+        Whether y is on a logarithmic axis.
+    powers_of_two : bool
+        Whether x is on a logarithmic axis, with every second power of 2 named.
+    """
+    rows = tables.get(table, ())
+    titles, methods = _values(rows, "panel"), _values(rows, "method")
+    figure, places = _panels(titles, columns)
+    ticks = sorted({row[x] for row in rows})[::2]
+    for number, (title, place) in enumerate(zip(titles, places, strict=False)):
+        for kind, method in enumerate(methods):
+            mine = [row for row in rows if row["panel"] == title and row["method"] == method]
+            mine.sort(key=lambda row: row[x])
+            bars = [row.get(spread) for row in mine]
+            figure.add_scatter(
+                x=[row[x] for row in mine],
+                y=[row[y] for row in mine],
+                error_y={"array": bars, "thickness": 1} if any(bar is not None for bar in bars) else None,
+                mode="lines+markers",
+                name=method,
+                legendgroup=method,
+                showlegend=number == 0,
+                line={"color": SERIES[kind % len(SERIES)], "width": 2},
+                marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": 7},
+                hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
+                **place,
+            )
+    if powers_of_two and ticks:
+        names = [f"2<sup>{math.log2(value):.0f}</sup>" for value in ticks]
+        figure.update_xaxes(type="log", tickvals=ticks, ticktext=names)
+    figure.update_xaxes(title_text=x_title)
+    figure.update_yaxes(type="log" if log else "linear")
+    figure.update_yaxes(title_text=y_title, col=1)
+    return figure
+
+
+KINDS: dict[str, Callable[..., go.Figure]] = {
+    "descent": descent,
+    "curves": curves,
+    "lines": lines,
+    "operators": operators,
+}
 """What an artefact's picture may be, by its name."""
 
 
@@ -172,6 +240,12 @@ def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
     if kind not in KINDS:
         raise ValueError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     return KINDS[kind](tables, **options)
+
+
+def standalone(title: str, kind: str, tables: Tables, **options: Any) -> str:
+    """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
+    shown = draw(kind, tables, **options).update_layout(title=title, margin_t=90)
+    return str(shown.to_html(include_plotlyjs=True, div_id="figure"))
 
 
 def comparison(rows: Sequence[Row]) -> go.Figure:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+ATARASHI2021 = (
+    "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature Interactions, "
+    "JMLR 22, 2021"
+)
 BLONDEL2016 = (
     "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New Insights and "
     "Efficient Training Algorithms, ICML 2016"
