@@ -166,7 +166,6 @@ def lines(
     table: str = "lines",
     x: str = "x",
     y: str = "y",
-    spread: str = "spread",
     columns: int = 2,
     log: bool = False,
     powers_of_two: bool = True,
@@ -176,11 +175,11 @@ def lines(
     Parameters
     ----------
     tables : mapping
-        With `table`: rows of ``panel``, ``method``, the columns `x` and `y`, and, if there are to be bars,
-        the column `spread`.
+        With `table`: rows of ``panel``, ``method`` and the columns `x` and `y`. Where several rows share
+        an x, points are means, with the standard deviation as their bar.
     x_title, y_title : str
         Of the axes.
-    table, x, y, spread : str
+    table, x, y : str
         Names.
     columns : int
         Panels beside each other.
@@ -195,13 +194,16 @@ def lines(
     ticks = sorted({row[x] for row in rows})[::2]
     for number, (title, place) in enumerate(zip(titles, places, strict=False)):
         for kind, method in enumerate(methods):
-            mine = [row for row in rows if row["panel"] == title and row["method"] == method]
-            mine.sort(key=lambda row: row[x])
-            bars = [row.get(spread) for row in mine]
+            groups: dict[float, list[float]] = {}
+            for row in rows:
+                if row["panel"] == title and row["method"] == method and row[y] is not None:
+                    groups.setdefault(row[x], []).append(row[y])
+            at = sorted(groups)
+            bars = [pstdev(groups[value]) for value in at]
             figure.add_scatter(
-                x=[row[x] for row in mine],
-                y=[row[y] for row in mine],
-                error_y={"array": bars, "thickness": 1} if any(bar is not None for bar in bars) else None,
+                x=at,
+                y=[fmean(groups[value]) for value in at],
+                error_y={"array": bars, "thickness": 1} if any(bars) else None,
                 mode="lines+markers",
                 name=method,
                 legendgroup=method,

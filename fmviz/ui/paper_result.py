@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +14,7 @@ from fmviz.figures import papers as figures
 from fmviz.lab.papers import Artefact, Result
 from fmviz.ui import widgets
 
-_VERDICTS = {
+_VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
     "not settled": ("gray", ":material/help:", "not settled", "not settled"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -171,17 +172,16 @@ def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
     assert not app.button(key="paper_run").disabled
 
 
-def test_a_result_that_cannot_be_kept_is_shown_all_the_same(tmp_path):
+def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
     def refuse() -> RunStore:
         (tmp_path / "file").write_text("x")
         return RunStore(tmp_path / "file" / "inside")
 
-    results = run_and_keep(ARTEFACTS["atarashi2021_fig1"], "quick", refuse, lambda: False)
-    found = []
-    with pytest.raises(ValueError, match="is complete but could not be kept"):
-        found.extend(results)
-    with pytest.raises(StopIteration):
-        next(results)
+    task = jobs.manager().tasks.start(
+        "a key", partial(run_and_keep, ARTEFACTS["atarashi2021_fig1"], "quick", refuse), most=1
+    )
+    assert "is complete but could not be kept" in task.view().message
+    assert [result.state for result in task.view().items] == ["complete"]
 
 
 def test_a_result_of_another_protocol_is_not_shown(executor, store, result):

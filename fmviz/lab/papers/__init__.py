@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import (
     atarashi2021_fig1,
     atarashi2021_fig2,
+    atarashi2021_fig4,
     atarashi2021_fig10,
     blondel2016_fig1,
     blondel2016_fig2,
@@ -21,6 +22,7 @@ ARTEFACTS: dict[str, Artefact] = {
     for one in (
         atarashi2021_fig1.ARTEFACT,
         atarashi2021_fig2.ARTEFACT,
+        atarashi2021_fig4.ARTEFACT,
         atarashi2021_fig10.ARTEFACT,
         blondel2016_fig1.ARTEFACT,
         blondel2016_fig2.ARTEFACT,

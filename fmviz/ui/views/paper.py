@@ -29,7 +29,7 @@ TABLE = (
         "choice",
         BUDGETS[0],
         choices=BUDGETS,
-        help="Quick: the protocol with fewer repetitions and smaller data. Full: what the paper did.",
+        help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
     ),
 )
 
@@ -39,8 +39,9 @@ def render() -> None:
     with shell.page("Paper desk", Settings("paper", TABLE)) as settings:
         st.title("Paper desk")
         st.markdown(
-            "Figures of papers, made again under their own protocol. What a paper says about a figure becomes "
-            "a check: it holds, it does not hold, or it is not settled, with the number that was measured."
+            "Figures of papers, made again under their own protocol. What a paper says about a figure "
+            "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
+            "measured."
         )
         kept = _kept()
         _choice(settings)
