@@ -21,7 +21,7 @@ _COLORS = {
 }
 # Transparent, so that they read on light and on dark; no pair at all has a colour of its own.
 _SHARES = ((0.0, "#7d859026"), (1e-6, "#748dff66"), (1.0, "#4050d8ff"))
-_TOP, _CELL = 300, 150
+_TOP, _GAP, _CELL = 300, 50, 150
 _COUNTS = {"interactions": "Used interactions", "features": "Used features"}
 
 
@@ -45,15 +45,17 @@ def operators(tables: Mapping[str, Sequence[Row]], *, x_title: str, y_title: str
         return go.Figure()
     across = max(2, len(shown) + len(shown) % 2)
     down = len(methods) if shown else 0
-    height = _TOP + _CELL * down + 120
+    height = _TOP + (_GAP + _CELL * down if down else 0) + 120
+    # Between the two there is room for the axis above and the headings beneath.
+    gap = bool(down)
     half = [{"colspan": across // 2}, *[None] * (across // 2 - 1)]
     figure = make_subplots(
-        1 + down,
+        1 + gap + down,
         across,
-        specs=[[*half, *half], *([[{}] * across] * down)],
-        row_heights=[_TOP, *[_CELL] * down],
+        specs=[[*half, *half], *([[None] * across] * gap), *([[{}] * across] * down)],
+        row_heights=[_TOP, *[_GAP] * gap, *[_CELL] * down],
         horizontal_spacing=0.025,
-        vertical_spacing=0.13 / (1 + down),
+        vertical_spacing=0.13 / (1 + gap + down),
         subplot_titles=[*_COUNTS.values(), *(f"{x_title} = {power(e)}" for e in shown)],
     )
     figure.update_annotations(font_size=12)
@@ -63,6 +65,7 @@ def operators(tables: Mapping[str, Sequence[Row]], *, x_title: str, y_title: str
             rows = [r for r in pictures if r["method"] == method and r["log2_lambda"] == exponent]
             if not rows:
                 continue
+            place = {"row": i + 3, "col": j + 1}
             starts = [row["first"] for row in rows]
             figure.add_heatmap(
                 x=starts,
@@ -71,10 +74,8 @@ def operators(tables: Mapping[str, Sequence[Row]], *, x_title: str, y_title: str
                 coloraxis="coloraxis",
                 name=f"{method}, {x_title} = {power(exponent)}",
                 hovertemplate="from features %{y} and %{x} on: %{z:.0%} used<extra>%{fullData.name}</extra>",
-                row=i + 2,
-                col=j + 1,
+                **place,
             )
-            place = {"row": i + 2, "col": j + 1}
             figure.update_xaxes(showticklabels=False, showgrid=False, zeroline=False, **place)
             figure.update_yaxes(
                 showticklabels=False, showgrid=False, zeroline=False, autorange="reversed", **place

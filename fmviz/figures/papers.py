@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fmviz.figures.palette import NEUTRAL, SERIES, SIGNALS
+from fmviz.figures.palette import NEUTRAL, SERIES
 from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
@@ -217,7 +217,8 @@ def lines(
         names = [f"2<sup>{math.log2(value):.0f}</sup>" for value in ticks]
         figure.update_xaxes(type="log", tickvals=ticks, ticktext=names)
     figure.update_xaxes(title_text=x_title)
-    figure.update_yaxes(type="log" if log else "linear")
+    if log:
+        figure.update_yaxes(type="log", dtick=1)
     figure.update_yaxes(title_text=y_title, col=1)
     return figure
 
@@ -248,39 +249,3 @@ def standalone(title: str, kind: str, tables: Tables, **options: Any) -> str:
     """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
     shown = draw(kind, tables, **options).update_layout(title=title, margin_t=90)
     return str(shown.to_html(include_plotlyjs=True, div_id="figure"))
-
-
-def comparison(rows: Sequence[Row]) -> go.Figure:
-    """Draw published numbers beside ours, the deviation coloured by whether it is tolerated.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        With ``what``, ``published``, ``ours``, ``deviation``, ``within`` and ``source``; None for what there
-        is none of.
-    """
-
-    def told(value: Any, form: str) -> str:
-        return "–" if value is None or not math.isfinite(value) else format(value, form)
-
-    fills = [SIGNALS[row["within"]] for row in rows]
-    plain = ["rgba(0,0,0,0)"] * len(rows)
-    columns = {
-        "": [row["what"] for row in rows],
-        "Published": [told(row["published"], ",.6g") for row in rows],
-        "Ours": [told(row["ours"], ",.6g") for row in rows],
-        "Deviation": [told(row["deviation"], "+.1%") for row in rows],
-        "Source": [row["source"] for row in rows],
-    }
-    figure = go.Figure(
-        go.Table(
-            header={"values": list(columns), "align": "left"},
-            cells={
-                "values": list(columns.values()),
-                "align": "left",
-                "fill": {"color": [fills if name == "Deviation" else plain for name in columns]},
-            },
-        )
-    )
-    figure.update_layout(height=60 + 26 * (len(rows) + 1), margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    return figure

@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from fmviz.figures import papers as figures
+from fmviz.figures.palette import SIGNALS
 from fmviz.lab.papers import Artefact, Result
 from fmviz.ui import widgets
 
@@ -35,11 +37,14 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
     _checks(artefact, result)
     if compared := artefact.compared(result.tables):
         st.markdown("#### Published beside ours")
-        st.plotly_chart(
-            figures.comparison(compared),
+        st.dataframe(
+            beside(compared),
+            hide_index=True,
             key="paper_published",
-            config={**_CONFIG, "displayModeBar": False},
-            alt="; ".join(f"{row['what']}: {row['published']}, ours {row['ours']}" for row in compared),
+            column_config={
+                "": st.column_config.TextColumn(width="large"),
+                "Source": st.column_config.TextColumn(width="medium"),
+            },
         )
     differences(result.differences)
     if live:
@@ -47,6 +52,22 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
     _tables(result)
     _capsule(result)
     _downloads(artefact, result)
+
+
+def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
+    """Return published numbers beside ours, the deviation coloured by whether it is tolerated."""
+    table = pd.DataFrame(
+        {
+            "": [row["what"] for row in rows],
+            "Published": [row["published"] for row in rows],
+            "Ours": [row["ours"] for row in rows],
+            "Deviation": [row["deviation"] for row in rows],
+            "Source": [row["source"] for row in rows],
+        }
+    )
+    fills = [f"background-color: {SIGNALS[row['within']]}" for row in rows]
+    forms: Any = {"Published": "{:,.6g}", "Ours": "{:,.6g}", "Deviation": "{:+.1%}"}
+    return table.style.apply(lambda _: fills, subset=["Deviation"]).format(forms, na_rep="–")
 
 
 def verdicts(counts: Mapping[str, int]) -> None:

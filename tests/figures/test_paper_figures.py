@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fmviz.figures import papers
-from fmviz.figures.palette import NEUTRAL, SIGNALS
+from fmviz.figures.palette import NEUTRAL
 
 TRACE = [
     {"panel": p, "method": m, "seed": s, "epoch": e, "seconds": 0.5 * e, "objective": 2.0 - e}
@@ -108,16 +108,3 @@ def test_a_page_of_its_own():
     assert page.startswith("<!doctype html>")
     assert "A title" in page
     assert page == papers.standalone("A title", "curves", {"test": TEST}, **TITLES)
-
-
-def test_deviations_are_coloured():
-    row = {"what": "x, n", "published": 10.0, "source": "Table 1"}
-    rows = [
-        {**row, "ours": 10.1, "deviation": 0.01, "within": True},
-        {**row, "ours": 20.0, "deviation": 1.0, "within": False},
-        {**row, "ours": None, "deviation": None, "within": None},
-    ]
-    table = papers.comparison(rows).data[0]
-    assert list(table.cells.values[3]) == ["+1.0%", "+100.0%", "–"]
-    assert list(table.cells.fill.color[3]) == [SIGNALS[True], SIGNALS[False], SIGNALS[None]]
-    assert len(set(table.cells.fill.color[1])) == 1

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
+from fmviz.figures.palette import SIGNALS
 from fmviz.lab import jobs
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.papers import ARTEFACTS, Result
@@ -61,8 +62,8 @@ def words(app: AppTest) -> str:
     return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.info, *app.error, *app.warning])
 
 
-def chart(app: AppTest, number: int = 0) -> dict:
-    return json.loads(app.get("plotly_chart")[number].proto.spec)
+def chart(app: AppTest) -> dict:
+    return json.loads(app.get("plotly_chart")[0].proto.spec)
 
 
 def drawn(result: Result) -> dict:
@@ -112,8 +113,7 @@ def test_statements_deviations_and_the_capsule_are_shown(executor):
     said = words(app)
     assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
-    deviations = chart(app, 1)["data"][0]["cells"]["values"][3]
-    assert deviations == ["+0.0%", "-85.0%", "+0.0%", "+0.0%"]
+    assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
     assert any("P, seed 0 = " in block.value for block in app.code)
     assert [expander.label for expander in app.expander][-3:] == [
         "What differs from the paper (4)",
@@ -202,6 +202,20 @@ def test_a_broken_store_leaves_the_desk_in_use(tmp_path, monkeypatch):
     path.write_text("no database " * 500)
     monkeypatch.setenv("FMVIZ_STORE", str(path))
     assert "Results of earlier sessions cannot be shown." in words(page())
+
+
+def test_deviations_are_coloured():
+    row = {"what": "x, n", "published": 10.0, "source": "Table 1"}
+    rows = [
+        {**row, "ours": 10.1, "deviation": 0.01, "within": True},
+        {**row, "ours": 20.0, "deviation": 1.0, "within": False},
+        {**row, "ours": None, "deviation": None, "within": None},
+    ]
+    cells = [line.split("</td>")[0] for line in paper_result.beside(rows).to_html().split("<td ")[1:]]
+    assert [cell.split(">")[1] for cell in cells[3::5]] == ["+1.0%", "+100.0%", "–"]
+    page = paper_result.beside(rows).to_html()
+    assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
+    assert page.count("background-color") == 3
 
 
 def test_tables_of_lists_and_times():

@@ -187,8 +187,8 @@ def _ends(courses: Mapping[int, Sequence[Row]]) -> str:
     last = [course[-1]["features"] for course in courses.values()]
     some = next(iter(courses.values()))
     return (
-        f"Used features: {_range(first)} at λ = 2^{some[0]['log2_lambda']}, {_range(last)} at "
-        f"λ = 2^{some[-1]['log2_lambda']}, on {len(courses)} P."
+        f"Used features: {_range(first)} at λ = {2.0 ** some[0]['log2_lambda']:g}, {_range(last)} at "
+        f"λ = {2.0 ** some[-1]['log2_lambda']:g}, on {len(courses)} P."
     )
 
 

@@ -127,7 +127,7 @@ def _compared(case: str, ratios: Mapping[int, float]) -> Iterator[Check]:
     if not any(d > _SMALL for d in ratios):
         yield without_numbers("small", case)
         return
-    where = "nowhere" if not faster else f"at d = {', '.join(f'{d:,}' for d in faster)}"
+    where = f"at d = {', '.join(f'{d:,}' for d in faster)}" if faster else "at no length"
     yield Check(
         "small",
         case,
@@ -144,7 +144,7 @@ ARTEFACT = Artefact(
         Statement("mostly", "Random outperformed Sort in most cases.", "C.3"),
         Statement(
             "small",
-            "Sort sometimes ran faster than Random only when d was very small (d ≤ 2^5 = 32).",
+            "Sort sometimes ran faster than Random only when d was very small (d ≤ 2⁵ = 32).",
             "C.3",
         ),
     ),

@@ -24,15 +24,15 @@ ARTEFACT = Artefact(
     paper=ATARASHI2021,
     title="Fig. 2: proximal operators of TI, CS, L21 and L1",
     statements=(
-        operators.ALL_OR_NOTHING,
         Statement(
             "moderately_sparse",
             "Unlike the existing methods (L1 and L21), the proposed methods (TI and CS) could produce sparse "
             "but moderately sparse feature interaction matrices.",
             "8.1",
         ),
+        operators.ALL_OR_NOTHING,
         Statement(
-            "ti_features", "The number of used features in TI was 200 for all λ ∈ {2^−7, …, 2^7}.", "8.1"
+            "ti_features", "The number of used features in TI was 200 for all λ ∈ {2⁻⁷, …, 2⁷}.", "8.1"
         ),
         Statement(
             "cs_features", "The number of used features in CS decreased gradually as λ increased.", "8.1"

@@ -95,7 +95,7 @@ def _run(desk: Desk) -> Iterator[str]:
                 )
         desk.done += 1
         if desk.due() or desk.done == desk.total:
-            yield f"{METHODS[method]}, λ̃ = 2^{exponent}, data set {seed + 1} of {settings['data_sets']}"
+            yield f"{METHODS[method]}, λ̃ = {2.0**exponent:g}, data set {seed + 1} of {settings['data_sets']}"
     if lost:
         desk.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
 
@@ -151,13 +151,13 @@ ARTEFACT = Artefact(
     statements=(
         Statement(
             "cs_widest",
-            "Although the regions of an adequate λ̃_p differed among methods, that of CS was wider than those "
+            "Although the regions of an adequate λ̃ₚ differed among methods, that of CS was wider than those "
             "of the other methods for all metrics.",
             "8.2.3",
         ),
         Statement(
             "ti_next",
-            "The regions of an adequate λ̃_p of TI for the F1-score and PSSR were also wider than those of "
+            "The regions of an adequate λ̃ₚ of TI for the F1-score and PSSR were also wider than those of "
             "other methods.",
             "8.2.3",
         ),
@@ -185,7 +185,7 @@ ARTEFACT = Artefact(
         "seconds": 4.0,
     },
     budgets={"quick": {"data_sets": 5, "starts": 1}, "full": {"data_sets": 50, "starts": 10}},
-    minutes={"quick": 2, "full": 180},
+    minutes={"quick": 1.5, "full": 120},
     runner=_run,
     judge=_judge,
     picture=Picture(

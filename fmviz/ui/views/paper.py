@@ -90,8 +90,8 @@ def duration(minutes: float) -> str:
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     for paper, artefacts in by_paper().items():
         st.markdown(f"#### {paper}")
-        for start in range(0, len(artefacts), 3):
-            for column, one in zip(st.columns(3), artefacts[start : start + 3], strict=False):
+        for start in range(0, len(artefacts), 4):
+            for column, one in zip(st.columns(4), artefacts[start : start + 4], strict=False):
                 with column, st.container(border=True, height="stretch"):
                     _card(one, settings, kept)
 
