@@ -10,15 +10,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
-from fmviz.figures.palette import REGULARIZER_COLORS
+from fmviz.figures.palette import method_color
 
 Row = Mapping[str, Any]
 
-_COLORS = {
-    "L1": REGULARIZER_COLORS["l1"],
-    "L21": REGULARIZER_COLORS["l21"],
-    "CS": REGULARIZER_COLORS["cs"],
-}
 # Transparent, so that they read on light and on dark; no pair at all has a colour of its own.
 _SHARES = ((0.0, "#7d859026"), (1e-6, "#748dff66"), (1.0, "#4050d8ff"))
 _TOP, _GAP, _CELL = 300, 50, 150
@@ -136,7 +131,7 @@ def _draw_counts(
                 legendgroup=method,
                 showlegend=at == 0,
                 line={
-                    "color": _COLORS.get(method, REGULARIZER_COLORS["ti"]),
+                    "color": method_color(method),
                     "width": 2,
                     "dash": "dash" if rows_reading else "solid",
                 },

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fmviz.figures.palette import NEUTRAL, SERIES
+from fmviz.figures.palette import NEUTRAL, SERIES, method_color
 from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
@@ -208,7 +208,7 @@ def lines(
                 name=method,
                 legendgroup=method,
                 showlegend=number == 0,
-                line={"color": SERIES[kind % len(SERIES)], "width": 2},
+                line={"color": method_color(method, kind), "width": 2},
                 marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": 7},
                 hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
                 **place,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fmviz.figures import papers
-from fmviz.figures.palette import NEUTRAL
+from fmviz.figures.palette import NEUTRAL, REGULARIZER_COLORS
 
 TRACE = [
     {"panel": p, "method": m, "seed": s, "epoch": e, "seconds": 0.5 * e, "objective": 2.0 - e}
@@ -96,6 +96,7 @@ def test_operators_have_counts_above_pictures():
     assert [list(line.y) for line in curves] == [[10, 9], [10, 9], [4, 4], [4, 4]]
     assert list(curves[0].error_y.array) == list(curves[0].error_y.arrayminus) == [1, 1]
     assert curves[1].line.dash == "dash"
+    assert [line.line.color for line in curves] == [REGULARIZER_COLORS[n] for n in ("l1", "ti")] * 2
     (picture,) = [one for one in figure.data if one.type == "heatmap"]
     assert [list(row) for row in picture.z] == [[0.5, 0.0]] * 2
     assert figure.layout.yaxis3.autorange == "reversed"

@@ -184,7 +184,8 @@ def test_checks_of_fig_4_follow_from_scores():
         *scores("F1", TI=(0.95, 1, 0.1), CS=(1, 1, 1), L21=(0, 0.8, 0), L1=(0.9, 0.9, 0)),
         *scores("PSSR", TI=(1, 1, 0), CS=(0, 1, 0), L21=(0, 1, 0), L1=(0, 0, 0)),
     ]
-    checks = list(one.judge({"scores": rows}, one.configured()))
+    settings = one.configured(log2_lambda=[0, 2])
+    checks = list(one.judge({"scores": rows}, settings))
     assert [(check.statement, check.case, check.verdict) for check in checks] == [
         ("cs_widest", "Estimation error", "holds"),
         ("cs_widest", "F1", "holds"),
@@ -193,5 +194,6 @@ def test_checks_of_fig_4_follow_from_scores():
         ("ti_next", "PSSR", "holds"),
     ]
     assert checks[3].measured.endswith("TI 2, CS 1, L21 1, L1 0.")
-    nobody = scores("PSSR", TI=(0, 0), CS=(0, 0), L21=(0, 0), L1=(0, 0))
-    assert {check.verdict for check in one.judge({"scores": nobody}, one.configured())} == {"not settled"}
+    nobody = scores("PSSR", TI=(0, 0, 0), CS=(0, 0, 0), L21=(0, 0, 0), L1=(0, 0, 0))
+    for unsettled, given in ((nobody, settings), (rows, one.configured(log2_lambda=[0, 3]))):
+        assert {check.verdict for check in one.judge({"scores": unsettled}, given)} == {"not settled"}

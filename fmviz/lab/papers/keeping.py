@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fmviz.lab.papers.base import Artefact, Result, plain
 from fmviz.lab.store import RunStore, StoreError
@@ -34,7 +35,7 @@ def run_and_keep(
 
 
 def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
-    """Return the result that is kept, or None.
+    """Return the result that is kept, judged as today, or None.
 
     Raises
     ------
@@ -48,4 +49,5 @@ def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
         raise ValueError(
             "The result that is kept was made under another protocol than that of this fmviz. Run it again."
         )
-    return Result.from_dict(told)
+    result = Result.from_dict(told)
+    return replace(result, checks=tuple(artefact.judge(result.tables, result.settings)))
