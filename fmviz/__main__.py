@@ -3,23 +3,69 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import traceback
 from importlib import import_module
+from typing import NoReturn
 
 from fmviz.cli import COMMANDS
 
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, without the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
 
 def main(given: list[str] | None = None) -> int:
-    """Parse the command line, do what it says, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="fmviz", description="Sparse factorization machines, seen and trained."
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
+    """Parse the command line, do what it says, and return the exit code.
+
+    Errors are a sentence on stderr and the code 2; ``--debug`` before the command adds the traceback.
+    """
+    from fmviz import __version__
+    from fmviz.cli._terminal import add_store
+
+    parser = _Parser(prog="fmviz", description="Sparse factorization machines, seen and trained.")
+    parser.add_argument("--version", action="version", version=f"fmviz {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    add_store(parser)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = {name: import_module(f"fmviz.cli.{name}") for name in COMMANDS}
     for name, module in modules.items():
-        module.add(commands.add_parser(name, help=module.HELP))
+        module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
     arguments = parser.parse_args(given)
-    return modules[arguments.command].run(arguments)
+    try:
+        code = modules[arguments.command].run(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read along, such as `head`, has enough. Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if arguments.debug:
+            traceback.print_exc()
+        print(_sentence(error), file=sys.stderr)
+        return 2
+
+
+def _sentence(error: Exception) -> str:
+    from fmviz.lab.failure import in_words
+    from fmviz.lab.store import StoreError
+
+    if isinstance(error, StoreError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{str(error.filename)!r} cannot be used: {error.strerror}."
+    sentence, defect = in_words(error)
+    return f"{sentence}. Put --debug before the command to see where." if defect else sentence
 
 
 if __name__ == "__main__":

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
+
+import pytest
 
 # Runs that tests make are not entered into the store of whoever runs them.
 _directory = tempfile.TemporaryDirectory(prefix="fmviz-tests-")
 os.environ["FMVIZ_STORE"] = os.path.join(_directory.name, "runs.sqlite")
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Let one worker make all browser tests: one server, and one browser at a time."""
+    for item in items:
+        if item.get_closest_marker("browser") is not None:
+            item.add_marker(pytest.mark.xdist_group("browser"))

@@ -21,6 +21,9 @@ say "the browser tests use $FMVIZ_CHROMIUM"
 sh tools/lint.sh
 sh tools/warmup.sh
 
+# As many tests at a time as there are cores; those that drive a browser take turns (tests/conftest.py).
+parallel="-n auto --maxprocesses 4 --dist loadgroup"
+
 # The contracts once more in another mode of numba; whoever has none yet is told so.
 contracts() {
     say "$1"
@@ -36,13 +39,13 @@ contracts() {
 
 if [ -n "$(find tests/contracts -name 'test_*.py' 2>/dev/null)" ]; then
     contracts "contracts as plain Python (NUMBA_DISABLE_JIT=1)" \
-        env NUMBA_DISABLE_JIT=1 "$bin/python" -m pytest tests/contracts -m "not needs_jit and not browser" -q
+        env NUMBA_DISABLE_JIT=1 "$bin/python" -m pytest $parallel tests/contracts -m "not needs_jit and not browser" -q
     contracts "contracts with every index checked (NUMBA_BOUNDSCHECK=1)" \
         env NUMBA_BOUNDSCHECK=1 FMVIZ_CACHE_DIR="$PWD/.cache/boundscheck" \
-        "$bin/python" -m pytest tests/contracts -m "not browser" -q
+        "$bin/python" -m pytest $parallel tests/contracts -m "not browser" -q
 else
     say "tests/contracts holds no tests yet"
 fi
 
 say "the whole suite"
-exec "$bin/python" -m pytest "$@"
+exec "$bin/python" -m pytest $parallel "$@"

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-COMMANDS: tuple[str, ...] = ("warmup", "paper")
+COMMANDS: tuple[str, ...] = ("serve", "fit", "sweep", "runs", "paper", "warmup", "doctor")
 """The modules of this package that are commands. They import what they need when they are run."""

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fmviz.cli._terminal import Progress
+
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result
 
@@ -59,28 +61,23 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output.mkdir(parents=True, exist_ok=True)
     result = _run(artefact, arguments.budget, arguments.jobs)
     text = report(artefact, result)
-    print(text)
     if arguments.output is not None:
         _write(artefact, result, text, arguments.output)
+    print(text)
     return 0
 
 
 def _run(artefact: Artefact, budget: str, n_jobs: int) -> Result:
     """Run to the end, or until Ctrl-C, after which what there is counts."""
-
-    def tell(line: str) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
-
-    result = None
+    progress, result = Progress(every=0), None
     try:
         for result in artefact.run(budget, n_jobs=n_jobs):
-            tell(f"{result.done}/{result.total} {result.message}")
+            progress.tell(f"{result.done}/{result.total} {result.message}")
     except KeyboardInterrupt:
         if result is None:
             raise
         result = replace(result, state="stopped")
-    tell("")
+    progress.clear()
     assert result is not None, "every run ends with a result"
     return result
 

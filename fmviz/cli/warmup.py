@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
+
+from fmviz.cli._terminal import Progress
 
 HELP = "compile the kernels that the dashboard needs first"
 
@@ -21,13 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     warm_operators()
-    count = 0
+    count, progress = 0, Progress(every=0)
     for word in warm_everything() if arguments.all else warm_training():
         count += 1
-        if sys.stderr.isatty():
-            print(f"\r\033[KReadying kernels: {word}", end="", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+        progress.tell(f"Readying kernels: {word}")
+    progress.clear()
     print(
         f"Kernels ready: {count} combinations in {time.perf_counter() - begin:.1f} s ({cache_directory()})."
     )

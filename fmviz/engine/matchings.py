@@ -14,7 +14,7 @@ import numpy as np
 
 from ._jit import named
 from .memory import available_bytes, in_words
-from .solvers._heap import push, sift_down
+from .solvers._heap import keep_largest
 
 # Bounds are sums and products of many rounded numbers.
 _SLACK = 1.0 + 1e-9
@@ -91,18 +91,7 @@ def search_matchings(factors, peaks, repeated, effort, sizes, slots, features, w
                 for s in range(k):
                     weight += sums[degree, subsets - 1, s]
                 weight /= ways[degree]
-                slot = -1
-                if found < top:
-                    slot = found
-                    found = push(sizes, slots, found, abs(weight), slot)
-                elif abs(weight) > sizes[0]:
-                    slot = slots[0]
-                    sizes[0] = abs(weight)
-                    sift_down(sizes, slots, top, 0)
-                if slot >= 0:
-                    weights[slot] = weight
-                    for t in range(degree):
-                        features[slot, t] = index[t]
+                found = keep_largest(found, top, sizes, slots, weight, weights, features, index)
                 index[level] += 1
     return found if level < 0 else -1
 

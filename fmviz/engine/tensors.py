@@ -19,7 +19,7 @@ from .errors import finite_number, whole_number
 from .lowrank import spectrum
 from .memory import available_bytes, in_words
 from .operators import finite_matrix
-from .solvers._heap import push, sift_down
+from .solvers._heap import keep_largest
 
 __all__ = ["ranked_subsets", "subset_weight", "tensor_slice", "weight_matrix", "weight_spectrum"]
 
@@ -89,18 +89,7 @@ def search_subsets(P, used, signs, norms, repeated, effort, sizes, slots, featur
                 level = following
             else:
                 weight = ways[degree] * total
-                slot = -1
-                if found < top:
-                    slot = found
-                    found = push(sizes, slots, found, abs(weight), slot)
-                elif abs(weight) > sizes[0]:
-                    slot = slots[0]
-                    sizes[0] = abs(weight)
-                    sift_down(sizes, slots, top, 0)
-                if slot >= 0:
-                    weights[slot] = weight
-                    for t in range(degree):
-                        features[slot, t] = index[t]
+                found = keep_largest(found, top, sizes, slots, weight, weights, features, index)
                 index[level] += 1
     return found if level < 0 else -1
 

@@ -14,6 +14,7 @@ from fmviz.figures.training import X_TITLES, X, thin, useful_log
 
 COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
 """Colours of runs, which go round; dashes tell apart those of the same colour."""
+STRENGTHS = {"lambda_sparse": "λ̃", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -233,3 +234,51 @@ def duel(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.
     )
     figure.update_yaxes(title=title)
     return _finish(figure, height)
+
+
+def against_strength(
+    table: pd.DataFrame, axis: str, value: str, error: str | None, title: str, height: int = 340
+) -> go.Figure:
+    """Draw means against a strength, a curve for every data set and method.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``dataset``, ``method``, ``regularizer``, `axis`, `value` and `error`.
+    axis, value : str
+        The columns of the two axes.
+    error : str, optional
+        The column of the bars.
+    title : str
+        The name of the values.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure()
+    several = table["dataset"].nunique() > 1
+    dashes = {name: DASHES[i % len(DASHES)] for i, name in enumerate(table["dataset"].unique())}
+    for (dataset, method, regularizer), rows in table.groupby(
+        ["dataset", "method", "regularizer"], sort=False
+    ):
+        rows = rows.sort_values(axis)
+        color = palette.regularizer_color(str(regularizer))
+        figure.add_scatter(
+            x=rows[axis],
+            y=rows[value],
+            error_y=None if error is None else {"array": rows[error].fillna(0), "thickness": 1, "width": 3},
+            name=f"{method} · {dataset}" if several else str(method),
+            mode="lines+markers",
+            line={"color": color, "width": 2, "dash": dashes[dataset]},
+            hovertemplate="%{y:.5g}",
+        )
+    figure.update_xaxes(title=STRENGTHS.get(axis, axis), type="log" if (table[axis] > 0).all() else "linear")
+    figure.update_yaxes(title=title, type="log" if useful_log(table[value]) else "linear")
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(dtick=1, selector={"type": "log"})
+    return _finish(
+        figure,
+        height,
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+    )

@@ -189,7 +189,7 @@ def lines(
         Whether x is on a logarithmic axis, with every second power of 2 named.
     """
     rows = tables.get(table, ())
-    titles, methods = _values(rows, "panel"), _values(rows, "method")
+    titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
     ticks = sorted({row[x] for row in rows})[::2]
     for number, (title, place) in enumerate(zip(titles, places, strict=False)):
@@ -209,7 +209,8 @@ def lines(
                 legendgroup=method,
                 showlegend=number == 0,
                 line={"color": method_color(method, kind), "width": 2},
-                marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": 7},
+                # The later lines are smaller, so that those beneath show around them.
+                marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": max(5, 11 - 2 * kind)},
                 hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
                 **place,
             )

@@ -131,13 +131,22 @@ class JobManager:
         """
         if self._open_store is None:
             raise ValueError("Runs are not saved here, so there is none to resume.")
-        recorder = Recorder.resumed(self._open_store(), run)
-        job = self._enter(recorder.experiment, owner, recorder)
+        # Two pages may ask at once: both get the one job.
+        with self._lock:
+            job = self.get(run, owner)
+            if job is None:
+                recorder = Recorder.resumed(self._open_store(), run)
+                job = self._enter(recorder.experiment, owner, recorder)
         if play:
             job.play()
         else:
             job.begin()
         return job
+
+    def made_elsewhere(self, run: str) -> bool:
+        """Return whether another process is at work on a run of the store."""
+        found = self._open_store().get_many([run]) if self._open_store is not None else []
+        return bool(found) and not found[0].ended and self.get(run) is None
 
     def reopen(self, run: str, owner: str = "") -> Job | None:
         """Return the job of a run of the store that has ended, or None where there is no such run.

@@ -132,6 +132,17 @@ class SweepPlan:
         """Return the plan as JSON."""
         return json.dumps(self.to_dict(), indent=1)
 
+    def to_toml(self) -> str:
+        """Return the plan as a TOML file, for people to edit."""
+        told = self.to_dict()
+        # What a plan holds, words, numbers, truth values and lists of these, JSON writes as TOML does.
+        lines = [f"{name} = {json.dumps(told[name])}" for name in ("title", "suggested", "seeds")]
+        tables = [(f"[{name}]", told[name]) for name in ("base", "grid")]
+        tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in told[name]]
+        for heading, part in tables:
+            lines += ["", heading, *(f"{name} = {json.dumps(value)}" for name, value in part.items())]
+        return "\n".join(lines) + "\n"
+
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> SweepPlan:
         """Read what `to_dict` wrote, or a person.

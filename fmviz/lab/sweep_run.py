@@ -66,7 +66,7 @@ class Cost:
         span = self.seconds
         time_words = f"{span / 3600:.1f} hours" if span >= 5400 else f"{span / 60:.1f} minutes"
         if span < 90:
-            time_words = f"{span:.0f} seconds"
+            time_words = f"{span:.0f} seconds" if span >= 1.5 else "a second"
         return f"{fits}{known}; at most about {time_words} with {self.workers} at a time."
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 import streamlit as st
 
 from fmviz.engine.models import MODELS
@@ -16,6 +15,7 @@ from fmviz.engine.snapshot import Parameters
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.job import JobView
+from fmviz.lab.pair_table import rows_with_both
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors
 from fmviz.lab.tiles import pooled_matrix, tile_labels
@@ -262,16 +262,6 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         )
     if thinned is not None and thinned.n_dropped:
         st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
-
-
-def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return in how many rows of the data both features of each pair are non-zero."""
-    if not i.size:
-        return np.empty(0, dtype=int)
-    one, two = dataset.X[:, i], dataset.X[:, j]
-    if sp.issparse(one):
-        return np.asarray((one != 0).multiply(two != 0).sum(axis=0)).ravel().astype(int)
-    return np.count_nonzero((one != 0) & (two != 0), axis=0)
 
 
 def pairs_table(found: Parameters | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS) -> pd.DataFrame:

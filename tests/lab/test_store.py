@@ -275,6 +275,24 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatc
     assert store.get(view.id).status == "epochs"
 
 
+def test_two_pages_that_resume_a_run_get_one_job(store):
+    manager = managed(store)
+    name = manager.start(SMALL, steps=2).id
+    cut_off(store, name)
+    other = managed(store)
+    job = other.resume(name, "one", play=False)
+    assert other.resume(name, "two") is job
+    assert job.state is JobState.FINISHED
+    assert not other.made_elsewhere(name)
+
+
+def test_a_run_of_another_process_is_known_as_such(store):
+    name = managed(store).start(SMALL, steps=2).id
+    assert managed(store).made_elsewhere(name)
+    assert not managed(store).made_elsewhere("unknown")
+    assert not JobManager(InlineExecutor()).made_elsewhere(name)
+
+
 def test_runs_are_opened_again_as_they_ended(store):
     view = managed(store).start(SMALL).view()
     job = managed(store).reopen(view.id, "me")

@@ -19,6 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fmviz.lab import jobs
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.store import RunStore
+from fmviz.lab.store import store as process_store
+
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -244,3 +249,13 @@ def shoot() -> Callable[..., Path | None]:
         return path
 
     return save
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    """Return an empty run store, which this process's jobs, done at once, are written to."""
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    found = process_store()
+    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: found))
+    yield found
+    jobs.install(before)

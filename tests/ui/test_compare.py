@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from streamlit.testing.v1 import AppTest
+from ui.driving import page, words
 
 from fmviz.lab import jobs
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager
-from fmviz.lab.store import RunStore
-from fmviz.lab.store import store as process_store
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch) -> Iterator[RunStore]:
-    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    found = process_store()
-    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: found))
-    yield found
-    jobs.install(before)
-
-
-def page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page("pages/compare.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    assert not app.error
-    return app
-
-
-def words(app: AppTest) -> str:
-    return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.warning])
-
-
 def test_without_runs_there_is_a_way_on(store):
-    assert "There are fewer than two runs in the store." in words(page())
+    assert "There are fewer than two runs in the store." in words(page("compare"))
 
 
 def test_runs_of_two_seeds_and_another_method(store):
     made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
     runs = [jobs.manager().start(experiment).id for experiment in made]
-    app = page()
+    app = page("compare")
     app.button(key="compare_newest").click().run()
     assert not app.exception
-    app = page(runs=",".join([*runs, "gone"]))
+    app = page("compare", runs=",".join([*runs, "gone"]))
     assert "1 of the 4 runs of this link are not in this store" in words(app)
     table = app.dataframe[0].value.set_index("what")
     assert list(table.loc["regularizer"]) == ["ti", "ti", "cs"]
@@ -69,11 +37,11 @@ def test_runs_of_two_seeds_and_another_method(store):
 def test_runs_on_other_data_are_not_subtracted(store):
     made = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
     runs = [jobs.manager().start(experiment).id for experiment in made]
-    assert "different data" in words(page(runs=",".join(runs)))
+    assert "different data" in words(page("compare", runs=",".join(runs)))
 
 
 def test_the_duel_shows_what_it_found(store):
-    app = page(dataset="balance_scale", target="10", fighters="ti,cs")
+    app = page("compare", dataset="balance_scale", target="10", fighters="ti,cs")
     app.button(key="compare_duel").click().run()
     app.run()
     assert not app.exception

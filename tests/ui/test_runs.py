@@ -2,61 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
+from ui.driving import page, words
 
 from fmviz.lab import jobs
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.history import differing, metrics_of, runs_table, title_of_run
 from fmviz.lab.jobs import InlineExecutor, JobManager
-from fmviz.lab.store import RunStore, ownership
-from fmviz.lab.store import store as process_store
+from fmviz.lab.store import ownership
 from fmviz.ui.views import runs as view
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch) -> RunStore:
-    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    return process_store()
-
-
-@pytest.fixture
-def manager(store) -> Iterator[JobManager]:
-    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
-    yield jobs.manager()
-    jobs.install(before)
-
-
-@pytest.fixture
-def some(manager) -> list[str]:
+def some(store) -> list[str]:
     """Three runs, the newest first: TI, CS, and CS on other data."""
     made = [
         Experiment(**SMALL, regularizer="cs", dataset="planted_features"),
         Experiment(**SMALL, regularizer="cs", validation=0.2),
         Experiment(**SMALL),
     ]
-    return [manager.start(experiment).id for experiment in made][::-1]
-
-
-def page(name: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def words(app: AppTest) -> str:
-    return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.info, *app.error, *app.warning])
+    return [jobs.manager().start(experiment).id for experiment in made][::-1]
 
 
 def test_without_runs_there_is_a_way_to_one(store):
@@ -117,7 +85,7 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):
     assert "cannot be opened" in words(page("runs"))
 
 
-def test_a_link_shows_the_run_of_the_store(some, store, manager):
+def test_a_link_shows_the_run_of_the_store(some, store):
     jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))  # as after a new start
     run = store.get(some[0])
     app = page("train", **{**run.experiment.to_query(), "run": run.id})
@@ -129,8 +97,8 @@ def test_a_link_shows_the_run_of_the_store(some, store, manager):
     assert store.count() == 3, "nothing was started again"
 
 
-def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store, manager):
-    job = manager.start(Experiment(**SMALL), steps=3)
+def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
+    job = jobs.manager().start(Experiment(**SMALL), steps=3)
     with store.database.write() as connection:
         host = ownership.this_process().split("/")[0]
         connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))

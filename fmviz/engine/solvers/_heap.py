@@ -58,3 +58,25 @@ def pop(keys, items, size):
     if size > 1:
         sift_down(keys, items, size, 0)
     return size
+
+
+@jitable
+def keep_largest(found, top, sizes, slots, weight, weights, members, index):
+    """Keep a weight and its members among the `top` of largest size; return how many are kept now.
+
+    `sizes` and `slots`, (top,), are the heap; `weights`, (top,), and `members`, (top, m), take the result in
+    no order. `index` holds m members at least.
+    """
+    slot = -1
+    if found < top:
+        slot = found
+        found = push(sizes, slots, found, abs(weight), slot)
+    elif abs(weight) > sizes[0]:
+        slot = slots[0]
+        sizes[0] = abs(weight)
+        sift_down(sizes, slots, top, 0)
+    if slot >= 0:
+        weights[slot] = weight
+        for t in range(members.shape[1]):
+            members[slot, t] = index[t]
+    return found

@@ -202,7 +202,7 @@ ARTEFACT = Artefact(
             "y": "value",
             "columns": 3,
             "x_title": "λ̃",
-            "y_title": "Mean",
+            "y_title": "Mean over data sets",
         },
     ),
     published=(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
 import time
 import zipfile
 from collections.abc import Collection
@@ -12,7 +11,7 @@ from typing import IO, Any
 
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.packing import pack_records, spark, unpack_parameters
-from fmviz.lab.store.runs import RunStore
+from fmviz.lab.store.runs import RunStore, new_id
 
 FORMAT = "fmviz runs"
 VERSION = 1
@@ -87,7 +86,7 @@ def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], in
             if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
                 connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
                 continue
-            name = run["id"] if there is None else secrets.token_urlsafe(9)
+            name = run["id"] if there is None else new_id()
             new.append(name)
             _insert(connection, name, run, data)
     return new, len(told) - len(new)

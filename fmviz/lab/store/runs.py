@@ -349,8 +349,10 @@ class RunStore:
 
 
 def new_id() -> str:
-    """Return an id that no run has."""
-    return secrets.token_urlsafe(9)
+    """Return an id that no run has, and that no command line takes for an option."""
+    while (name := secrets.token_urlsafe(9)).startswith("-"):
+        pass
+    return name
 
 
 def default_path() -> Path:

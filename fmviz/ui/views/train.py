@@ -143,6 +143,10 @@ def _found_in_store(run: str) -> bool:
         if manager.reopen(run, _owner()) is not None:
             st.session_state.pop(_LOST, None)
             return True
+        if manager.made_elsewhere(run):
+            words = "This run is being made by another program. The Runs page shows how far it has come."
+            st.session_state[_LOST] = ("info", words)
+            return True
         job = manager.resume(run, _owner(), play=False)
     except jobs.TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))

@@ -1,0 +1,127 @@
+"""What the commands share: tables, progress, the run store, and the arguments that mean the same in all."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fmviz.lab.store import RunStore
+
+_WIDEST = 48
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--store``; given before the command it means the same."""
+    # Without a default of its own, which would take the place of what stands before the command.
+    parser.add_argument(
+        "--store",
+        type=Path,
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="the run store (default: FMVIZ_STORE, or that in your data folder)",
+    )
+
+
+def store_path(arguments: argparse.Namespace) -> Path:
+    """Return the file of the run store that the arguments name, or the default one."""
+    from fmviz.lab.store import default_path
+
+    given = getattr(arguments, "store", None)
+    return default_path() if given is None else Path(given).expanduser()
+
+
+def open_store(arguments: argparse.Namespace) -> RunStore:
+    """Return the run store that the arguments name; raises StoreError."""
+    from fmviz.lab.store import RunStore
+
+    return RunStore(store_path(arguments))
+
+
+class Progress:
+    """One line on stderr that is written over, or plain lines now and then where that is no terminal.
+
+    Parameters
+    ----------
+    every : int
+        Off a terminal, only one in so many lines is written.
+    """
+
+    def __init__(self, every: int = 1) -> None:
+        self._live = sys.stderr.isatty()
+        self._every = every
+        self._count = 0
+
+    def tell(self, line: str) -> None:
+        """Show a line in place of the one before."""
+        self._count += 1
+        if self._live:
+            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
+        elif self._every and self._count % self._every == 0:
+            print(line, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._live:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def bar(done: int, total: int, width: int = 24) -> str:
+    """Return a bar in characters, with the count."""
+    full = round(width * done / max(1, total))
+    return f"[{'#' * full}{'.' * (width - full)}] {done:,}/{total:,}"
+
+
+def cell(value: Any) -> str:
+    """Return a value as a table shows it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as aligned text, numbers to the right."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    right = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
+    lines = [{name: name for name in names}, *({n: _short(cell(row.get(n))) for n in names} for row in rows)]
+    widths = {name: max(_width(line[name]) for line in lines) for name in names}
+    told = []
+    for line in lines:
+        parts = []
+        for name in names:
+            gap = " " * (widths[name] - _width(line[name]))
+            parts.append(gap + line[name] if right[name] else line[name] + gap)
+        told.append("  ".join(parts).rstrip())
+    return "\n".join(told)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes: combining marks take none, East Asian wide characters two."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON takes it: NaN and infinities as null, since JSON has no word for them."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

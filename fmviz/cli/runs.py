@@ -1,0 +1,211 @@
+"""``fmviz runs``: the run store."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fmviz.cli._terminal import add_store, open_store, plain, text_table
+
+if TYPE_CHECKING:
+    from fmviz.lab.store import RunStore, StoredRun
+
+HELP = "list, show, compare, export, import and delete stored runs"
+
+_LIMIT = 20
+# What the table of a list shows of `runs_table`; the rest is in --json.
+_SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, help: str) -> argparse.ArgumentParser:
+        one = actions.add_parser(name, help=help, description=help)
+        add_store(one)
+        return one
+
+    listed = action("list", "list runs, newest first")
+    for name in ("dataset", "model", "regularizer", "origin"):
+        listed.add_argument(f"--{name}", action="append", default=[], help=f"only this {name}; repeatable")
+    listed.add_argument("--sweep", help="only those of one sweep")
+    listed.add_argument("--text", default="", help="what title, settings or message must contain")
+    listed.add_argument("--deleted", action="store_true", help="the deleted ones, kept for a week")
+    listed.add_argument("--limit", type=int, default=_LIMIT, help="at most so many (default: %(default)s)")
+    shown = action("show", "show one run: settings, result, and the Python program that repeats it")
+    shown.add_argument("id", metavar="ID", help="a run, or the beginning of its id")
+    apart = action("diff", "show in what runs differ")
+    apart.add_argument("ids", nargs="+", metavar="ID", help="two runs or more")
+    apart.add_argument("--all", action="store_true", help="also what is the same")
+    for one in (listed, shown, apart):
+        one.add_argument("--json", action="store_true", help="for machines")
+    out = action("export", "write runs, with traces and parameters, to one file")
+    out.add_argument("ids", nargs="+", metavar="ID")
+    out.add_argument("file", type=Path, metavar="FILE")
+    into = action("import", "read the runs of such a file")
+    into.add_argument("file", type=Path, metavar="FILE")
+    for name, words in (("delete", "hide runs; undelete brings them back within a week"), ("undelete", "")):
+        one = action(name, words or "bring deleted runs back")
+        one.add_argument("ids", nargs="+", metavar="ID")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the action says."""
+    store = open_store(arguments)
+    try:
+        return _ACTIONS[arguments.action](arguments, store)
+    finally:
+        store.close()
+
+
+def _list(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.history import runs_table
+
+    if arguments.limit < 1:
+        raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
+    filters = {name: getattr(arguments, name) for name in ("dataset", "model", "regularizer", "origin")}
+    filters |= {name: getattr(arguments, name) for name in ("sweep", "text", "deleted")}
+    # One more, to know whether there are more.
+    found = store.runs(**filters, limit=arguments.limit + 1)
+    more, found = len(found) > arguments.limit, found[: arguments.limit]
+    rows: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in runs_table(found).to_dict("records")
+    ]
+    if arguments.json:
+        for row in rows:
+            row["when"] = row["when"].isoformat()
+        print(json.dumps(plain(rows), indent=1, ensure_ascii=False))
+        return 0
+    if not rows:
+        print(f"No runs match in {store.path}.")
+        return 0
+    short = _abbreviated(store, found)
+    for row in rows:
+        when = row["when"].tz_convert(None).strftime("%Y-%m-%d %H:%M")
+        row.update(
+            {name: _whole(row[name]) for name in ("epochs", "interactions")}, id=short[row["id"]], when=when
+        )
+    print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
+    if more:
+        print(f"There are more; --limit {2 * arguments.limit} shows so many.", file=sys.stderr)
+    return 0
+
+
+def _whole(value: Any) -> Any:
+    """Return a count that pandas holds as a float, since others in its column are missing, as an int."""
+    return int(value) if isinstance(value, float) and value == value else value
+
+
+def _abbreviated(store: RunStore, runs: list[StoredRun]) -> dict[str, str]:
+    """Return the shortest beginnings of ids, of 5 characters or more, that no other run of the store has."""
+    names = sorted(row["id"] for row in store.database.read("SELECT id FROM runs"))
+    alike: dict[str, int] = {}
+    for one, other in itertools.pairwise(names):
+        common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+        alike[one] = max(alike.get(one, 0), common)
+        alike[other] = max(alike.get(other, 0), common)
+    return {run.id: run.id[: max(5, alike.get(run.id, 0) + 1)] for run in runs}
+
+
+def _show(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.history import METRICS, metrics_of, title_of_run
+    from fmviz.lab.program import program
+
+    found = store.get(arguments.id)
+    if arguments.json:
+        names = ("id", "created", "updated", "status", "message", "details", "origin", "title", "digest")
+        told = {name: getattr(found, name) for name in (*names, "data_hash", "epoch", "seconds", "sweep")}
+        told |= {"settings": found.settings, "versions": found.versions, "last": found.last}
+        print(json.dumps(plain(told | {"trace": store.trace(found.id)}), indent=1, ensure_ascii=False))
+        return 0
+    print(f"{title_of_run(found)}\n{found.id}, from {found.origin}. {found.message}")
+    if found.deleted is not None:
+        print("It is deleted; `fmviz runs undelete` brings it back.")
+    last = found.last
+    figures = {name: last.get(name) for name in ("objective", "used_features", "used_interactions")}
+    figures |= {"certificate": last.get("certificate"), "epochs": found.epoch, "seconds": found.seconds}
+    figures |= {METRICS[name]: value for name, value in metrics_of(found).items()}
+    print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
+    print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in found.settings.items()]))
+    made = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    print(f"\nMade with {made}; data {found.data_hash or 'not loaded'}.")
+    if found.details:
+        print("\n" + found.details)
+    try:
+        print("\nThe same in Python:\n\n" + program(found.experiment))
+    except ValueError as error:
+        print(f"\n{error}")
+    return 0
+
+
+def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.history import differing, title_of_run
+
+    found = _named(store, arguments.ids)
+    if len(found) < 2:
+        raise ValueError("One run differs from nothing; name two different ones or more.")
+    frame = differing(found, only=not arguments.all)
+    rows: list[dict[str, Any]] = [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
+    if arguments.json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return 0
+    for one in found:
+        print(f"{one.id}  {title_of_run(one)}")
+    print("\n" + text_table(rows) if rows else "\nThey differ in nothing.")
+    return 0
+
+
+def _export(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.store.archive import export_runs
+
+    data = export_runs(store, [one.id for one in _named(store, arguments.ids)])
+    arguments.file.write_bytes(data)
+    print(f"{_count(len(set(arguments.ids)))} written to {arguments.file} ({len(data) / 1e3:,.0f} kB).")
+    return 0
+
+
+def _import(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.store.archive import import_runs
+
+    new, known = import_runs(store, arguments.file.read_bytes())
+    print(f"{_count(len(new))} imported, {known:,} already there.")
+    return 0
+
+
+def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
+    found = _named(store, arguments.ids)
+    going = [one.id for one in found if not one.ended]
+    if going:
+        raise ValueError(f"Run {going[0]} is still going on; stop it first.")
+    print(f"{_count(store.delete([one.id for one in found]))} deleted. They can be undeleted for a week.")
+    return 0
+
+
+def _undelete(arguments: argparse.Namespace, store: RunStore) -> int:
+    print(f"{_count(store.undelete([one.id for one in _named(store, arguments.ids)]))} brought back.")
+    return 0
+
+
+def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
+    """Return the runs with these ids or beginnings of ids, each once."""
+    return list({one.id: one for one in map(store.get, ids)}.values())
+
+
+def _count(n: int) -> str:
+    return f"{n:,} run" + ("" if n == 1 else "s")
+
+
+_ACTIONS = {
+    "list": _list,
+    "show": _show,
+    "diff": _diff,
+    "export": _export,
+    "import": _import,
+    "delete": _delete,
+    "undelete": _undelete,
+}

@@ -1,0 +1,133 @@
+"""``fmviz sweep``: carry out a declared sweep."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fmviz.cli._terminal import Progress, add_store, bar, cell, open_store, plain, text_table
+
+if TYPE_CHECKING:
+    from fmviz.lab.store import RunStore, StoredRun
+    from fmviz.lab.sweep_plan import SweepPlan
+
+HELP = "carry out a sweep that a TOML or JSON file declares; what is finished is never fitted again"
+
+_LINES = 20
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep, TOML or JSON")
+    parser.add_argument("--jobs", type=int, default=-1, help="fits at a time (default: one a core)")
+    parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, for instance tcp://…:8786")
+    parser.add_argument("--yes", action="store_true", help="begin without asking, on a terminal too")
+    parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and end")
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    add_store(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Tell the cost, fit, and print the table; 1 if a fit has failed, 130 after Ctrl-C."""
+    from fmviz.lab.sweep_plan import SweepPlan
+    from fmviz.lab.sweep_run import cost, results
+    from fmviz.lab.workers import checked_jobs
+
+    plan = SweepPlan.from_file(arguments.file)
+    checked_jobs(arguments.jobs)
+    store = open_store(arguments)
+    try:
+        told = cost(plan, store, n_jobs=arguments.jobs)
+        print(told.sentence(), file=sys.stderr)
+        for note in dict.fromkeys(told.notes):
+            print(f"A trial fit failed: {note}", file=sys.stderr)
+        if arguments.dry_run or not (arguments.yes or told.fits == told.stored or _agreed()):
+            return 0
+        found = results(plan, store)
+        stopped = _carry_out(plan, store, arguments, found)
+        _report(plan, found, arguments.json)
+    finally:
+        store.close()
+    if stopped:
+        left = len(plan.cells) - len(found)
+        print(f"Stopped with {left:,} fits to go; the same command goes on from here.", file=sys.stderr)
+        return 130
+    return 1 if any(one.status == "failed" for one in found.values()) else 0
+
+
+def _agreed() -> bool:
+    """Ask on a terminal; where there is nobody to ask, that is a yes."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    print("Begin? [Y/n] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+
+
+def _carry_out(
+    plan: SweepPlan, store: RunStore, arguments: argparse.Namespace, found: dict[int, StoredRun]
+) -> bool:
+    """Fit into the store and into `found`; return whether Ctrl-C ended it."""
+    from fmviz.lab.sweep_run import carry_out
+
+    total, known = len(plan.cells), len(found)
+    progress = Progress(every=max(1, (total - known) // _LINES))
+    begin = time.monotonic()
+    try:
+        with closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits:  # type: ignore[type-var]
+            for fit in fits:
+                found[fit.index] = fit.run
+                if fit.fresh:
+                    spent = time.monotonic() - begin
+                    left = spent / (len(found) - known) * (total - len(found))
+                    progress.tell(f"{bar(len(found), total)}, about {left:,.0f} s to go")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        progress.clear()
+    return False
+
+
+def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
+    from fmviz.lab.history import METRICS
+    from fmviz.lab.sweep_table import failures, fits_table, main_metric, means_table
+
+    failed = failures(found.values())
+    rows: list[dict[str, Any]] = []
+    metric = "objective"
+    if found:
+        table = fits_table(plan, sorted(found.items()))
+        metric = main_metric(table)
+        means = means_table(table, list(plan.grid), metric)
+        rows = [{str(name): value for name, value in row.items()} for row in means.to_dict("records")]
+    if as_json:
+        told = {"title": plan.title, "metric": metric, "rows": rows, "failures": failed}
+        print(json.dumps(plain(told), indent=1, ensure_ascii=False))
+        return
+    if plan.title:
+        print(f"{plan.title}\n")
+    if rows:
+        one_set = len({row["dataset"] for row in rows}) == 1
+        shown = [
+            {
+                **({} if one_set else {"dataset": row["dataset"]}),
+                **{name: row[name] for name in ("method", *plan.grid, "fits")},
+                METRICS.get(metric, metric): _spread(row["mean"], row["std"]),
+                "interactions": _spread(row["interactions"], row["interactions_std"]),
+            }
+            for row in rows
+        ]
+        print(text_table(shown))
+        print("\nMean ± standard deviation over the seeds.")
+    else:
+        print("No fit has a result.")
+    for sentence, count in failed.items():
+        print(f"{count:,} fit{'' if count == 1 else 's'} failed: {sentence}")
+
+
+def _spread(middle: float, spread: float) -> str:
+    return cell(middle) + (f" ± {spread:.2g}" if spread == spread else "")

@@ -1,0 +1,196 @@
+"""``fmviz fit``: files of one's own and registered data sets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from fmviz.__main__ import main
+from fmviz.lab.runner import Run
+from fmviz.lab.store import RunStore
+from fmviz.lab.table_run import SavedModel
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    found = pd.DataFrame(rng.normal(10, 3, size=(300, 5)), columns=list("abcde"))
+    found["town"] = rng.choice(["Bonn", "Kiel"], 300)
+    z = (found[list("abcde")] - 10) / 3
+    found["price"] = (
+        1000 + 50 * z["a"] * z["b"] - 40 * z["c"] * (found["town"] == "Kiel") + rng.normal(0, 1, 300)
+    )
+    return found
+
+
+@pytest.fixture
+def file(table, tmp_path):
+    path = tmp_path / "houses.csv"
+    table.to_csv(path, index=False, sep=";")
+    return path
+
+
+STRONG = ("--lambda-sparse", "0.01", "--rank", "4", "--set", "init_scale=0.1")
+
+
+def test_a_table_is_fitted_and_reported(file, table, tmp_path, capsys):
+    folder = tmp_path / "new" / "out"
+    given = ["fit", str(file), "--target", "price", "--output", str(folder), *STRONG]
+    assert main(given) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "houses.csv: 300 rows, 240 of them to train, 7 features; target price (regression)."
+    )
+    assert "Stored as run" not in text
+    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert told["result"]["status"] == "converged"
+    assert told["result"]["certificate"] < 1e-3
+    assert told["stored_run"] is None
+    assert "dataset" not in told["settings"]
+    # In the target's own unit: the noise is 1, the spread about 60.
+    assert told["metrics"]["RMSE, validation"] < 10
+    pairs = pd.read_csv(folder / "interactions.csv")
+    assert list(pairs) == ["feature_i", "feature_j", "weight", "rows_with_both"]
+    assert set(pairs.loc[0, ["feature_i", "feature_j"]]) == {"a", "b"}
+    assert pairs["weight"][0] > 0
+    assert np.all(np.diff(pairs["weight"].abs()) <= 0)
+    assert pairs["rows_with_both"][0] == 300
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("Plotly.newPlot") == 4
+    assert 'src="http' not in page
+    # The saved model predicts on the table as it is.
+    model = SavedModel.load(folder / "model.npz")
+    error = model.predict(table) - table["price"]
+    assert np.sqrt(np.mean(error**2)) < 10
+    gap = table.assign(a=table["a"].where(table.index != 7))
+    assert np.flatnonzero(np.isnan(model.predict(gap))).tolist() == [7]
+
+
+def test_the_number_of_interactions_is_searched(file, capsys):
+    given = ["fit", str(file), "--target", "price", "--interactions", "6", "--json", "--rank", "4"]
+    assert main([*given, "--set", "init_scale=0.1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["search"]["wanted"] == 6
+    assert told["search"]["fits"] > 1
+    if told["search"]["status"] == "found":
+        assert 6 <= told["result"]["used_interactions"] <= 10
+    else:
+        assert "Not reachable" in told["search"]["message"]
+
+
+def test_two_classes(file, table, tmp_path, capsys):
+    table["dear"] = np.where(table["price"] > table["price"].median(), "yes", "no")
+    table.loc[5, "a"] = np.nan
+    table.drop(columns="price").to_csv(file, index=False)
+    folder = tmp_path / "out"
+    assert main(["fit", str(file), "--target", "dear", "--output", str(folder), *STRONG]) == 0
+    text = capsys.readouterr().out
+    assert "Left out since a value is missing: 1 of the rows" in text
+    assert "A positive score says dear = yes" in text
+    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert told["settings"]["loss"] == "logistic"
+    assert told["data"]["rows"] == 299
+    assert told["metrics"]["AUC, validation"] > 0.7
+    words = SavedModel.load(folder / "model.npz").predict(table)
+    assert words[5] is None
+    assert set(words[words != None]) == {"no", "yes"}  # noqa: E711 - entry by entry
+
+
+def test_libsvm(table, tmp_path, capsys):
+    path, folder = tmp_path / "data.txt", tmp_path / "out"
+    X = table[list("abcde")].to_numpy() / 10 - 1
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    assert main(["fit", str(path), "--output", str(folder), "--lambda-sparse", "1e-4", *STRONG[2:]]) == 0
+    assert "target target (binary)" in capsys.readouterr().out
+    model = SavedModel.load(folder / "model.npz")
+    assert model.encoding is None
+    assert model.feature_names == ("1", "2", "3", "4", "5")
+    assert np.mean(model.predict(X) == y.astype(str)) > 0.8
+    assert main(["fit", str(path), "--target", "y"]) == 2
+    assert "is a libsvm file" in capsys.readouterr().err
+
+
+def test_a_registered_data_set_is_fitted_into_the_store(tmp_path, capsys):
+    path = tmp_path / "runs.sqlite"
+    assert main(["fit", "balance_scale", "--max-epochs", "30", "--store", str(path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    store = RunStore(path)
+    run = store.get(told["stored_run"])
+    assert (run.origin, run.status) == ("command", told["result"]["status"])
+    assert run.settings["dataset"] == "balance_scale"
+    assert run.settings["validation"] == 0.2
+    assert run.last["objective"] == told["result"]["objective"]
+    assert store.parameters(run.id) is not None
+    store.close()
+
+
+def test_ctrl_c_leaves_a_stopped_run(tmp_path, capsys, monkeypatch):
+    real = Run.snapshots
+
+    def interrupted(self, *given, **more):
+        for snapshot in real(self, *given, **more):
+            yield snapshot
+            if snapshot.epoch == 3:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "snapshots", interrupted)
+    path = tmp_path / "runs.sqlite"
+    assert main(["fit", "balance_scale", "--store", str(path), "--tol", "0"]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+    store = RunStore(path)
+    (run,) = store.runs()
+    assert (run.status, run.epoch) == ("stopped", 3)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ((), "--target is missing; name one of the columns a, b, c, d, e, town, price"),
+        (("--target", "cost"), "target = 'cost' is no column"),
+        (("--target", "price", "--task", "binary"), "wants two"),
+        (("--target", "price", "--rank", "0"), "rank = 0"),
+        (("--target", "price", "--regularizer", "l7"), "l7"),
+        (("--target", "price", "--loss", "logistic"), "wants two classes"),
+        (("--target", "price", "--regularizer", "l21", "--solver", "pcd"), "Use PBCD"),
+        (("--target", "price", "--set", "nonsense"), "--set 'nonsense' names no value"),
+        (("--target", "price", "--set", "colour=1"), "Unknown setting 'colour'"),
+        (("--target", "price", "--validation", "2"), "validation = 2"),
+        (("--target", "price", "--most-levels", "1"), "'town' has 2 different words, more than 1"),
+        (("--target", "price", "--top", "0"), "--top 0"),
+        (("--target", "price", "--interactions", "-1"), "target_interactions"),
+    ],
+)
+def test_errors_are_one_sentence(file, more, sentence, capsys):
+    assert main(["fit", str(file), *more]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_files_that_cannot_be_fitted(tmp_path, capsys):
+    assert main(["fit", str(tmp_path / "none.csv"), "--target", "y"]) == 2
+    assert "cannot be read: No such file" in capsys.readouterr().err
+    assert main(["fit", "balance_scale", "--target", "y"]) == 2
+    assert "has its own target" in capsys.readouterr().err
+    (tmp_path / "model.npz").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="is no model"):
+        SavedModel.load(tmp_path / "model.npz")
+
+
+def test_files_are_written_though_nobody_reads_along(file, tmp_path):
+    folder = tmp_path / "out"
+    fit = f"{sys.executable} -u -m fmviz fit {file} --target price --output {folder}"
+    line = f"{fit} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"model.npz", "interactions.csv", "report.json", "report.html"}

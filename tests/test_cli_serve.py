@@ -1,0 +1,61 @@
+"""``fmviz serve``: the dashboard from a checkout and from an installed package."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from fmviz.__main__ import main
+from fmviz.cli import serve
+
+
+class Became(Exception):  # noqa: N818 - no error
+    """What a process becomes cannot be seen from within."""
+
+
+@pytest.fixture
+def became(monkeypatch):
+    def note(program, line, environment):
+        raise Became(program, line, environment)
+
+    monkeypatch.setattr(os, "execve", note)
+
+
+def test_it_becomes_the_server(became, tmp_path, capsys):
+    assert main(["--debug", "serve", "--port", "8765", "--store", str(tmp_path / "s.sqlite")]) == 2
+    assert "Became" in capsys.readouterr().err
+    with pytest.raises(Became) as caught:
+        serve.run(serve_arguments("--host", "0.0.0.0", "--store", "s.sqlite"))
+    program, line, environment = caught.value.args
+    assert program == sys.executable
+    assert line[1:4] == ["-m", "streamlit", "run"]
+    assert line[4].endswith("app.py")
+    assert line[5:] == ["--server.address", "0.0.0.0"]
+    assert environment["FMVIZ_STORE"] == os.path.abspath("s.sqlite")
+
+
+def serve_arguments(*given):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    serve.add(parser)
+    return parser.parse_args(given)
+
+
+def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):
+    package = tmp_path / "fmviz"
+    (package / "app" / "pages").mkdir(parents=True)
+    (tmp_path / "app.py").write_text("# Somebody else's.")
+    monkeypatch.setattr(serve, "_PACKAGE", package)
+    with pytest.raises(ValueError, match="not installed"):
+        serve.entry_page()
+    for script in ("app.py", "pages/train.py"):
+        (package / "app" / script).write_text("")
+    assert serve.entry_page() == package / "app" / "app.py"
+
+
+def test_ports_that_there_cannot_be(capsys):
+    assert main(["serve", "--port", "70000"]) == 2
+    assert "--port 70000 is no port" in capsys.readouterr().err

@@ -1,0 +1,152 @@
+"""``fmviz sweep``."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fmviz.__main__ import main
+from fmviz.lab import sweep_run
+from fmviz.lab.store import RunStore
+from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.sweep_run import results
+
+PLAN = """
+title = "TI against CS"
+seeds = 2
+[base]
+rank = 3
+max_epochs = 20
+tol = 0.0
+[[method]]
+regularizer = "ti"
+[[method]]
+regularizer = "cs"
+[grid]
+lambda_sparse = [0.1, 1.0]
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def swept(place, *more):
+    store = str(place / "runs.sqlite")
+    return main(["sweep", str(place / "plan.toml"), "--store", store, "--jobs", "1", *more])
+
+
+def test_cost_progress_and_table(place, capsys):
+    assert swept(place, "--dry-run") == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("8 fits; at most about")
+    assert said.out == ""
+    assert swept(place) == 0
+    said = capsys.readouterr()
+    assert "[########################] 8/8" in said.err
+    lines = said.out.splitlines()
+    assert lines[0] == "TI against CS"
+    assert lines[2].split() == ["method", "lambda_sparse", "fits", "RMSE,", "training", "interactions"]
+    assert len([line for line in lines if "±" in line and "Mean" not in line]) == 4
+    # All of it comes from the store now, and nothing is asked or fitted.
+    assert swept(place) == 0
+    again = capsys.readouterr()
+    assert again.err == "8 fits, all of which are in the store already.\n"
+    assert again.out == said.out
+
+
+def test_the_table_holds_means_and_deviations(place, capsys):
+    assert swept(place, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    plan, store = SweepPlan.from_text(PLAN), RunStore(place / "runs.sqlite")
+    found = results(plan, store)
+    store.close()
+    assert told["metric"] == "train_rmse"
+    assert told["failures"] == {}
+    values = [found[i].last["train_rmse"] for i in (0, 1)]
+    row = told["rows"][0]
+    assert (row["regularizer"], row["lambda_sparse"], row["fits"]) == ("ti", 0.1, 2)
+    assert row["mean"] == pytest.approx(sum(values) / 2)
+    assert row["std"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+
+
+def test_failed_fits_are_counted_and_told(place, capsys, monkeypatch):
+    real = sweep_run._whole
+
+    def broken(experiment):
+        if experiment.regularizer == "cs":
+            raise ValueError("This is too much.")
+        return real(experiment)
+
+    monkeypatch.setattr(sweep_run, "_whole", broken)
+    assert swept(place) == 1
+    text = capsys.readouterr().out
+    assert "4 fits failed: This is too much." in text
+    assert len([line for line in text.splitlines() if "±" in line and "Mean" not in line]) == 2
+
+
+def test_it_asks_on_a_terminal(place, capsys, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert swept(place) == 0
+    said = capsys.readouterr()
+    assert said.err.endswith("Begin? [Y/n] ")
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "sentence"),
+    [
+        ("nonsense", (), "This is no sweep"),
+        ("seeds = 0", (), "has 0 fits"),
+        ("[grid]\nlambda_sparse = [-1]", (), "lambda_sparse = -1"),
+        ("[[method]]\nregularizer = 'x'", (), "regularizer"),
+        ("seeds = 1", ("--jobs", "0"), "n_jobs = 0"),
+    ],
+)
+def test_what_is_no_sweep(place, capsys, text, more, sentence):
+    (place / "plan.toml").write_text(text)
+    assert swept(place, *more) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+    assert main(["sweep", str(place / "none.toml")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends POSIX signals")
+def test_ctrl_c_leaves_what_is_finished(place):
+    plan = PLAN.replace("seeds = 2", "seeds = 500")
+    (place / "plan.toml").write_text(plan)
+    line = [sys.executable, "-m", "fmviz", "sweep", str(place / "plan.toml"), "--jobs", "2"]
+    line += ["--store", str(place / "runs.sqlite")]
+    # A session of its own: on a terminal Ctrl-C goes to the workers, too.
+    process = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    store = RunStore(place / "runs.sqlite")
+    deadline = time.monotonic() + 300
+    while store.count() < 3 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "the same command goes on from here" in err
+    finished = len(results(SweepPlan.from_text(plan), store))
+    store.close()
+    assert 3 <= finished < 2000
+    assert "±" in out

@@ -1,0 +1,26 @@
+"""Pages driven by AppTest, with a run store of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def page(name: str, **query: str) -> AppTest:
+    """Return a page that has been opened by a link, and has drawn itself without a defect."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page(f"pages/{name}.py")
+    for key, value in query.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def words(app: AppTest) -> str:
+    """Return what a page says outside its tables."""
+    parts = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
+    return "\n".join(part.value for part in parts)

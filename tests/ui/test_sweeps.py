@@ -1,0 +1,75 @@
+"""The page of sweeps."""
+
+from __future__ import annotations
+
+import pytest
+from ui.driving import page, words
+
+from fmviz.lab import sweep_run
+from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.sweep_run import carry_out
+from fmviz.lab.sweep_table import fits_table, main_metric, means_table
+
+PLAN = SweepPlan(
+    datasets=[{"dataset": "balance_scale"}],
+    methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
+    grid={"lambda_sparse": [0.001, 0.01]},
+    seeds=range(2),
+    base={"rank": 3, "max_epochs": 20, "validation": 0.2},
+)
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Fit without other processes, which tests/lab has."""
+    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+
+
+def test_a_sweep_is_declared_costed_and_carried_out(store):
+    app = page(
+        "sweeps", dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01"
+    )
+    assert app.button(key="sweeps_start").label == "Run 8 fits"
+    app.button(key="sweeps_cost").click().run()
+    app.run()
+    assert "8 fits; at most about" in words(app)
+    app.button(key="sweeps_start").click().run()
+    app.run()
+    assert not app.exception
+    assert "8 of 8 fits" in words(app)
+    assert store.count() == 8
+    table = app.dataframe[0].value
+    assert list(table["fits"]) == [2] * 4
+    app.button(key="sweeps_start").click().run()
+    app.run()
+    assert "8 of them from the store" in words(app)
+    assert store.count() == 8
+
+
+def test_a_sweep_can_be_written_as_text(store):
+    app = page("sweeps", own="1", plan=PLAN.to_toml())
+    assert app.button(key="sweeps_start").label == "Run 8 fits"
+    app.text_area(key="sweeps_plan").set_value("seeds = 'many'").run()
+    assert "give a number of seeds" in words(app)
+    assert not app.exception
+    app.toggle(key="sweeps_own").set_value(False).run()
+    assert not app.error
+
+
+def test_nothing_to_fit_is_a_sentence(store):
+    assert "This sweep has 0 fits" in words(page("sweeps", penalties="none"))
+
+
+def test_tables_of_a_sweep(store):
+    found = [(fit.index, fit.run) for fit in carry_out(PLAN, store, n_jobs=1)]
+    table = fits_table(PLAN, found)
+    assert len(table) == 8
+    assert set(table["method"]) == {"TI", "CS"}
+    metric = main_metric(table)
+    assert metric.startswith("validation_")
+    means = means_table(table, list(PLAN.grid), metric)
+    assert list(means["fits"]) == [2] * 4
+    one = table[(table["method"] == "CS") & (table["lambda_sparse"] == 0.01)]
+    row = means[(means["method"] == "CS") & (means["lambda_sparse"] == 0.01)].iloc[0]
+    assert row["mean"] == pytest.approx(one[metric].mean())
+    assert row["interactions"] == pytest.approx(one["used_interactions"].mean())
