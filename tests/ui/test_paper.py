@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from ui import driving
+from ui.driving import words
 
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
@@ -24,7 +26,6 @@ from fmviz.lab.store.results import keep_result, kept_results
 from fmviz.ui import paper_desk, paper_result
 from fmviz.ui.views import paper as view
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = "atarashi2021_fig2"
 
 
@@ -49,17 +50,7 @@ def result() -> Result:
 
 
 def page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page("pages/paper.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def words(app: AppTest) -> str:
-    return "\n".join(e.value for e in [*app.markdown, *app.caption, *app.info, *app.error, *app.warning])
+    return driving.page("paper", **query)
 
 
 def chart(app: AppTest) -> dict:
@@ -224,3 +215,24 @@ def test_tables_of_lists_and_times():
     assert [view.duration(x) for x in (0.1, 0.5, 3, 60, 120)] == [
         "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",
     ]  # fmt: skip
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 700)])
+def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, width):
+    page = new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto(f"{server.url}/paper")
+    wait_idle(page)
+    assert page.get_by_role("link", name="Open").count() == len(ARTEFACTS)
+    page.get_by_role("link", name="Open").first.click()
+    page.wait_for_url("**/paper?artefact=atarashi2021_fig1")
+    page.locator(".st-key-paper_run button").click()
+    page.locator(".st-key-paper_html button").first.wait_for()
+    wait_idle(page)
+    assert page.locator(".st-key-paper_picture .js-plotly-plot").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    shoot(page, f"paper-{scheme}-{width}")
+    with page.expect_download() as download:
+        page.locator(".st-key-paper_html button").first.click()
+    html = Path(download.value.path()).read_text(encoding="utf-8")
+    assert ARTEFACTS["atarashi2021_fig1"].title in html
