@@ -34,6 +34,7 @@ MADE_UP = Artefact(
     differences=("Nothing is the same.",),
     settings={"k": 3},
     budgets={"quick": {}, "full": {}},
+    minutes={"quick": 0.1, "full": 0.1},
     runner=runner,
     judge=judge,
     picture=Picture("curves", {"x_title": "k", "y_title": "score"}),
@@ -63,7 +64,7 @@ def test_a_paper_is_printed_and_written(capsys, tmp_path):
     assert main(["paper", "made_up", "--output", str(folder), "--jobs", "1"]) == 0
     text = capsys.readouterr().out
     assert "- HOLDS – x: The best score is 1.5." in text
-    assert "| x, 1, score | 1.2 | 1.5 | 0.25 | False | Table 9 |" in text
+    assert "| x, seed = 1, score | 1.2 | 1.5 | 0.25 | False | Table 9 |" in text
     assert "| x | m | 3 | 1 | 1.5 |" in text
     assert "- Nothing is the same." in text
     assert (folder / "made_up.md").read_text(encoding="utf-8") == text.rstrip("\n")

@@ -22,7 +22,11 @@ _MOST_ROWS = 24
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", metavar="NAME|list", help="an artefact, or list for what there is")
+    parser.add_argument(
+        "name",
+        metavar="NAME|list",
+        help="an artefact, such as fig2 or blondel2016_fig1; list for what there is",
+    )
     parser.add_argument(
         "--budget",
         choices=("quick", "full"),
@@ -40,18 +44,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run an artefact, print tables and checks as Markdown, and write the files."""
-    from fmviz.lab.papers import ARTEFACTS
+    from fmviz.lab.papers import ARTEFACTS, find
     from fmviz.lab.workers import checked_jobs
 
     if arguments.name == "list":
         for one in ARTEFACTS.values():
             print(f"{one.name}  {one.title} ({one.paper.split(',')[0]} et al.)")
         return 0
-    if arguments.name not in ARTEFACTS:
-        print(f"There is no {arguments.name!r}; there are {', '.join(ARTEFACTS)}.", file=sys.stderr)
-        return 2
-    artefact = ARTEFACTS[arguments.name]
     try:
+        artefact = find(arguments.name)
         checked_jobs(arguments.jobs)
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -87,9 +88,9 @@ def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
     stem = folder / artefact.name
     stem.with_suffix(".json").write_text(json.dumps(result.to_dict(), indent=1), encoding="utf-8")
     stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    figure = papers.draw(artefact.picture.kind, result.tables, **artefact.picture.options)
-    figure.update_layout(title=artefact.title, margin_t=90)
-    figure.write_html(stem.with_suffix(".html"))
+    kind, options = artefact.picture.kind, artefact.picture.options
+    page = papers.standalone(artefact.title, kind, result.tables, **options)
+    stem.with_suffix(".html").write_text(page, encoding="utf-8")
     print(f"Written: {stem}.json, {stem}.md, {stem}.html", file=sys.stderr)
 
 

@@ -82,6 +82,12 @@ def regularizer_color(name: str) -> str:
     return REGULARIZER_COLORS.get(name, NEUTRAL)
 
 
+def method_color(label: str, number: int = 0) -> str:
+    """Return the colour of a method: of the regularizer that its label begins with, else one of `SERIES`."""
+    name = label.split(maxsplit=1)[0].lower() if label else ""
+    return REGULARIZER_COLORS.get(name, SERIES[number % len(SERIES)])
+
+
 def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:
     """Return the ramp as a plotly colour scale over [-max, max].
 

@@ -10,7 +10,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fmviz.figures.palette import NEUTRAL, SERIES, SIGNALS
+from fmviz.figures.palette import NEUTRAL, SERIES, method_color
+from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -206,7 +207,7 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
                 [row for row in mine if row["lambda_sparse"] == strength]
                 for strength in sorted(_values(mine, "lambda_sparse"))
             ]
-            color = SERIES[number % len(SERIES)]
+            color = method_color(method, number)
             line = [
                 (fmean(row["used"] for row in group), fmean(row["score"] for row in group))
                 for group in groups
@@ -240,10 +241,78 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
     return figure
 
 
+def lines(
+    tables: Tables,
+    *,
+    x_title: str,
+    y_title: str,
+    table: str = "lines",
+    x: str = "x",
+    y: str = "y",
+    columns: int = 2,
+    log: bool = False,
+    powers_of_two: bool = True,
+) -> go.Figure:
+    """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With `table`: rows of ``panel``, ``method`` and the columns `x` and `y`. Where several rows share
+        an x, points are means, with the standard deviation as their bar.
+    x_title, y_title : str
+        Of the axes.
+    table, x, y : str
+        Names.
+    columns : int
+        Panels beside each other.
+    log : bool
+        Whether y is on a logarithmic axis.
+    powers_of_two : bool
+        Whether x is on a logarithmic axis, with every second power of 2 named.
+    """
+    rows = tables.get(table, ())
+    titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
+    figure, places = _panels(titles, columns)
+    ticks = sorted({row[x] for row in rows})[::2]
+    for number, (title, place) in enumerate(zip(titles, places, strict=False)):
+        for kind, method in enumerate(methods):
+            groups: dict[float, list[float]] = {}
+            for row in rows:
+                if row["panel"] == title and row["method"] == method and row[y] is not None:
+                    groups.setdefault(row[x], []).append(row[y])
+            at = sorted(groups)
+            bars = [pstdev(groups[value]) for value in at]
+            figure.add_scatter(
+                x=at,
+                y=[fmean(groups[value]) for value in at],
+                error_y={"array": bars, "thickness": 1} if any(bars) else None,
+                mode="lines+markers",
+                name=method,
+                legendgroup=method,
+                showlegend=number == 0,
+                line={"color": method_color(method, kind), "width": 2},
+                # The later lines are smaller, so that those beneath show around them.
+                marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": max(5, 11 - 2 * kind)},
+                hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
+                **place,
+            )
+    if powers_of_two and ticks:
+        names = [f"2<sup>{math.log2(value):.0f}</sup>" for value in ticks]
+        figure.update_xaxes(type="log", tickvals=ticks, ticktext=names)
+    figure.update_xaxes(title_text=x_title)
+    if log:
+        figure.update_yaxes(type="log", dtick=1)
+    figure.update_yaxes(title_text=y_title, col=1)
+    return figure
+
+
 KINDS: dict[str, Callable[..., go.Figure]] = {
     "descent": descent,
     "curves": curves,
     "sparsity": sparsity,
+    "lines": lines,
+    "operators": operators,
 }
 """What an artefact's picture may be, by its name."""
 
@@ -261,37 +330,7 @@ def draw(kind: str, tables: Tables, **options: Any) -> go.Figure:
     return KINDS[kind](tables, **options)
 
 
-def comparison(rows: Sequence[Row]) -> go.Figure:
-    """Draw published numbers beside ours, the deviation coloured by whether it is tolerated.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        With ``what``, ``published``, ``ours``, ``deviation``, ``within`` and ``source``; None for what there
-        is none of.
-    """
-
-    def told(value: Any, form: str) -> str:
-        return "–" if value is None or not math.isfinite(value) else format(value, form)
-
-    fills = [SIGNALS[row["within"]] for row in rows]
-    plain = ["rgba(0,0,0,0)"] * len(rows)
-    columns = {
-        "": [row["what"] for row in rows],
-        "Published": [told(row["published"], ",.6g") for row in rows],
-        "Ours": [told(row["ours"], ",.6g") for row in rows],
-        "Deviation": [told(row["deviation"], "+.1%") for row in rows],
-        "Source": [row["source"] for row in rows],
-    }
-    figure = go.Figure(
-        go.Table(
-            header={"values": list(columns), "align": "left"},
-            cells={
-                "values": list(columns.values()),
-                "align": "left",
-                "fill": {"color": [fills if name == "Deviation" else plain for name in columns]},
-            },
-        )
-    )
-    figure.update_layout(height=60 + 26 * (len(rows) + 1), margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    return figure
+def standalone(title: str, kind: str, tables: Tables, **options: Any) -> str:
+    """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
+    shown = draw(kind, tables, **options).update_layout(title=title, margin_t=90)
+    return str(shown.to_html(include_plotlyjs=True, div_id="figure"))

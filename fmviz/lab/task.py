@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,9 +54,11 @@ class Task:
         Returns the results; called in the executor.
     executor : Executor
         Where it runs.
+    most : int, optional
+        So many of the last results are kept; all of them by default.
     """
 
-    def __init__(self, key: str, make: Make, executor: Executor) -> None:
+    def __init__(self, key: str, make: Make, executor: Executor, most: int | None = None) -> None:
         self.key = key
         self._make = make
         self._executor = executor
@@ -64,7 +66,7 @@ class Task:
         self._stop = threading.Event()
         self._state = JobState.QUEUED
         self._message, self._details = "Waiting for a free worker.", ""
-        self._items: list[Any] = []
+        self._items: deque[Any] = deque(maxlen=most)
         self._stream: Iterator[Any] | None = None
         self._started = time.monotonic()
         self._ended: float | None = None
@@ -139,17 +141,24 @@ class TaskManager:
                 self._tasks.move_to_end(key)
             return task
 
-    def start(self, key: str, make: Make) -> Task:
-        """Start a task; one of that name that is still at work is stopped."""
+    def start(self, key: str, make: Make, most: int | None = None) -> Task:
+        """Start a task, see `Task`; one of that name that is still at work is stopped."""
         with self._lock:
             old = self._tasks.pop(key, None)
             if old is not None:
                 old.stop()
-            task = self._tasks[key] = Task(key, make, self._executor())
+            task = self._tasks[key] = Task(key, make, self._executor(), most)
             for name in [n for n, t in self._tasks.items() if t.state.ended][: -self._most or None]:
                 if len(self._tasks) > self._most:
                     del self._tasks[name]
             return task
+
+    def forget(self, key: str) -> None:
+        """Drop a task that has ended."""
+        with self._lock:
+            task = self._tasks.get(key)
+            if task is not None and task.state.ended:
+                del self._tasks[key]
 
     def running(self) -> list[Task]:
         """Return the tasks that are at work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fmviz.figures import papers
-from fmviz.figures.palette import NEUTRAL, SIGNALS
+from fmviz.figures.palette import NEUTRAL, REGULARIZER_COLORS
 
 TRACE = [
     {"panel": p, "method": m, "seed": s, "epoch": e, "seconds": 0.5 * e, "objective": 2.0 - e}
@@ -81,18 +81,53 @@ def test_nothing_yet_is_an_empty_figure(kind):
 
 
 def test_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match="no figure 'pie'; there are descent, curves, sparsity"):
+    with pytest.raises(
+        ValueError, match="no figure 'pie'; there are descent, curves, sparsity, lines, operators"
+    ):
         papers.draw("pie", {})
 
 
-def test_deviations_are_coloured():
-    row = {"what": "x, n", "published": 10.0, "source": "Table 1"}
+def test_lines_have_a_panel_each_and_share_the_legend():
     rows = [
-        {**row, "ours": 10.1, "deviation": 0.01, "within": True},
-        {**row, "ours": 20.0, "deviation": 1.0, "within": False},
-        {**row, "ours": None, "deviation": None, "within": None},
+        {"panel": p, "method": m, "d": d, "t": d + gap}
+        for p in ("left", "right")
+        for m, gaps in (("one", (-0.5, 0.5)), ("two", (0.0,)))
+        for gap in gaps
+        for d in (8, 2, 4)
     ]
-    table = papers.comparison(rows).data[0]
-    assert list(table.cells.values[3]) == ["+1.0%", "+100.0%", "–"]
-    assert list(table.cells.fill.color[3]) == [SIGNALS[True], SIGNALS[False], SIGNALS[None]]
-    assert len(set(table.cells.fill.color[1])) == 1
+    figure = papers.draw("lines", {"times": rows}, table="times", x="d", y="t", log=True, **TITLES)
+    assert [line.name for line in figure.data if line.showlegend] == ["one", "two"]
+    assert [list(line.x) for line in figure.data] == [[2, 4, 8]] * 4
+    assert list(figure.data[0].error_y.array) == [0.5] * 3
+    assert list(figure.data[0].y) == list(figure.data[1].y) == [2, 4, 8]
+    assert figure.data[1].error_y.array is None
+    assert figure.layout.xaxis2.type == figure.layout.yaxis2.type == "log"
+    assert list(figure.layout.xaxis.tickvals) == [2, 8]
+
+
+def test_operators_have_counts_above_pictures():
+    counts = [
+        {"method": m, "seed": s, "log2_lambda": e, "interactions": 9 - e + s, "features": 4}
+        for m in ("L1", "TI by rows")
+        for s in (0, 1, 2)
+        for e in (0, 1)
+    ]
+    pictures = [{"method": "L1", "log2_lambda": 1, "first": first, "shares": [0.5, 0.0]} for first in (0, 5)]
+    figure = papers.draw("operators", {"counts": counts, "W": pictures}, **TITLES)
+    curves = [one for one in figure.data if one.type == "scatter"]
+    assert [list(line.y) for line in curves] == [[10, 9], [10, 9], [4, 4], [4, 4]]
+    assert list(curves[0].error_y.array) == list(curves[0].error_y.arrayminus) == [1, 1]
+    assert curves[1].line.dash == "dash"
+    assert [line.line.color for line in curves] == [REGULARIZER_COLORS[n] for n in ("l1", "ti")] * 2
+    (picture,) = [one for one in figure.data if one.type == "heatmap"]
+    assert [list(row) for row in picture.z] == [[0.5, 0.0]] * 2
+    assert figure.layout.yaxis3.autorange == "reversed"
+    # Without pictures there are the curves alone.
+    assert len(papers.draw("operators", {"counts": counts}, **TITLES).data) == 4
+
+
+def test_a_page_of_its_own():
+    page = papers.standalone("A title", "curves", {"test": TEST}, **TITLES)
+    assert page.startswith("<!doctype html>")
+    assert "A title" in page
+    assert page == papers.standalone("A title", "curves", {"test": TEST}, **TITLES)

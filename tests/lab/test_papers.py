@@ -31,6 +31,14 @@ TINY = {
         "data": [table3.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
         "lambda_p": [0.5e-4, 0.5e-3], "grid": [1e-5, 1e-2], "target": 40, "accept": [20, 60],
     },
+    "atarashi2021_fig1": {"matrices": 2, "d": 40, "k": 4, "shown": [-1, 1], "tiles": 7},
+    "atarashi2021_fig2": {"matrices": 2, "d": 40, "k": 4, "shown": [-1, 1], "tiles": 7},
+    "atarashi2021_fig4": {
+        "d_true": 6, "d_noise": 4, "N": 20, "k": 2, "log2_lambda": [-1, 0], "epochs": 5, "data_sets": 1,
+    },
+    "atarashi2021_fig10": {
+        "log2_d": [3, 6], "sigma": [1.0], "lambda": [0.1], "vectors": 3, "entries": 8, "rounds": 1,
+    },
     "blondel2016_fig1": {"seeds": 1, "epochs": 5, "features": ["standard"], "targets": ["centred"]},
     "blondel2016_fig2": {"rows": 80, "terms": 150, "words": 20, "epochs": 3, "r": 2, "eta0": [0.1]},
     "blondel2016_fig3": {"data": [fig3.DRAWN], "drawn": 600, "bases": [2, 4], "epochs": 3, "betas": [2.0]},
@@ -58,6 +66,7 @@ def test_an_artefact_tells_what_it_is(name):
     assert one.differences
     assert all(text.endswith(".") for text in one.differences)
     assert set(one.budgets) == set(BUDGETS)
+    assert set(one.minutes) == set(BUDGETS)
     assert set(one.configured("quick")) == set(one.configured("full"))
     assert one.picture.kind in KINDS
 

@@ -146,10 +146,10 @@ def test_jobs_are_counted_only_where_there_can_be_any(monkeypatch):
 
     monkeypatch.delitem(sys.modules, "fmviz.lab.jobs", raising=False)
     assert shell.running_jobs() == 0
-    for answer in (3, ["a", "b", "c"]):
-        jobs = SimpleNamespace(manager=lambda answer=answer: SimpleNamespace(running=lambda: answer))
-        monkeypatch.setitem(sys.modules, "fmviz.lab.jobs", jobs)
-        assert shell.running_jobs() == 3
+    tasks = SimpleNamespace(running=lambda: ["sweep"])
+    manager = SimpleNamespace(running=lambda: ["a", "b", "c"], tasks=tasks)
+    monkeypatch.setitem(sys.modules, "fmviz.lab.jobs", SimpleNamespace(manager=lambda: manager))
+    assert shell.running_jobs() == 4
 
 
 @pytest.mark.parametrize("kind", ["ours", "defect"])

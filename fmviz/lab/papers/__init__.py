@@ -6,7 +6,11 @@ A new artefact is a module with an `ARTEFACT`, and one line in `ARTEFACTS`.
 from __future__ import annotations
 
 from . import (
+    atarashi2021_fig1,
+    atarashi2021_fig2,
     atarashi2021_fig3,
+    atarashi2021_fig4,
+    atarashi2021_fig10,
     atarashi2021_table3,
     blondel2016_fig1,
     blondel2016_fig2,
@@ -18,7 +22,11 @@ from .base import BUDGETS, Artefact, Check, Picture, Published, Result, Statemen
 ARTEFACTS: dict[str, Artefact] = {
     one.name: one
     for one in (
+        atarashi2021_fig1.ARTEFACT,
+        atarashi2021_fig2.ARTEFACT,
         atarashi2021_fig3.ARTEFACT,
+        atarashi2021_fig4.ARTEFACT,
+        atarashi2021_fig10.ARTEFACT,
         atarashi2021_table3.ARTEFACT,
         blondel2016_fig1.ARTEFACT,
         blondel2016_fig2.ARTEFACT,
@@ -27,4 +35,31 @@ ARTEFACTS: dict[str, Artefact] = {
     )
 }
 
-__all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Picture", "Published", "Result", "Statement"]
+_MAIN = "atarashi2021"
+
+
+def find(name: str) -> Artefact:
+    """Return an artefact by its name; one of atarashi2021 also by the name of its figure, as in "fig2".
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    for full in (name, f"{_MAIN}_{name}"):
+        if full in ARTEFACTS:
+            return ARTEFACTS[full]
+    raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")
+
+
+__all__ = [
+    "ARTEFACTS",
+    "BUDGETS",
+    "Artefact",
+    "Check",
+    "Picture",
+    "Published",
+    "Result",
+    "Statement",
+    "find",
+]

@@ -303,6 +303,7 @@ ARTEFACT = Artefact(
             "dense_share": 0.25,
         },
     },
+    minutes={"quick": 8, "full": 180},
     runner=_run,
     judge=_judge,
     picture=Picture(

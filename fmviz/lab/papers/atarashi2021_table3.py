@@ -418,6 +418,7 @@ ARTEFACT = Artefact(
             "lambda_p": [0.5 * 10.0**e for e in range(-7, -1)],
         },
     },
+    minutes={"quick": 5, "full": 60},
     runner=_run,
     judge=_judge,
     picture=Picture(

@@ -144,11 +144,11 @@ class Desk:
         """Add a row to a table."""
         self.tables.setdefault(table, []).append(plain(values))
 
-    def use(self, name: str, X: Any, y: np.ndarray, **facts: Any) -> None:
+    def use(self, name: str, X: Any, y: np.ndarray | None = None, **facts: Any) -> None:
         """Note which data are in use: their digest, and a row of the table "data"."""
         if name not in self.data:
-            self.data[name] = array_hash(X, y)
-            self.row("data", data=name, n=y.size, d=X.shape[1], **facts)
+            self.data[name] = array_hash(X, np.empty(0) if y is None else y)
+            self.row("data", data=name, n=X.shape[0], d=X.shape[1], **facts)
 
     def due(self) -> bool:
         """Return whether enough time has passed for another look at the tables, within a piece of work."""
@@ -254,6 +254,8 @@ class Artefact:
         The protocol.
     budgets : mapping of str to mapping
         For "quick" and "full" the settings that make the difference.
+    minutes : mapping of str to float
+        How long they take, roughly, on two cores.
     runner : callable
         ``runner(desk)`` fills the desk's tables and yields, after every piece of work, what comes next; it
         returns early where ``desk.should_stop()``.
@@ -272,6 +274,7 @@ class Artefact:
     differences: tuple[str, ...]
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
+    minutes: Mapping[str, float]
     runner: Runner
     judge: Judge
     picture: Picture
@@ -360,7 +363,7 @@ class Artefact:
             deviation = None if ours is None else (ours - one.value) / (abs(one.value) or 1.0)
             rows.append(
                 {
-                    "what": ", ".join([*(str(value) for value in one.where.values()), one.column]),
+                    "what": ", ".join([*(_named(*item) for item in one.where.items()), one.column]),
                     "published": one.value,
                     "ours": ours,
                     "deviation": deviation,
@@ -369,6 +372,10 @@ class Artefact:
                 }
             )
         return rows
+
+
+def _named(column: str, value: Any) -> str:
+    return value if isinstance(value, str) else f"{column} = {value}"
 
 
 def plain(value: Any) -> Any:

@@ -226,6 +226,7 @@ ARTEFACT = Artefact(
         "quick": {"seeds": 10, "epochs": 1_000, "seconds": 5.0},
         "full": {"seeds": 30, "epochs": 5_000, "seconds": 30.0},
     },
+    minutes={"quick": 4, "full": 60},
     runner=_run,
     judge=_judge,
     picture=Picture(

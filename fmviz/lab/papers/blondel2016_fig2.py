@@ -245,6 +245,7 @@ ARTEFACT = Artefact(
         "quick": {"rows": 2_000, "terms": 20_000, "words": 200, "epochs": 100, "seconds": 6.0},
         "full": {"rows": 16_087, "terms": 150_359, "words": 300, "epochs": 300, "seconds": 25.0},
     },
+    minutes={"quick": 1, "full": 5},
     runner=_run,
     judge=_judge,
     picture=Picture(

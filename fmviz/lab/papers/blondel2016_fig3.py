@@ -204,6 +204,7 @@ ARTEFACT = Artefact(
             "drawn": 100_000,
         },
     },
+    minutes={"quick": 3, "full": 60},
     runner=_run,
     judge=_judge,
     picture=Picture(

@@ -221,6 +221,7 @@ ARTEFACT = Artefact(
         "quick": {"bases": [3, 6, 12, 24, 48], "seeds": 2, "epochs": 100, "folds_used": 2},
         "full": {"bases": [3, 6, 9, 12, 18, 24, 36, 48], "seeds": 3, "epochs": 300, "folds_used": 5},
     },
+    minutes={"quick": 3, "full": 60},
     runner=_run,
     judge=_judge,
     picture=Picture(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+ATARASHI2021 = (
+    "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature Interactions, "
+    "JMLR 22, 2021"
+)
 BLONDEL2016 = (
     "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New Insights and "
     "Efficient Training Algorithms, ICML 2016"
@@ -9,8 +13,4 @@ BLONDEL2016 = (
 SUMS = (
     "The paper sums the losses where fmviz averages them: its β is our λ_p = β/N in (13) and, for m = 2, in "
     "(12), and λ_p = mβ/(2N) in the lifted objective of any m."
-)
-ATARASHI2021 = (
-    "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature Interactions, "
-    "JMLR 22, 2021"
 )

@@ -67,5 +67,19 @@ _FIRST = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_RESULTS = (
+    """
+    CREATE TABLE results (
+        artefact TEXT NOT NULL,
+        budget TEXT NOT NULL,
+        created REAL NOT NULL,
+        seconds REAL NOT NULL,
+        verdicts TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (artefact, budget)
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESULTS)
 """A released step is never edited: a change of the layout is one more tuple of statements."""

@@ -1,0 +1,5 @@
+"""The paper desk."""
+
+from fmviz.ui.views.paper import render
+
+render()

@@ -1,0 +1,238 @@
+"""The paper desk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from ui import driving
+from ui.driving import words
+
+from fmviz.__main__ import main
+from fmviz.figures import papers as figures
+from fmviz.figures.palette import SIGNALS
+from fmviz.lab import jobs
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.papers import ARTEFACTS, Result
+from fmviz.lab.papers.keeping import last_kept, run_and_keep
+from fmviz.lab.store import RunStore
+from fmviz.lab.store import store as process_store
+from fmviz.lab.store.results import keep_result, kept_results
+from fmviz.ui import paper_desk, paper_result
+from fmviz.ui.views import paper as view
+
+NAME = "atarashi2021_fig2"
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> RunStore:
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    return process_store()
+
+
+@pytest.fixture
+def executor(store) -> Iterator[InlineExecutor]:
+    found = InlineExecutor()
+    before = jobs.install(JobManager(found, open_store=lambda: store))
+    yield found
+    jobs.install(before)
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    *_, last = ARTEFACTS[NAME].run("quick")
+    return last
+
+
+def page(**query: str) -> AppTest:
+    return driving.page("paper", **query)
+
+
+def chart(app: AppTest) -> dict:
+    return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+
+def drawn(result: Result) -> dict:
+    picture = ARTEFACTS[result.artefact].picture
+    return json.loads(figures.draw(picture.kind, result.tables, **picture.options).to_json())
+
+
+def test_every_artefact_has_a_card(executor):
+    app = page()
+    assert not app.error
+    said = words(app)
+    for one in ARTEFACTS.values():
+        assert one.title in said
+        assert one.statements[0].text in said
+    assert said.count("Not run here yet.") == len(ARTEFACTS)
+
+
+def test_what_will_be_checked_is_said_before_the_first_run(executor):
+    app = page(artefact=NAME)
+    assert "Not run yet." in words(app)
+    assert "decreased gradually" in words(app)
+    assert app.button(key="paper_stop").disabled
+    assert f"fmviz paper {NAME} --budget quick" in app.code[0].value
+
+
+def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, capsys):
+    assert main(["paper", "fig2", "--budget", "quick", "--output", str(tmp_path)]) == 0
+    told = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
+    printed = Result.from_dict(told)
+    app = page(artefact=NAME)
+    app.button(key="paper_run").click().run()
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert chart(app)["data"] == drawn(printed)["data"]
+    (kept,) = [last_kept(ARTEFACTS[NAME], "quick", process_store())]
+    assert kept is not None
+    assert kept.to_dict()["tables"] == told["tables"]
+    html = (tmp_path / f"{NAME}.html").read_text(encoding="utf-8")
+    assert paper_result.figure_html(ARTEFACTS[NAME], kept) == html
+    assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
+
+
+def test_statements_deviations_and_the_capsule_are_shown(executor):
+    app = page(artefact=NAME)
+    app.button(key="paper_run").click().run()
+    said = words(app)
+    assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
+    assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
+    assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
+    assert any("P, seed 0 = " in block.value for block in app.code)
+    assert [expander.label for expander in app.expander][-3:] == [
+        "What differs from the paper (4)",
+        "The numbers",
+        "Settings, versions and data",
+    ]
+
+
+def test_a_new_session_and_a_new_server_find_the_result(executor, store):
+    page(artefact=NAME).button(key="paper_run").click().run()
+    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    app = page(artefact=NAME)
+    assert "The last result, of 20" in words(app)
+    assert app.button(key="paper_run").label == "Run again"
+    assert len(chart(app)["data"]) > 10
+    assert "Last run 20" in words(page())
+
+
+def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
+    monkeypatch.setattr(paper_desk, "REDRAW_SECONDS", 0.0)
+    keep_result(store, result.to_dict())
+    executor.hold = True
+    app = page(artefact=NAME)
+    app.button(key="paper_run").click().run()
+    assert app.button(key="paper_run").disabled
+    assert not app.get("plotly_chart")
+    executor.run(1)
+    app.run()
+    few = len(chart(app)["data"])
+    executor.run(2)
+    app.run()
+    assert len(chart(app)["data"]) > few
+    app.button(key="paper_stop").click().run()
+    executor.run()
+    app.run()
+    assert not app.exception
+    assert "Stopped after 3 of 25 pieces of work." in words(app)
+    assert kept_results(store)[NAME, "quick"].seconds == result.seconds, "what was stopped is not kept"
+    app.button(key="paper_back").click().run()
+    assert "The last result, of 20" in words(app)
+
+
+def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
+    def runner(desk):
+        desk.total = 2
+        desk.row("counts", method="L1", seed=0, log2_lambda=0, interactions=1, features=2, share=0.1)
+        yield "first"
+        raise ValueError("The second is too large. Take a smaller one.")
+
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=runner))
+    app = page(artefact=NAME)
+    app.button(key="paper_run").click().run()
+    app.run()
+    assert not app.exception
+    assert app.error[0].value == "The second is too large. Take a smaller one."
+    assert not app.button(key="paper_run").disabled
+
+
+def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
+    def refuse() -> RunStore:
+        (tmp_path / "file").write_text("x")
+        return RunStore(tmp_path / "file" / "inside")
+
+    task = jobs.manager().tasks.start(
+        "a key", partial(run_and_keep, ARTEFACTS["atarashi2021_fig1"], "quick", refuse), most=1
+    )
+    assert "is complete but could not be kept" in task.view().message
+    assert [result.state for result in task.view().items] == ["complete"]
+
+
+def test_a_result_of_another_protocol_is_not_shown(executor, store, result):
+    keep_result(store, replace(result, settings={**result.settings, "d": 100}).to_dict())
+    assert "under another protocol" in words(page(artefact=NAME))
+    assert last_kept(ARTEFACTS["atarashi2021_fig1"], "quick", store) is None
+
+
+def test_the_link_says_which_artefact_and_budget(executor):
+    app = page(artefact="atarashi2021_fig10", budget="full")
+    assert ARTEFACTS["atarashi2021_fig10"].title in [heading.value for heading in app.subheader]
+    assert "fmviz paper atarashi2021_fig10 --budget full" in app.code[0].value
+    assert "From the link" in words(page(artefact="nothing"))
+
+
+def test_a_broken_store_leaves_the_desk_in_use(tmp_path, monkeypatch):
+    path = tmp_path / "broken.sqlite"
+    path.write_text("no database " * 500)
+    monkeypatch.setenv("FMVIZ_STORE", str(path))
+    assert "Results of earlier sessions cannot be shown." in words(page())
+
+
+def test_deviations_are_coloured():
+    row = {"what": "x, n", "published": 10.0, "source": "Table 1"}
+    rows = [
+        {**row, "ours": 10.1, "deviation": 0.01, "within": True},
+        {**row, "ours": 20.0, "deviation": 1.0, "within": False},
+        {**row, "ours": None, "deviation": None, "within": None},
+    ]
+    cells = [line.split("</td>")[0] for line in paper_result.beside(rows).to_html().split("<td ")[1:]]
+    assert [cell.split(">")[1] for cell in cells[3::5]] == ["+1.0%", "+100.0%", "–"]
+    page = paper_result.beside(rows).to_html()
+    assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
+    assert page.count("background-color") == 3
+
+
+def test_tables_of_lists_and_times():
+    table = paper_result.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
+    assert table.to_csv(index=False) == "a,b_0,b_1\n1,2,3\n4,5,6\n"
+    assert [view.duration(x) for x in (0.1, 0.5, 3, 60, 120)] == [
+        "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",
+    ]  # fmt: skip
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 700)])
+def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, width):
+    page = new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto(f"{server.url}/paper")
+    wait_idle(page)
+    assert page.get_by_role("link", name="Open").count() == len(ARTEFACTS)
+    page.get_by_role("link", name="Open").first.click()
+    page.wait_for_url("**/paper?artefact=atarashi2021_fig1")
+    page.locator(".st-key-paper_run button").click()
+    page.locator(".st-key-paper_html button").first.wait_for()
+    wait_idle(page)
+    assert page.locator(".st-key-paper_picture .js-plotly-plot").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    shoot(page, f"paper-{scheme}-{width}")
+    with page.expect_download() as download:
+        page.locator(".st-key-paper_html button").first.click()
+    html = Path(download.value.path()).read_text(encoding="utf-8")
+    assert ARTEFACTS["atarashi2021_fig1"].title in html
