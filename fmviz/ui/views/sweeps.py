@@ -226,6 +226,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             "mean": st.column_config.NumberColumn(words, format="%.5g"),
             "std": st.column_config.NumberColumn("± std", format="%.2g"),
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
+            "interactions_std": st.column_config.NumberColumn("± std ", format="%.2g"),
         },
     )
     with st.container(horizontal=True, vertical_alignment="center"):
