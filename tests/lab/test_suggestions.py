@@ -11,7 +11,8 @@ from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run
 
 # Sets of tens of thousands of rows take too long for every run of the tests.
-SMALL = [name for name in DATASETS if name not in ("flights", "movielens_100k", "synthetic")]
+LARGE = ("flights", "movielens_100k", "synthetic", "a9a", "rcv1", "flight_delay")
+SMALL = [name for name in DATASETS if name not in LARGE]
 
 
 @pytest.mark.parametrize("dataset", SMALL)
