@@ -129,7 +129,7 @@ class Job:
         self._seen = time.monotonic()
 
     @classmethod
-    def ended(
+    def reopened(
         cls,
         run: StoredRun,
         trace: Iterable[dict[str, Any]],

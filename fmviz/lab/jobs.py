@@ -164,7 +164,7 @@ class JobManager:
             return None
         experiment = found.experiment
         dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-        job = Job.ended(found, store.trace(run), store.parameters(run), dataset, owner, self.executor)
+        job = Job.reopened(found, store.trace(run), store.parameters(run), dataset, owner, self.executor)
         with self._lock:
             self._jobs[job.id] = job
             self._forget()

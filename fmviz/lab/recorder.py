@@ -93,10 +93,8 @@ class Recorder:
     def add(self, snapshot: Snapshot) -> None:
         """Take in a snapshot; the store is written when it is time."""
         with self._lock:
-            known = self._last.epoch if self._last is not None else len(self.trace) - 1
-            if self._last is None and self.resume is not None:
-                known = self.resume.epoch
-            if snapshot.epoch > known:
+            before = self._last or self.resume
+            if before is None or snapshot.epoch > before.epoch:
                 self._records.append(snapshot.record())
                 self._objectives.append(snapshot.objective)
             self._last = snapshot
