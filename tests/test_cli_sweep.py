@@ -135,7 +135,13 @@ def test_ctrl_c_leaves_what_is_finished(place):
     line += ["--store", str(place / "runs.sqlite")]
     # A session of its own: on a terminal Ctrl-C goes to the workers, too.
     process = subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell lets what it starts in the background ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     store = RunStore(place / "runs.sqlite")
     deadline = time.monotonic() + 300

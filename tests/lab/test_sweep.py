@@ -258,6 +258,11 @@ for row in fmviz.sweep(experiments, n_jobs=2):
 """
 
 
+def heed_interrupts():
+    """Undo what a shell does to programs in its background: they ignore Ctrl-C, and so do their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupting_ends_everything(tmp_path):
     script = tmp_path / "long.py"
     script.write_text(_LONG, encoding="utf-8")
@@ -267,6 +272,7 @@ def test_interrupting_ends_everything(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
         env={**os.environ, "PYTHONPATH": str(Path(fmviz.__file__).parents[1])},
     )
     assert process.stdout is not None

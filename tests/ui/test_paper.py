@@ -229,6 +229,7 @@ def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, 
     page.locator(".st-key-paper_run button").click()
     page.locator(".st-key-paper_html button").first.wait_for()
     wait_idle(page)
+    page.locator(".st-key-paper_picture .js-plotly-plot").first.wait_for()
     assert page.locator(".st-key-paper_picture .js-plotly-plot").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     shoot(page, f"paper-{scheme}-{width}")

@@ -325,4 +325,5 @@ def test_downloads(page, server, wait_idle):
     assert len(text.splitlines()) == 1 + 4 * 15
     with page.expect_download() as waiting:
         page.get_by_role("button", name="P (CSV)").click()
-    np.testing.assert_array_equal(np.loadtxt(waiting.value.path(), delimiter=","), lab.sample(10, 3))
+    lines = Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()
+    np.testing.assert_array_equal(np.loadtxt(lines, delimiter=","), lab.sample(10, 3))
