@@ -6,6 +6,7 @@ import hashlib
 import platform
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,19 +15,25 @@ from fmviz.lab.datasets import Dataset
 
 __all__ = ["array_hash", "data_hash", "versions"]
 
+_hashes: WeakKeyDictionary[Dataset, str] = WeakKeyDictionary()
+
 
 def data_hash(dataset: Dataset) -> str:
     """Return a hash of the encoded features and the target, 16 hexadecimal digits.
 
-    Data sets with equal entries have equal hashes, dense or sparse, whatever their names.
+    Data sets with equal entries have equal hashes, dense or sparse, whatever their names. Computed once for a
+    data set that is kept in memory: a sweep asks for every cell.
     """
-    return array_hash(dataset.X, dataset.y)
+    if dataset not in _hashes:
+        _hashes[dataset] = array_hash(dataset.X, dataset.y)
+    return _hashes[dataset]
 
 
 def array_hash(X: Any, y: np.ndarray) -> str:
     """Return `data_hash` of features, shape (N, d), dense or sparse, and a target, shape (N,)."""
     digest = hashlib.blake2b(digest_size=8)
-    X = sp.csr_array(X, dtype=np.float64)
+    # A copy: tidying it up must not reach the arrays of whoever asks.
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
     digest.update(repr(X.shape).encode())

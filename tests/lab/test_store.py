@@ -10,12 +10,13 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
-from fmviz.lab.provenance import data_hash, versions
+from fmviz.lab.provenance import array_hash, data_hash, versions
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.store import (
     INTERRUPTED,
@@ -204,6 +205,14 @@ def test_equal_data_have_equal_hashes():
     one = load_dataset("planted_interactions")
     assert data_hash(one) == data_hash(load_dataset("planted_interactions"))
     assert data_hash(one) != data_hash(load_dataset("planted_features"))
+
+
+def test_hashing_leaves_the_data_alone():
+    X = sp.csr_array((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    y = np.ones(2)
+    assert array_hash(X, y) == array_hash(np.array([[1.0, 0.0], [0.0, 2.0]]), y)
+    assert X.data.tolist() == [1.0, 0.0, 2.0]
+    assert X.indptr.tolist() == [0, 2, 3]
 
 
 # ------------------------------------------------------------------------------------------------- jobs
