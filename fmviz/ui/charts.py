@@ -7,12 +7,37 @@ goes on its curves are drawn as pictures, which are replaced in place; once it r
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.figures import sketch
 
 _CONFIG = {"displaylogo": False}
+
+
+def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
+    """Draw a plotly chart to zoom and to save.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+        With a height.
+    key : str
+        Unique on the page.
+    alt : str
+        What there is to see, in a sentence.
+    **options
+        As for `st.plotly_chart`: ``on_select``, ``selection_mode``.
+
+    Returns
+    -------
+    object
+        What `st.plotly_chart` returns.
+    """
+    with st.container(key=key):
+        return st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
 
 
 def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
@@ -29,8 +54,8 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
     live : bool
         Whether it is about to change: then it is a picture, else a chart to zoom and to save.
     """
-    with st.container(key=key):
-        if live:
+    if live:
+        with st.container(key=key):
             st.image(sketch.svg(figure), width="stretch", alt=alt)
-        else:
-            st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt)
+    else:
+        chart(figure, key, alt)
