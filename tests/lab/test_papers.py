@@ -36,6 +36,20 @@ TINY = {
     "atarashi2021_fig4": {
         "d_true": 6, "d_noise": 4, "N": 20, "k": 2, "log2_lambda": [-1, 0], "epochs": 5, "data_sets": 1,
     },
+    "atarashi2021_fig5": {
+        "settings": ["feature selection"], "lambda": [1.0], "N": 20, "data_sets": 1, "epochs": 3,
+    },
+    "atarashi2021_fig6": {"d": [20, 40], "N": 30, "block": 10, "data_sets": 1, "epochs": 2},
+    "atarashi2021_fig7": {
+        "data": [table3.DRAWN], "drawn": 600, "lambda": [1e-4], "starts": 1, "epochs": 3, "seconds": 0.5,
+    },
+    "atarashi2021_fig8": {
+        "panels": ["a"], "N": [20, 30], "eta0": [1.0, 0.01], "starts": 1, "epochs": 3, "seconds": [0.5, 0.5],
+    },
+    "atarashi2021_fig9": {
+        "data": [table3.DRAWN], "drawn": 600, "regularizers": ["ti"], "eta0": [1.0, 0.01], "starts": 1,
+        "epochs": 3, "seconds": 0.5,
+    },
     "atarashi2021_fig10": {
         "log2_d": [3, 6], "sigma": [1.0], "lambda": [0.1], "vectors": 3, "entries": 8, "rounds": 1,
     },
