@@ -25,7 +25,8 @@ READINGS = (
     "A method that is faster than another comes close to the lowest objective of all before it, in the "
     f"median over the starts and in two readings of close: all but {SHARE:.0%} of the way from the start, "
     f"and to {SHARE:.0%} above it. Much faster means by a factor of {MUCH:g} at least. Where the two "
-    "readings disagree, a statement is not settled. Times are looked at in steps of 15% after the first ten epochs.",
+    "readings disagree, a statement is not settled. Times are looked at in steps of 15% after the first ten "
+    "epochs.",
     "Fits end when no parameter changes by more than 1e-7 of the largest one, or after the seconds told with "
     "the settings, of processor time of their thread; the paper's figures have other axes.",
 )

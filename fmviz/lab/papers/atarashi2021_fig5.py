@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from statistics import fmean, median
 from typing import Any
@@ -28,6 +28,9 @@ from fmviz.lab.runner import load_dataset
 INTERACTIONS, FEATURES = KINDS
 # Ends that differ by less, relative to the smaller, are equal; and the lead that is remarkable.
 _SAME, _REMARKABLE = 1e-3, 0.1
+# With all methods, and with those alone that minimise a bound of the objective or have it inexactly.
+_READINGS = {"all methods": METHODS, "without SLQR": tuple(one for one in METHODS if one != "SLQR")}
+_Ends = Mapping[str, Mapping[int, float]]
 
 
 def _run(desk: Desk) -> Iterator[str]:
@@ -62,42 +65,46 @@ def _run(desk: Desk) -> Iterator[str]:
 
 def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
     for strength in settings["lambda"]:
-        case, panel = f"λ̃ = {strength:g}", panel_of(INTERACTIONS, strength)
-        yield _lowest("ti_lowest", case, ends(tables, panel, "objective"), ("TI",))
-    yield _remarkable(tables, settings)
+        found = ends(tables, panel_of(INTERACTIONS, strength), "objective")
+        for words, methods in _READINGS.items():
+            yield _lowest("ti_lowest", f"λ̃ = {strength:g}, {words}", found, ("TI",), methods)
+    largest = max(settings["lambda"])
+    found = ends(tables, panel_of(INTERACTIONS, largest), "objective")
+    for words, methods in _READINGS.items():
+        yield _remarkable(f"λ̃ = {largest:g}, {words}", found, methods)
     for strength in settings["lambda"]:
-        case, panel = f"λ̃ = {strength:g}", panel_of(FEATURES, strength)
-        yield _lowest("both_lowest", case, ends(tables, panel, "objective"), PROPOSED)
-        yield _fastest("both_fastest", case, ends(tables, panel, "settled"))
+        panel = panel_of(FEATURES, strength)
+        found = ends(tables, panel, "objective")
+        for words, methods in _READINGS.items():
+            yield _lowest("both_lowest", f"λ̃ = {strength:g}, {words}", found, PROPOSED, methods)
+        yield _fastest("both_fastest", f"λ̃ = {strength:g}", ends(tables, panel, "settled"))
 
 
-def _lowest(key: str, case: str, found: Mapping[str, Mapping[int, float]], best: tuple[str, ...]) -> Check:
+def _lowest(key: str, case: str, found: _Ends, best: Sequence[str], methods: Sequence[str]) -> Check:
     if not found:
         return without_numbers(key, case)
-    others = [method for method in METHODS if method not in best]
+    others = [method for method in methods if method not in best]
     gaps = []
     for seed in found["TI"]:
         own = max(found[method][seed] for method in best)
         gaps.append(min(found[method][seed] for method in others) / own - 1.0)
     verdict, wins, _ = by_balance(gaps, _SAME)
-    names = " and ".join(best)
-    means = {method: fmean(found[method].values()) for method in METHODS}
+    means = {method: fmean(found[method].values()) for method in methods}
+    ended = "TI ends" if len(best) == 1 else "TI and CS end"
     return Check(
         key,
         case,
         verdict,
-        f"{names} ends below all others on {wins} of {len(gaps)} data sets. Mean ends: {in_words(means)}",
+        f"{ended} below all others on {wins} of {len(gaps)} data sets. Mean ends: {in_words(means)}",
     )
 
 
-def _remarkable(tables: Tables, settings: Mapping[str, Any]) -> Check:
-    key, strength = "remarkable", max(settings["lambda"])
-    case = f"λ̃ = {strength:g}"
-    found = ends(tables, panel_of(INTERACTIONS, strength), "objective")
+def _remarkable(case: str, found: _Ends, methods: Sequence[str]) -> Check:
+    key = "remarkable"
     if not found:
         return without_numbers(key, case)
-    means = {method: fmean(found[method].values()) for method in METHODS}
-    second = min((method for method in METHODS if method != "TI"), key=means.__getitem__)
+    means = {method: fmean(found[method].values()) for method in methods}
+    second = min((method for method in methods if method != "TI"), key=means.__getitem__)
     lead = means[second] / means["TI"] - 1.0
     verdict: Verdict = "holds" if lead >= _REMARKABLE else "does not hold"
     return Check(
@@ -108,7 +115,7 @@ def _remarkable(tables: Tables, settings: Mapping[str, Any]) -> Check:
     )
 
 
-def _fastest(key: str, case: str, found: Mapping[str, Mapping[int, float]]) -> Check:
+def _fastest(key: str, case: str, found: _Ends) -> Check:
     if not found:
         return without_numbers(key, case)
     times = {method: median(found[method].values()) for method in METHODS}
@@ -147,7 +154,7 @@ ARTEFACT = Artefact(
         READING,
         "SLQR minimises just this objective and the trace norm, and is convex: with enough time it is the "
         "lowest of all. Our program gets so far within the time that the paper gives it, which its own did "
-        "not.",
+        "not; statements are judged with it and without it.",
         "Fits end when no parameter changes by more than 1e-6 of the largest one, or after N/50 seconds of "
         "processor time of their thread, in the quick budget a half of it. Curves are those of the first "
         f"data sets, ends those of all. Ends within {_SAME:.1%} of each other are equal, and a lead of "

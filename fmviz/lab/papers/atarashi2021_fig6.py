@@ -11,6 +11,7 @@ import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
+from fmviz.lab.datasets.synthetic import make_sparse_interactions
 from fmviz.lab.papers._weights import INIT_SD, METHODS, RANK, in_words
 from fmviz.lab.papers.base import (
     Artefact,
@@ -26,7 +27,6 @@ from fmviz.lab.papers.base import (
 from fmviz.lab.papers.pieces import key_of
 from fmviz.lab.papers.recovery import METHODS as ALL
 from fmviz.lab.papers.shared import ATARASHI2021
-from fmviz.lab.runner import load_dataset
 
 _SPARSE = ("TI", "CS", "L1", "L21")
 _OMEGA = ("Ω*-nmAPGD", "Ω*-SubGD")
@@ -47,15 +47,16 @@ def _run(desk: Desk) -> Iterator[str]:
             return
         yield f"d = {d:,}, data set {seed + 1} of {settings['data_sets']}: {method}"
         blocks = max(1, d // settings["block"])
-        given = {"d_true": d, "b": blocks, "d_noise": 0, "n_samples": settings["N"], "seed": seed}
-        data = load_dataset("synthetic", **given)
-        desk.use(f"d = {d:,}, seed {seed}", data.X, data.y)
+        X, y, _ = make_sparse_interactions(settings["N"], d, blocks, 0, random_state=seed)
+        desk.use(f"d = {d:,}, seed {seed}", X, y)
 
-        def steps(method: str = method, d: int = d, seed: int = seed, data: Any = data) -> Iterator[str]:
+        def steps(
+            method: str = method, d: int = d, seed: int = seed, X: np.ndarray = X, y: np.ndarray = y
+        ) -> Iterator[str]:
             own = ALL[method]
             problem = Problem.build(
-                data.X,
-                data.y,
+                X,
+                y,
                 model=own.model,
                 regularizer=own.regularizer,
                 rank=RANK,
