@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -23,7 +24,8 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     Parameters
     ----------
     figure : plotly Figure
-        Scatter traces on linear or logarithmic axes, as in `fmviz.figures.training`.
+        Scatter traces on linear or logarithmic axes, as in `fmviz.figures.training`, perhaps with the lines
+        of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
 
@@ -71,6 +73,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
                     [(at_x(a), at_y(b)) if _drawable(b, log) else None for a, b in zip(xs, ys, strict=True)],
                 )
             )
+    out += _marks(figure, at_x, height)
     for tick in _ticks(x_low, x_high, 5):
         out.append(
             f'<text x="{at_x(tick):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{tick:.4g}</text>'
@@ -81,6 +84,21 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
         f'<text x="{(_LEFT + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
+
+
+def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
+    """Draw the vertical lines of `fmviz.figures.marks` and their words."""
+    out = [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
+    return out
 
 
 def _drawable(y: float, log: bool) -> bool:

@@ -14,6 +14,8 @@ __all__ = ["program", "python_value"]
 
 def python_value(value: Any) -> str:
     """Return a setting's value as Python source."""
+    if isinstance(value, tuple):
+        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 

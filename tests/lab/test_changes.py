@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 
@@ -29,7 +30,7 @@ def store(tmp_path) -> RunStore:
 
 
 def told(record):
-    return {name: value for name, value in record.items() if name != "seconds"}
+    return json.dumps({name: value for name, value in record.items() if name != "seconds"})
 
 
 def stepped(manager: JobManager, experiment: Experiment = SHORT):

@@ -369,6 +369,7 @@ class Panel {
     this.chip.style.background = spec.color || "";
     const isFactor = spec.kind === "factor";
     const show = this.view.header.show;
+    this.isClasses = spec.kind === "classes";
     this.hasFactor = isFactor && show !== "gram";
     this.hasGram = !isFactor || show !== "factor";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
@@ -444,6 +445,8 @@ class Panel {
         gramEmpty = !nonzero(gram);
         this.gram.draw(gram, table);
       }
+    } else if (kind === "classes") {
+      this.gram.draw(numbers, this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       gramEmpty = !nonzero(codes);
@@ -479,7 +482,7 @@ class Panel {
     let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
     for (let i = cell.rows[0]; i < cell.rows[1]; i++)
       for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
-        if (gram ? i === j : kind === "codes" && numbers[i * k + j] === SKIP) continue;
+        if (gram ? i === j : kind !== "factor" && numbers[i * k + j] === SKIP) continue;
         const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
         let value = 0;
         if (gram && !zero) value = dot(numbers, k, i, j);
@@ -501,9 +504,10 @@ class Panel {
       const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
       return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
-    if (kind === "codes") {
+    if (kind !== "factor") {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
+      if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
     }
     if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
@@ -526,6 +530,7 @@ class View {
     this.swatches = make("div", "swatches", this.foot);
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("diagonal, not an interaction");
+    this.classes = [];
     this.button = make("button", "png", this.foot);
     this.button.type = "button";
     this.button.textContent = "PNG";
@@ -560,8 +565,17 @@ class View {
   swatch(text) {
     const box = make("span", "swatch", this.swatches);
     const chip = make("span", "square", box);
-    make("span", "", box).textContent = text;
-    return { box, chip };
+    const label = make("span", "", box);
+    label.textContent = text;
+    return { box, chip, label };
+  }
+
+  // One packed RGBA word for each code; classes are numbered from 0.
+  classTable(classes) {
+    const table = lookup(this.colors);
+    const bytes = new Uint8ClampedArray(table.buffer);
+    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    return table;
   }
 
   watchResolution() {
@@ -587,6 +601,7 @@ class View {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at]));
+      if (header.mark) this.picked = null;
       this.keepPick();
       this.root.classList.toggle("clickable", header.clickable);
       if ((this.driver ? this.driver.key : null) !== header.driver) {
@@ -623,7 +638,8 @@ class View {
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
       box.style.display = used[part] ? "" : "none";
-      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram));
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
+      if (!shown.length) box.style.display = "none";
       const labels = shown
         .filter((p) => p.spec.kind === "factor")
         .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
@@ -640,6 +656,14 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
+    const classes = this.panels.flatMap((panel) => panel.spec.classes.map((one, code) => ({ panel, one, code })));
+    while (this.classes.length > classes.length) this.classes.pop().box.remove();
+    while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
+    classes.forEach(({ panel, one, code }, at) => {
+      const entry = Object.assign(this.classes[at], { panel, one, code });
+      entry.chip.style.background = one[this.dark ? "dark" : "light"];
+    });
+    this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
     this.zero.chip.style.background = this.colors.zero;
     this.diagonal.chip.style.background = this.colors.diagonal;
     this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
@@ -683,6 +707,10 @@ class View {
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }
     if (!drawn) return;
+    for (const { panel, one, code, label } of this.classes) {
+      const { frames } = panel.spec;
+      put(label, `${one.label}: ${grouped(frames[panel.shown].counts[code])}`);
+    }
     this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[first.shown].key : "";
@@ -710,7 +738,9 @@ class View {
   markAll(panel, picture, cell) {
     const { rows, cols, kind } = panel.spec;
     for (const other of this.panels) {
-      const alike = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const { n, m } = other.gram;
+      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
       const both = alike && other.hasFactor && other.hasGram;
       const bands = [{ rows: cell.rows }, { rows: cell.cols }];
       if (picture === panel.gram) {
@@ -731,6 +761,22 @@ class View {
       panel.gram.mark([]);
     }
     if (this.picked) this.markAll(...this.picked);
+    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
+  }
+
+  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
+  markFixed({ picture, row, col }) {
+    for (const panel of this.panels) {
+      const rows = [row, row + 1];
+      const cols = col < 0 ? null : [col, col + 1];
+      if (picture === "gram") {
+        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
+        if (panel.hasFactor) panel.factor.mark(cols ? [{ rows }, { rows: cols }] : [{ rows }]);
+      } else if (panel.hasFactor) {
+        panel.factor.mark([{ rows, cols }]);
+        if (panel.hasGram) panel.gram.mark([{ rows }, { cols: rows }]);
+      }
+    }
   }
 
   click(panel, picture, event) {
