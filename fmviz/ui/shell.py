@@ -25,6 +25,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui import teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -89,9 +90,12 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _navigation()
             _shared(settings)
             _status()
+            last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
         yield settings
+        with last:
+            teach.menu(settings)
 
 
 @contextmanager
@@ -158,20 +162,15 @@ def _navigation() -> None:
 
 
 def _shared(settings: Settings) -> None:
-    st.caption("**Data and seed**")
+    if any(settings.shows(name) for name in ("dataset", "seed")):
+        st.caption("**Data and seed**")
     missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
 
     def words(name: str) -> str:
         return DATASETS[name].title + (" (not here)" if name in missing else "")
 
     names = list(DATASETS)
-    st.selectbox(
-        "Data set",
-        names,
-        format_func=words,
-        help=settings.spec("dataset").help,
-        **settings.bind("dataset"),
-    )
+    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:
         st.info(missing[chosen], icon=":material/folder_off:")
@@ -182,7 +181,9 @@ def _shared(settings: Settings) -> None:
             if spec.source:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
-    st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+    widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
+    if settings.expert:
+        widgets.param(settings, "level", "Controls")
 
 
 def background_color() -> str:

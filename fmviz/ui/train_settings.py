@@ -187,10 +187,11 @@ def settings_panel(settings: Settings) -> Experiment:
         )
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
-    st.button(
+    widgets.action(
+        settings,
+        "suggest",
         "Suggested settings",
         icon=":material/tips_and_updates:",
-        key="train_suggest",
         type="tertiary",
         on_click=load_suggested,
         args=(settings,),
@@ -287,12 +288,14 @@ def penalty_forms(
 
 
 def _model(settings: Settings) -> None:
-    st.selectbox(
+    widgets.control(
+        settings,
+        "model",
+        st.selectbox,
         "**Model**",
         list(MODELS),
         format_func=lambda name: MODELS[name].label,
-        help=settings.spec("model").help,
-        **settings.bind("model", then=_suited(settings)),
+        then=_suited(settings),
     )
 
 
@@ -403,10 +406,11 @@ def _select(settings: Settings, name: str, label: str, fits: list[str], labels: 
     """Draw a select box of what is possible; a present value that is not stays, and is marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
-    st.selectbox(
+    widgets.control(
+        settings,
+        name,
+        st.selectbox,
         label,
         options,
         format_func=lambda value: labels[value] + ("" if value in fits else " (not possible here)"),
-        help=settings.spec(name).help,
-        **settings.bind(name),
     )

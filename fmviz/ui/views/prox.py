@@ -159,14 +159,7 @@ def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
 
 
 def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    item = settings.table["matrix"]
-    st.text_area(
-        "Matrix",
-        height=150,
-        help=getattr(item, "help", None),
-        placeholder=EXAMPLE,
-        **settings.bind("matrix"),
-    )
+    widgets.control(settings, "matrix", st.text_area, "Matrix", height=150, placeholder=EXAMPLE)
     text = settings["matrix"]
     if not text.strip():
         st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
@@ -336,8 +329,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
     if k > 1:
         if settings["column"] > column:
             settings.set(column=column)
-        bound = settings.bind("column")
-        st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
+        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{one.variant.id}"):
             at = one.at(exponent)

@@ -34,7 +34,7 @@ TABLE = (
     ParamSpec("points", "int", 6, 1, 50, help="Values of λ̃, evenly spaced on a log scale."),
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
     ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
-    Text("plan", help="The sweep as text."),
+    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
 )
 
 
@@ -62,12 +62,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         if settings["own"]:
             if not settings["plan"]:
                 settings.set(plan=_form_plan(settings).to_toml())
-            st.text_area(
-                "The sweep, as TOML or JSON",
-                height=320,
-                help="The same text in a file is carried out by `fmviz sweep FILE`.",
-                **settings.bind("plan"),
-            )
+            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
             return SweepPlan.from_text(settings["plan"])
         reason = DATASETS[settings["dataset"]].unavailable()
         if reason is not None:
