@@ -17,6 +17,7 @@ from fmviz.lab.job import JobView
 from fmviz.lab.subsets import factors_of, orders_of, rankable, weight_of
 from fmviz.lab.thinned import ThinnedFactors
 from fmviz.ui import widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.look import Look, completed, order_name, sets_table, true_sets
 from fmviz.ui.state import Settings, Whole
 
@@ -223,10 +224,9 @@ def _draw_coefficients(place: Any, weights: np.ndarray) -> None:
     with place:
         st.markdown(f"**The weights {_LAMBDA} of the columns**")
         positive, negative = int((weights > 0).sum()), int((weights < 0).sum())
-        st.plotly_chart(
+        chart(
             signed_bars(weights, x="column, by |λ|", y=_LAMBDA),
             key="train_coefficients",
-            config={"displaylogo": False},
             alt=f"{positive} positive and {negative} negative weights, sorted by size.",
         )
         st.caption(f"{positive} positive, {negative} negative, {weights.size - positive - negative} zero.")
@@ -236,10 +236,9 @@ def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
     with place:
         st.markdown(f"**The spectrum of W = {formula}**")
         up = int((eigenvalues > 0).sum())
-        st.plotly_chart(
+        chart(
             signed_bars(eigenvalues, x="eigenvalue, by size", y="value"),
             key="train_spectrum",
-            config={"displaylogo": False},
             alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
         )
         st.caption(f"Rank {eigenvalues.size}: {up} positive, {eigenvalues.size - up} negative.")

@@ -56,6 +56,8 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[class*="st-key-takeaway_"] {margin-top: -0.9rem}
+[class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {

@@ -12,6 +12,7 @@ from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
 from fmviz.ui import shell, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.state import Settings, Several, Text
@@ -314,12 +315,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for one in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        column.plotly_chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
-        )
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
