@@ -44,6 +44,8 @@ class Link(NamedTuple):
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
+GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
@@ -61,8 +63,8 @@ _STYLE = """<style>
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, PROX),
-    "Experiment": (TRAIN, SWEEPS, COMPARE),
+    "Learn": (START, PROX, GEOMETRY),
+    "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""

@@ -83,6 +83,13 @@ def unavailable(settings: Settings) -> str | None:
     return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
 
 
+def train_query(experiment: Experiment) -> dict[str, str]:
+    """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
+    # Named also where they are the defaults: what a link names is not replaced by suggestions.
+    strength = {"regularizer": experiment.regularizer, "lambda_sparse": str(experiment.lambda_sparse)}
+    return experiment.to_query() | strength | {"play": "1"}
+
+
 def suggest(settings: Settings, linked: bool) -> None:
     """Load the settings that say something on a newly chosen data set, unless a link brought settings."""
     dataset = settings["dataset"]

@@ -186,23 +186,28 @@ def scale(
     *,
     lowest: float = 1e-8,
     highest: float = 1e3,
+    steps: Sequence[float] = (1, 2, 5),
     disabled: bool = False,
     help: str | None = None,
 ) -> float:
     """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
 
-    A value from a link that is not round is added to the scale, so nothing is rounded silently.
+    A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
+    the round values of a decade; of a setting in whole numbers those that are whole.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
-    options = round_values(low, high)
+    whole = spec.kind == "int"
+    options: list[Any] = round_values(low, high, steps)
     if (spec.low or 0.0) <= 0.0:
         options = [0.0, *options]
-    present = float(settings[name])
-    options = sorted({*options, present})
+    if whole:
+        options = [int(value) for value in options if value == int(value)]
+    options = sorted({*options, settings[name]})
     label = title_of(name) if label is None else label
-    show: dict[str, Any] = {"format_func": lambda value: f"{value:g}", "help": help, "disabled": disabled}
+    words = "{:,}" if whole else "{:g}"
+    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled}
     return float(control(settings, name, st.select_slider, label, options, **show))
 
 
