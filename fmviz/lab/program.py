@@ -9,7 +9,7 @@ from typing import Any
 from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
 
-__all__ = ["program", "python_value"]
+__all__ = ["experiment_source", "program", "python_value"]
 
 
 def python_value(value: Any) -> str:
@@ -17,6 +17,18 @@ def python_value(value: Any) -> str:
     if isinstance(value, tuple):
         value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def experiment_source(experiment: Experiment) -> str:
+    """Return the call that makes an experiment, as Python source."""
+    given = {
+        field.name: getattr(experiment, field.name)
+        for field in dataclasses.fields(experiment)
+        if getattr(experiment, field.name) != field.default
+    }
+    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
+    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
+    return f"Experiment(\n{arguments}\n)"
 
 
 def program(experiment: Experiment, until: int | None = None) -> str:
@@ -29,20 +41,13 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     until : int, optional
         The epoch at which somebody halted it; without it the program runs to its own end.
     """
-    given = {
-        field.name: getattr(experiment, field.name)
-        for field in dataclasses.fields(experiment)
-        if getattr(experiment, field.name) != field.default
-    }
-    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
-    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
     halt = "    pass\n"
     if until is not None:
         halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
     return (
         "from fmviz.lab.experiment import Experiment\n"
         "from fmviz.lab.runner import Run\n\n"
-        f"experiment = Experiment(\n{arguments}\n)\n"
+        f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
         + halt
         + '\nprint(f"epoch {snapshot.epoch}")\n'

@@ -227,12 +227,16 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
         widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
         names = figures.metric_names(history)
-        st.segmented_control(
+        if settings["metric"] not in names:
+            settings.set(metric=names[0])
+        widgets.control(
+            settings,
+            "metric",
+            st.segmented_control,
             "Prediction measured by",
             names,
             format_func=figures.METRICS.__getitem__,
             required=True,
-            **_bind_metric(settings, names),
         )
         widgets.param(settings, "parts", "Parts of the objective")
     left, right = st.columns(2)
@@ -291,12 +295,6 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 live=view.state.active,
             )
             st.caption(_recovery_words(view))
-
-
-def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
-    if settings["metric"] not in names:
-        settings.set(metric=names[0])
-    return settings.bind("metric")
 
 
 def _recovery_words(view: JobView) -> str:

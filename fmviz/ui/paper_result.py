@@ -15,13 +15,13 @@ from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.papers import Artefact, Result
 from fmviz.ui import widgets
+from fmviz.ui.charts import chart
 
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
     "not settled": ("gray", ":material/help:", "not settled", "not settled"),
 }
-_CONFIG = {"displaylogo": False}
 
 
 def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
@@ -32,8 +32,7 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
         if not live:
             st.caption(f"{result.budget.capitalize()} budget, {result.seconds:.0f} s.", width="content")
     if figure.data:
-        with st.container(key="paper_picture"):
-            st.plotly_chart(figure, key="paper_figure", config=_CONFIG, alt=_in_words(artefact, result))
+        chart(figure, key="paper_picture", alt=_in_words(artefact, result))
     _checks(artefact, result)
     if compared := artefact.compared(result.tables):
         st.markdown("#### Published beside ours")

@@ -25,6 +25,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui import teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ class Link(NamedTuple):
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
+GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
@@ -55,11 +58,13 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[class*="st-key-takeaway_"] {margin-top: -0.9rem}
+[class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, PROX),
-    "Experiment": (TRAIN, SWEEPS, COMPARE),
+    "Learn": (START, PROX, GEOMETRY),
+    "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
@@ -89,9 +94,12 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _navigation()
             _shared(settings)
             _status()
+            last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
         yield settings
+        with last:
+            teach.menu(settings)
 
 
 @contextmanager
@@ -158,20 +166,15 @@ def _navigation() -> None:
 
 
 def _shared(settings: Settings) -> None:
-    st.caption("**Data and seed**")
+    if any(settings.shows(name) for name in ("dataset", "seed")):
+        st.caption("**Data and seed**")
     missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
 
     def words(name: str) -> str:
         return DATASETS[name].title + (" (not here)" if name in missing else "")
 
     names = list(DATASETS)
-    st.selectbox(
-        "Data set",
-        names,
-        format_func=words,
-        help=settings.spec("dataset").help,
-        **settings.bind("dataset"),
-    )
+    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:
         st.info(missing[chosen], icon=":material/folder_off:")
@@ -182,7 +185,9 @@ def _shared(settings: Settings) -> None:
             if spec.source:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
-    st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+    widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
+    if settings.expert:
+        widgets.param(settings, "level", "Controls")
 
 
 def background_color() -> str:

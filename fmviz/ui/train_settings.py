@@ -83,6 +83,13 @@ def unavailable(settings: Settings) -> str | None:
     return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
 
 
+def train_query(experiment: Experiment) -> dict[str, str]:
+    """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
+    # Named also where they are the defaults: what a link names is not replaced by suggestions.
+    strength = {"regularizer": experiment.regularizer, "lambda_sparse": str(experiment.lambda_sparse)}
+    return experiment.to_query() | strength | {"play": "1"}
+
+
 def suggest(settings: Settings, linked: bool) -> None:
     """Load the settings that say something on a newly chosen data set, unless a link brought settings."""
     dataset = settings["dataset"]
@@ -187,10 +194,11 @@ def settings_panel(settings: Settings) -> Experiment:
         )
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
-    st.button(
+    widgets.action(
+        settings,
+        "suggest",
         "Suggested settings",
         icon=":material/tips_and_updates:",
-        key="train_suggest",
         type="tertiary",
         on_click=load_suggested,
         args=(settings,),
@@ -287,12 +295,14 @@ def penalty_forms(
 
 
 def _model(settings: Settings) -> None:
-    st.selectbox(
+    widgets.control(
+        settings,
+        "model",
+        st.selectbox,
         "**Model**",
         list(MODELS),
         format_func=lambda name: MODELS[name].label,
-        help=settings.spec("model").help,
-        **settings.bind("model", then=_suited(settings)),
+        then=_suited(settings),
     )
 
 
@@ -403,10 +413,11 @@ def _select(settings: Settings, name: str, label: str, fits: list[str], labels: 
     """Draw a select box of what is possible; a present value that is not stays, and is marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
-    st.selectbox(
+    widgets.control(
+        settings,
+        name,
+        st.selectbox,
         label,
         options,
         format_func=lambda value: labels[value] + ("" if value in fits else " (not possible here)"),
-        help=settings.spec(name).help,
-        **settings.bind(name),
     )

@@ -43,7 +43,7 @@ def build(regularizer="ti", loss="squared", layout="dense", weighted=False, **mo
         regularizer=regularizer,
         rank=3,
         sample_weight=rng.random(30) if weighted else None,
-        **{"lambda_w": 0.01, "lambda_p": 0.02, "lambda_sparse": 0.0 if regularizer == "l2" else 0.05, **more},
+        **{"lambda_w": 0.01, "lambda_p": 0.02, "lambda_sparse": 0.0 if regularizer == "l2" else 0.02, **more},
     )
 
 
@@ -54,7 +54,8 @@ def epochs(problem, solver, count=6, **own):
 
 def close(one: Parameters, other: Parameters) -> None:
     np.testing.assert_allclose(one.P, other.P, rtol=1e-10, atol=1e-12)
-    assert np.array_equal(one.P != 0, other.P != 0)
+    # What is next to nothing may be a rounding error in either.
+    assert np.array_equal(np.abs(one.P) > 1e-12, np.abs(other.P) > 1e-12)
     np.testing.assert_allclose(one.w, other.w, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(one.intercept, other.intercept, rtol=1e-10, atol=1e-12)
 

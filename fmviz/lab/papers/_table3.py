@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.base import Desk, Row
+from fmviz.lab.papers.pieces import key_of, resumed
 from fmviz.lab.runner import load_dataset, roc_auc
 from fmviz.lab.sweep import LOST, attempt
 from fmviz.lab.workers import stream
@@ -227,13 +229,20 @@ def each(
     desk: Desk, work: Callable[[Trial, Protocol], Row], trials: Sequence[Trial], protocol: Protocol
 ) -> Iterator[tuple[Trial, Row]]:
     """Do the work of all trials, on all cores, until the desk stops; a failure is a row that says why."""
-    results = stream(_Guarded(work, protocol), trials, _lost, n_jobs=desk.n_jobs)
-    for index, found in results:
-        desk.done += 1
-        yield trials[index], found
-        if desk.should_stop():
-            results.close()
-            return
+    guarded = _Guarded(work, protocol)
+
+    def key(trial: Trial) -> str:
+        return key_of(work.__name__, asdict(trial), asdict(protocol), desk.data.get(trial.data))
+
+    def made(rest: list[Trial]) -> Generator[tuple[int, Row]]:
+        return stream(guarded, rest, _lost, n_jobs=desk.n_jobs)
+
+    with closing(resumed(desk.memory, trials, key, made)) as results:
+        for index, found in results:
+            desk.done += 1
+            yield trials[index], found
+            if desk.should_stop():
+                return
 
 
 @dataclass(frozen=True)

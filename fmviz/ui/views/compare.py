@@ -73,9 +73,12 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     def changed() -> None:
         settings.set(runs=",".join(st.session_state[_MENU]))
 
+    if not settings.shows("runs", "Runs"):
+        return [known[name] for name in here]
     st.multiselect(
         "Runs",
         list(known),
+        disabled=settings.locks("runs"),
         format_func=lambda name: _name(known[name]),
         key=_MENU,
         on_change=changed,
@@ -134,13 +137,14 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
     if settings["curve"] not in offered:
         settings.set(curve=next(iter(offered)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
+        widgets.control(
+            settings,
+            "curve",
+            st.selectbox,
             "Curve",
             list(offered),
             format_func=offered.__getitem__,
             width=260,
-            help=settings.spec("curve").help,
-            **settings.bind("curve"),
         )
         widgets.param(settings, "x", "Against", labels={"epoch": "Epochs", "seconds": "Seconds"})
     curve = settings["curve"]
@@ -162,13 +166,14 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
     if settings["metric"] not in offered:
         settings.set(metric=next(iter(offered)))
     metric = settings["metric"]
-    st.selectbox(
+    widgets.control(
+        settings,
+        "metric",
+        st.selectbox,
         "Metric",
         list(offered),
         format_func=offered.__getitem__,
         width=260,
-        help=settings.spec("metric").help,
-        **settings.bind("metric"),
     )
     values = [f.get(metric, math.nan) for f in found]
     interactions = [float(run.last.get("used_interactions", math.nan)) for run in picked]

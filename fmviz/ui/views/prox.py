@@ -12,6 +12,7 @@ from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
 from fmviz.ui import shell, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.state import Settings, Several, Text
@@ -159,14 +160,7 @@ def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
 
 
 def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    item = settings.table["matrix"]
-    st.text_area(
-        "Matrix",
-        height=150,
-        help=getattr(item, "help", None),
-        placeholder=EXAMPLE,
-        **settings.bind("matrix"),
-    )
+    widgets.control(settings, "matrix", st.text_area, "Matrix", height=150, placeholder=EXAMPLE)
     text = settings["matrix"]
     if not text.strip():
         st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
@@ -321,12 +315,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for one in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        column.plotly_chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
-        )
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -336,8 +330,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
     if k > 1:
         if settings["column"] > column:
             settings.set(column=column)
-        bound = settings.bind("column")
-        st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
+        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{one.variant.id}"):
             at = one.at(exponent)

@@ -35,7 +35,7 @@ TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
     Several("penalty", (), tuple(REGULARIZERS), help="Runs with these penalties; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
-    Text("find"),
+    Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
 )
 _PICKED = "fmviz:runs:picked"
@@ -64,12 +64,13 @@ def render() -> None:
 
 def _filters(settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
-        st.text_input(
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
             "Find",
             placeholder="title, setting, message",
             icon=":material/search:",
-            help="Words in the title, the settings or the message.",
-            **settings.bind("find"),
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
@@ -77,7 +78,7 @@ def _filters(settings: Settings) -> None:
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
-        st.toggle("Deleted", help=settings.spec("bin").help, **settings.bind("bin"))
+        widgets.param(settings, "bin", "Deleted")
 
 
 def _history(settings: Settings, runs: RunStore) -> None:

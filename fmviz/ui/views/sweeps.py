@@ -20,12 +20,12 @@ from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
-from fmviz.lab.task import Task, TaskView
+from fmviz.lab.task import TaskView
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.8
 _PENALTIES = tuple(name for name in REGULARIZERS if why_not(name) is None)
 TABLE = (
     Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
@@ -34,7 +34,7 @@ TABLE = (
     ParamSpec("points", "int", 6, 1, 50, help="Values of λ̃, evenly spaced on a log scale."),
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
     ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
-    Text("plan", help="The sweep as text."),
+    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
 )
 
 
@@ -62,12 +62,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         if settings["own"]:
             if not settings["plan"]:
                 settings.set(plan=_form_plan(settings).to_toml())
-            st.text_area(
-                "The sweep, as TOML or JSON",
-                height=320,
-                help="The same text in a file is carried out by `fmviz sweep FILE`.",
-                **settings.bind("plan"),
-            )
+            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
             return SweepPlan.from_text(settings["plan"])
         reason = DATASETS[settings["dataset"]].unavailable()
         if reason is not None:
@@ -143,9 +138,9 @@ def _run(plan: SweepPlan, runs: RunStore) -> None:
             help="Makes one short trial fit for each data set and method.",
         )
     if costing is not None and task is None:
-        _watch(costing, _draw_cost)
+        watch(costing, _draw_cost)
     if task is not None:
-        _watch(task, partial(_draw, plan, name))
+        watch(task, partial(_draw, plan, name))
 
 
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
@@ -158,21 +153,9 @@ def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> I
     yield " ".join([told.sentence(), *dict.fromkeys(told.notes)])
 
 
-def _watch(task: Task, draw: Callable[[TaskView], None]) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        draw(view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
-
-
 def _draw_cost(view: TaskView) -> None:
     if view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     elif view.items:
         st.caption(f":material/timer: {view.items[-1]}")
     else:
@@ -186,7 +169,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if view.state.active:
         st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     else:
         word = "Stopped: " if done < total else ""
         stored = f", {done - fresh:,} of them from the store" if done > fresh else ""

@@ -17,7 +17,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job, JobState
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
-from fmviz.ui import live, orders, shell
+from fmviz.ui import live, orders, shell, widgets
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.train_settings import (
@@ -48,6 +48,7 @@ _VIEW = (
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
+PARTS = ("play", "pause", "step", "stop", "reset", "reseed", "suggest", "exports")
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
@@ -69,7 +70,7 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("train", (*OWN, *own_specs(), *_VIEW))
+    settings = Settings("train", (*OWN, *own_specs(), *_VIEW), parts=PARTS)
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
@@ -175,7 +176,7 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
         _empty(settings, reason)
         return
     live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
-    if not job.state.active:
+    if not job.state.active and settings.shows("exports", "Downloads and code"):
         draw_exports(job.view())
 
 
@@ -207,72 +208,81 @@ def _controls(settings: Settings, job: Job | None, stale: bool, reason: str | No
             job.set_pace(SPEEDS[settings["speed"]][1])
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="train_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "play",
             "Play",
             icon=":material/play_arrow:",
-            key="train_play",
             type="primary",
             shortcut="P",
             disabled=not possible or (active and not stale),
             on_click=play,
             help="Go on, or start with the settings on the left.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "pause",
             "Pause",
             icon=":material/pause:",
-            key="train_pause",
             shortcut="H",
             disabled=not active,
             on_click=job.pause if job is not None else None,
             help="Halt after the present epoch.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "step",
             "Step",
             icon=":material/skip_next:",
-            key="train_step",
             shortcut="S",
             disabled=not possible or active or (ended and not stale),
             on_click=step,
             help="One epoch.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "stop",
             "Stop",
             icon=":material/stop:",
-            key="train_stop",
             shortcut="X",
             disabled=not (active or paused),
             on_click=job.stop if job is not None else None,
             help="End the run for good.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "reset",
             "Reset",
             icon=":material/restart_alt:",
-            key="train_reset",
             shortcut="0",
             disabled=not possible or job is None,
             on_click=_start,
             args=(settings, 0),
             help="Back to epoch 0 with the settings on the left and the same seed.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "reseed",
             "Reseed",
             icon=":material/casino:",
-            key="train_reseed",
             shortcut="N",
             disabled=not possible,
             on_click=reseed,
             help="The next seed: another start and another split. Back to epoch 0.",
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_speed_row"):
-        st.caption("Speed", width="content")
-        st.segmented_control(
+        if settings.shows("speed", "Speed"):
+            st.caption("Speed", width="content")
+        widgets.control(
+            settings,
+            "speed",
+            st.segmented_control,
             "Speed",
             list(SPEEDS),
             format_func=lambda name: SPEEDS[name][0],
             required=True,
-            help=settings.spec("speed").help,
             label_visibility="collapsed",
-            **settings.bind("speed", then=set_speed),
+            then=set_speed,
         )
 
 

@@ -347,6 +347,9 @@ class Panel {
     this.title = make("span", "", this.heading);
     this.figure = make("div", "figure", this.box);
     this.figure.setAttribute("role", "img");
+    this.figure.tabIndex = 0;
+    this.figure.addEventListener("keydown", (event) => view.key(this, event));
+    this.figure.addEventListener("blur", () => view.leave());
     this.factor = new Picture(this.figure, "factor");
     this.gram = new Picture(this.figure, "gram");
     this.caption = make("div", "caption", this.box);
@@ -494,6 +497,32 @@ class Panel {
     return best;
   }
 
+  // Calls emit(frame, matrix, row, column, value) for every entry that is not zero.
+  entries(emit) {
+    const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
+    const frame = frames[this.shown].key;
+    const numbers = this.numbers();
+    if (kind === "codes") {
+      const same = n === k && String(rowLabels) === String(colLabels);
+      const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
+      for (let i = 0; i < n; i++)
+        for (let j = symmetric ? i : 0; j < k; j++) {
+          const code = numbers[i * k + j];
+          if (code === 0 || code === SKIP) continue;
+          const value = Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
+          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
+        }
+      return;
+    }
+    for (let i = 0; this.hasFactor && i < n; i++)
+      for (let s = 0; s < k; s++)
+        if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
+    const support = this.hasGram ? supports(numbers, n, k) : null;
+    for (let i = 0; this.hasGram && i < n; i++)
+      for (let j = i + 1; j < n; j++)
+        if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
+  }
+
   // What a cell holds, as [where, value] in words.
   describe(picture, cell) {
     const { kind, rowLabels, colLabels, factorLabel } = this.spec;
@@ -531,14 +560,22 @@ class View {
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("diagonal, not an interaction");
     this.classes = [];
-    this.button = make("button", "png", this.foot);
-    this.button.type = "button";
-    this.button.textContent = "PNG";
-    this.button.title = "Download this picture";
-    this.button.setAttribute("aria-label", "Download this picture as PNG");
-    this.button.addEventListener("click", () => this.download());
+    this.saves = make("div", "saves", this.foot);
+    this.saves.setAttribute("role", "group");
+    this.saves.setAttribute("aria-label", "Download");
+    this.save("CSV", "Download the numbers as CSV: what is not zero", () =>
+      this.download(new Blob([this.csv()], { type: "text/csv" }), "csv"),
+    );
+    this.save("SVG", "Download this picture as SVG", () =>
+      this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
+    );
+    this.save("PNG", "Download this picture as PNG", () =>
+      this.picture().toBlob((blob) => this.download(blob, "png")),
+    );
     this.tip = make("div", "tip", this.root);
     this.tip.setAttribute("aria-hidden", "true");
+    this.said = make("div", "said", this.root);
+    this.said.setAttribute("aria-live", "polite");
     this.tipWhere = make("span", "where", this.tip);
     this.tipValue = make("span", "value", this.tip);
     this.panels = [];
@@ -576,6 +613,15 @@ class View {
     const bytes = new Uint8ClampedArray(table.buffer);
     classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
     return table;
+  }
+
+  save(text, title, action) {
+    const button = make("button", "save", this.saves);
+    button.type = "button";
+    button.textContent = text;
+    button.title = title;
+    button.setAttribute("aria-label", title);
+    button.addEventListener("click", action);
   }
 
   watchResolution() {
@@ -753,6 +799,29 @@ class View {
     }
   }
 
+  // The arrow keys go from cell to cell; Enter is a click.
+  key(panel, event) {
+    const picture = panel.hasGram ? panel.gram : panel.factor;
+    const { width: columns, height: rows } = picture.canvas;
+    const step = event.shiftKey ? 10 : 1;
+    const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    const move = moves[event.key];
+    if (!move && event.key !== "Enter") return;
+    event.preventDefault();
+    const [row, column] = panel.cursor || [0, 0];
+    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
+    const [down, right] = panel.cursor && move ? move : [0, 0];
+    panel.cursor = [within(row + down, rows), within(column + right, columns)];
+    const rect = picture.canvas.getBoundingClientRect();
+    const point = {
+      clientX: rect.left + ((panel.cursor[1] + 0.5) / columns) * rect.width,
+      clientY: rect.top + ((panel.cursor[0] + 0.5) / rows) * rect.height,
+    };
+    this.hover(panel, picture, point);
+    put(this.said, `${this.tipWhere.textContent}: ${this.tipValue.textContent}`);
+    if (event.key === "Enter") this.click(panel, picture, point);
+  }
+
   leave() {
     this.pointed = null;
     this.tip.classList.remove("on");
@@ -795,62 +864,115 @@ class View {
 
   // The current picture on one canvas, at twice the size on screen.
   picture() {
+    const scale = 2;
+    const { width, height, items } = this.scene();
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const ctx = canvas.getContext("2d");
+    ctx.scale(scale, scale);
+    ctx.imageSmoothingEnabled = false;
+    ctx.textBaseline = "middle";
+    for (const { kind, x, y, w, h, ...item } of items) {
+      if (kind === "image") ctx.drawImage(item.image, x, y, w, h);
+      if (kind === "line") {
+        ctx.strokeStyle = item.color;
+        ctx.strokeRect(x, y, w, h);
+      }
+      if (kind === "box") {
+        ctx.fillStyle = item.color;
+        ctx.beginPath();
+        ctx.roundRect(x, y, w, h, item.radius);
+        ctx.fill();
+      }
+      if (kind === "text") {
+        ctx.font = `${item.weight} ${item.size} ${item.family}`;
+        ctx.fillStyle = item.color;
+        ctx.globalAlpha = item.opacity;
+        ctx.fillText(item.text, x, y + h / 2);
+        ctx.globalAlpha = 1;
+      }
+    }
+    return canvas;
+  }
+
+  // The same as SVG: letters are letters, the cells of a matrix are pixels of an image in it.
+  svg() {
+    const { width, height, items } = this.scene();
+    const attributes = (values) =>
+      Object.entries(values)
+        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`)
+        .join("");
+    const parts = items.map(({ kind, x, y, w, h, ...item }) => {
+      const at = { x, y, width: w, height: h };
+      if (kind === "image") {
+        const href = item.image.toDataURL();
+        return `<image${attributes({ ...at, href, preserveAspectRatio: "none", style: "image-rendering:pixelated" })}/>`;
+      }
+      if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
+      if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
+      const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
+      const place = { x, y: y + h / 2, "dominant-baseline": "central", fill: item.color, opacity: item.opacity };
+      return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
+    });
+    const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
+    return `<svg xmlns="http://www.w3.org/2000/svg"${size}>${parts.join("")}</svg>`;
+  }
+
+  // What is on the screen as pieces to draw, in order, each with its place.
+  scene() {
     const style = getComputedStyle(this.root);
     const base = this.root.getBoundingClientRect();
     const pad = 16;
-    const scale = 2;
     const footTop = this.foot.getBoundingClientRect().top - base.top;
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round((base.width + 2 * pad) * scale);
-    canvas.height = Math.round((footTop + this.foot.offsetHeight + 2 * pad) * scale);
-    const ctx = canvas.getContext("2d");
-    ctx.scale(scale, scale);
-    ctx.fillStyle = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
-    ctx.fillRect(0, 0, canvas.width, canvas.height);
-    ctx.translate(pad - base.left, pad - base.top);
-    ctx.imageSmoothingEnabled = false;
-    ctx.textBaseline = "middle";
-    const line = getComputedStyle(this.button).borderTopColor;
+    const width = base.width + 2 * pad;
+    const height = footTop + this.foot.offsetHeight + 2 * pad;
+    const background = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
+    const place = (r) => ({ x: r.left - base.left + pad, y: r.top - base.top + pad, w: r.width, h: r.height });
+    const line = getComputedStyle(this.saves.firstChild).borderTopColor;
     for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
       const r = element.getBoundingClientRect();
       if (r.width === 0) continue;
+      const at = place(r);
       if (element.tagName === "CANVAS") {
-        ctx.drawImage(element, r.left, r.top, r.width, r.height);
+        items.push({ kind: "image", ...at, image: element });
       } else {
-        ctx.fillStyle = getComputedStyle(element).backgroundColor;
-        ctx.beginPath();
-        ctx.roundRect(r.left, r.top, r.width, r.height, element.className === "notice" ? r.height / 2 : 2);
-        ctx.fill();
+        const radius = element.className === "notice" ? r.height / 2 : 2;
+        items.push({ kind: "box", ...at, color: getComputedStyle(element).backgroundColor, radius });
       }
       if (element.matches(".stage canvas, .square")) {
-        ctx.strokeStyle = line;
-        ctx.strokeRect(r.left - 0.5, r.top - 0.5, r.width + 1, r.height + 1);
+        const edge = { x: at.x - 0.5, y: at.y - 0.5, w: at.w + 1, h: at.h + 1 };
+        items.push({ kind: "line", ...edge, color: line });
       }
     }
     const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!node.data.trim() || parent.closest(".tip, .png")) continue;
+      if (!node.data.trim() || parent.closest(".tip, .said, .saves")) continue;
       const own = getComputedStyle(parent);
-      ctx.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
-      ctx.fillStyle = own.color;
-      ctx.globalAlpha = Number(own.opacity);
-      for (const [text, rect] of lines(node, range)) ctx.fillText(text, rect.left, rect.top + rect.height / 2);
-      ctx.globalAlpha = 1;
+      const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
+      for (const [text, rect] of lines(node, range))
+        items.push({ kind: "text", ...place(rect), ...font, text, color: own.color, opacity: Number(own.opacity) });
     }
-    return canvas;
+    return { width, height, items };
   }
 
-  download() {
-    this.picture().toBlob((blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
-      link.download = `matrices${frame ? `-${frame}` : ""}.png`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
+  // What is not zero on the screen, a row an entry; a symmetric matrix is told once.
+  csv() {
+    const rows = [["panel", "frame", "matrix", "row", "column", "value"]];
+    for (const panel of this.panels) panel.entries((...entry) => rows.push([panel.spec.title, ...entry]));
+    return rows.map((row) => row.map(quoted).join(",") + "\n").join("");
+  }
+
+  download(blob, ending) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
+    link.download = `matrices${frame ? `-${frame}` : ""}.${ending}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
   destroy() {
@@ -863,6 +985,10 @@ class View {
     this.header = null;
   }
 }
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
+const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
 
 // The lines into which the browser has wrapped a text node, each [text, rectangle].
 function lines(node, range) {
