@@ -83,15 +83,13 @@ class Step:
         return not np.array_equal(self.before, self.after)
 
 
-def why_no_steps(problem: Problem, solver: str, settings: Mapping[str, Any]) -> str | None:
+def why_no_steps(model: str, solver: str, settings: Mapping[str, Any]) -> str | None:
     """Return None, or the sentence that says why an epoch of this solver is not shown step by step.
 
     Parameters
     ----------
-    problem : Problem
-        What is minimised.
-    solver : str
-        A name from the registry, not "auto".
+    model, solver : str
+        Names from the registries; not "auto".
     settings : mapping
         The solver's own parameters.
     """
@@ -101,7 +99,7 @@ def why_no_steps(problem: Problem, solver: str, settings: Mapping[str, Any]) -> 
             f"An epoch of {label} has no steps on single entries, rows or halves of an update to show. Step "
             "by epoch, or choose PCD (entries), PBCD (rows), PGD or APGD (halves)."
         )
-    if solver in SWEEPS and problem.model.name != "fm":
+    if solver in SWEEPS and model != "fm":
         return (
             f"Steps inside an epoch of {label} are shown for the factorization machine of order 2. Step by "
             "epoch, or choose that model."

@@ -122,8 +122,8 @@ class Story:
             s = int(np.flatnonzero(wanted)[np.argmax((row.pull - row.threshold)[wanted])])
             of = _count(int(wanted.sum()), "entry", "entries")
             said.append(
-                f"Of the {of} that {name} would need, the threshold holds {kept or 'none'} at zero; nearest to "
-                f"it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
+                f"Of the {of} that {name} would need, the threshold holds {kept or 'none'} at zero; nearest "
+                f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
             )
         loose = any((~row.live & ~row.held).any() for row in (self.one, self.other))
         if loose:

@@ -18,9 +18,14 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
+from fmviz.ui.kinds import Changes
 from fmviz.ui.state import Settings
+from fmviz.ui.strengths import CHANGES, draw_schedule, takes_no_penalty
 
-OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
+OWN: tuple[ParamSpec | Changes, ...] = (
+    *(spec for spec in SPECS if spec.name not in ("dataset", "seed")),
+    CHANGES,
+)
 NAMES = tuple(spec.name for spec in OWN)
 _LABELS = {
     "dataset_n_samples": "Rows",
@@ -43,6 +48,7 @@ _OF_MODEL = (
     "lambda_sparse",
     "init_scale",
     "fit_intercept",
+    "changes",
 )
 
 
@@ -166,10 +172,11 @@ def settings_panel(settings: Settings) -> Experiment:
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
             words = f"The objective holds {term}, without a ½ in front."
-            if name == "lambda_sparse" and settings[name] == 0 and (reason := _no_penalty(model)):
+            if name == "lambda_sparse" and settings[name] == 0 and (reason := takes_no_penalty(model)):
                 st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
+        draw_schedule(settings, experiment_of(settings))
     with st.container(border=True):
         st.markdown("**Loss and linear term**")
         _loss(settings)
@@ -205,20 +212,6 @@ def settings_panel(settings: Settings) -> Experiment:
         help="Load the settings that say something on this data set.",
     )
     return experiment_of(settings)
-
-
-def _no_penalty(model: Model) -> str:
-    """Return why a model has no strength of Ω, or nothing where it has one."""
-    if model.fits_coefficients:
-        return (
-            "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
-            "binds nothing. $\\lambda_p$ binds both."
-        )
-    if model.convex and model.factorised:
-        return (
-            "No strength of Ω: the trace norm of W is the penalty, and a sparse one would not be convex in W."
-        )
-    return ""
 
 
 def _cost(settings: Settings) -> str | None:
@@ -262,7 +255,7 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the penalty as it acts on the columns of each order, and what it selects."""
-    if settings["lambda_sparse"] == 0 and _no_penalty(model):
+    if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
     chosen = REGULARIZERS[settings["regularizer"]]

@@ -131,7 +131,7 @@ def param(
     help : str, optional
         Replaces the help of the declaration.
     then : callable, optional
-        Called after a change, of a control that is neither a scale nor several pills.
+        Called after a change, of a control that is not several pills.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def param(
         widget = st.slider if slider else st.number_input
         return control(settings, name, widget, label, low, high, step=1, **common)
     if spec.log and style == "auto":
-        return scale(settings, name, label, disabled=disabled, help=help)
+        return scale(settings, name, label, disabled=disabled, help=help, then=then)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
         return control(settings, name, st.slider, label, low_, high_, **common)
@@ -189,11 +189,13 @@ def scale(
     steps: Sequence[float] = (1, 2, 5),
     disabled: bool = False,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> float:
     """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
 
     A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
-    the round values of a decade; of a setting in whole numbers those that are whole.
+    the round values of a decade; of a setting in whole numbers those that are whole. `then` is called after a
+    change.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
@@ -207,7 +209,7 @@ def scale(
     options = sorted({*options, settings[name]})
     label = title_of(name) if label is None else label
     words = "{:,}" if whole else "{:g}"
-    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled}
+    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
     return float(control(settings, name, st.select_slider, label, options, **show))
 
 

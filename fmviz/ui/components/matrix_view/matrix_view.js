@@ -502,14 +502,16 @@ class Panel {
     const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
     const frame = frames[this.shown].key;
     const numbers = this.numbers();
-    if (kind === "codes") {
+    if (kind !== "factor") {
       const same = n === k && String(rowLabels) === String(colLabels);
       const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
       for (let i = 0; i < n; i++)
         for (let j = symmetric ? i : 0; j < k; j++) {
           const code = numbers[i * k + j];
           if (code === 0 || code === SKIP) continue;
-          const value = Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
+          const value = this.isClasses
+            ? this.spec.classes[code].label
+            : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
           emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
         }
       return;
@@ -835,15 +837,16 @@ class View {
 
   // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
   markFixed({ picture, row, col }) {
+    const rows = row < 0 ? null : [row, row + 1];
+    const cols = col < 0 ? null : [col, col + 1];
+    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
     for (const panel of this.panels) {
-      const rows = [row, row + 1];
-      const cols = col < 0 ? null : [col, col + 1];
       if (picture === "gram") {
         if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
-        if (panel.hasFactor) panel.factor.mark(cols ? [{ rows }, { rows: cols }] : [{ rows }]);
+        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
       } else if (panel.hasFactor) {
         panel.factor.mark([{ rows, cols }]);
-        if (panel.hasGram) panel.gram.mark([{ rows }, { cols: rows }]);
+        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
       }
     }
   }

@@ -111,14 +111,12 @@ class Mark:
     ----------
     picture : {"factor", "gram"}
         Whether it is an entry of the factors, or of QQᵀ and ready matrices.
-    row : int
-        Its row.
-    col : int
-        Its column, or -1 for the whole row.
+    row, col : int
+        Its place; -1 for all rows, or all columns.
     """
 
     picture: Literal["factor", "gram"]
-    row: int
+    row: int = -1
     col: int = -1
 
 
