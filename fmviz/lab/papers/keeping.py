@@ -11,13 +11,21 @@ from fmviz.engine.drive import never
 from fmviz.lab.papers.base import Artefact, Result, made_with, plain
 from fmviz.lab.papers.pieces import key_of
 from fmviz.lab.store import RunStore, StoreError
-from fmviz.lab.store.results import StoredPieces, keep_result, kept_result
+from fmviz.lab.store.results import StoredPieces, count_pieces, keep_result, kept_result
 
 
 def pieces_of(artefact: Artefact, budget: str, runs: RunStore) -> StoredPieces:
     """Return what runs that were cut off have left behind under the protocol of this fmviz."""
-    protocol = key_of(plain(dict(artefact.configured(budget))), made_with())
-    return StoredPieces(runs, artefact.name, budget, protocol)
+    return StoredPieces(runs, artefact.name, budget, _protocol(artefact, budget))
+
+
+def unfinished(artefact: Artefact, budget: str, runs: RunStore) -> int:
+    """Return how many pieces of work a run of the artefact would find done."""
+    return count_pieces(runs, artefact.name, budget, _protocol(artefact, budget))
+
+
+def _protocol(artefact: Artefact, budget: str) -> str:
+    return key_of(plain(dict(artefact.configured(budget))), made_with())
 
 
 def run_and_keep(
