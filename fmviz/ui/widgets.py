@@ -42,6 +42,7 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
+    step: float | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -59,6 +60,8 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
+    step : float, optional
+        How far an arrow key moves a slider of numbers that are not whole.
     disabled : bool
         Whether it can be changed.
     help : str, optional
@@ -103,6 +106,8 @@ def param(
     elif spec.log and style == "auto":
         return scale(settings, name, label, disabled=disabled, help=help)
     elif style == "slider" and spec.low is not None and spec.high is not None:
+        if step is not None:
+            common["step"] = step
         st.slider(label, float(spec.low), float(spec.high), **common, **settings.bind(name, then))
     else:
         low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
