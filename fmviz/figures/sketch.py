@@ -38,7 +38,8 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     traces = [t for t in figure.data if len(t.x)]
     axes = sorted({t.yaxis or "y" for t in traces}, key=lambda name: (len(name), name))
     log_x = any(axis.type == "log" for axis in figure.select_xaxes())
-    x_low, x_high = _breadth(traces, log_x)
+    given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
+    x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -61,7 +62,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
             value = math.log10(y) if log else y
             return top + (1 - (value - low) / (high - low)) * each
 
-        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5):
+        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
             out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
@@ -78,7 +79,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
                 )
             )
     out += _marks(figure, at_x, height)
-    for tick in _ticks(x_low, x_high, 5):
+    for tick in _ticks(x_low, x_high, 5, log_x):
         value = 10**tick if log_x else tick
         out.append(
             f'<text x="{at_x(value):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>'
@@ -146,8 +147,10 @@ def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
     return (low if axis.rangemode == "tozero" else low - margin), high + margin
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
     rough = (high - low) / max(1, most)
+    if log and high - low >= 1.5:  # Whole powers of ten, where there are two.
+        rough = max(rough, 1.0)
     if not math.isfinite(rough) or rough <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(rough))

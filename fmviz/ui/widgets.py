@@ -109,6 +109,7 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
+    step: float | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -126,6 +127,8 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
+    step : float, optional
+        How far an arrow key moves a slider of numbers that are not whole.
     disabled : bool
         Whether it can be changed.
     help : str, optional
@@ -168,6 +171,8 @@ def param(
         return scale(settings, name, label, disabled=disabled, help=help, then=then)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
+        if step is not None:
+            common["step"] = step
         return control(settings, name, st.slider, label, low_, high_, **common)
     return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 

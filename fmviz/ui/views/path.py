@@ -50,7 +50,7 @@ _ORDER_HELP = {
 }
 _METRICS = (*METRICS, "validation_loss", "train_loss")
 _SHARED = ("rank", "lambda_w", "lambda_p")
-TABLE = (
+TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), METHODS, help="One path for each Ω."),
     ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ̃ of the path."),
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ̃ of the path."),
@@ -190,11 +190,12 @@ def _declare(settings: Settings, base: Experiment) -> None:
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\tilde\lambda\,\Omega(P)"
         )
         terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
+        loss, title = LOSSES[base.loss].label.lower(), DATASETS[base.dataset].title
         st.caption(
-            f"{_ORDER_HELP[settings['order']]} As suggested for {DATASETS[base.dataset].title}: "
-            f"{LOSSES[base.loss].label.lower()} loss, {' and '.join(terms) or 'neither linear term nor bias'}, "
-            f"start N(0, {base.init_scale:g}²), at most {base.max_epochs:,} epochs, tolerance {base.tol:g}. "
-            "The solver is the one made for the penalty."
+            f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
+            f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
+            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
+            "penalty."
         )
         st.button(
             "Suggested settings",
@@ -283,8 +284,8 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
     with st.container(border=True, key="path_empty"):
         first = "" if start is None else "Press **Run** for the settings above, or take this example: "
         st.markdown(
-            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about ten "
-            "seconds."
+            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about "
+            "ten seconds."
         )
         st.button("Show the example", key="path_example", icon=":material/play_circle:", on_click=example)
 
@@ -340,7 +341,7 @@ def _draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         with st.container(width="content"):
             widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
     picked = None if live else _picked(settings, table)
-    _charts(settings, table, metrics, d, picked, live)
+    _charts(settings, plan, table, metrics, d, picked, live)
     if picked is not None:
         _point(settings, plan, table, picked, metrics, d)
         _takeaway(plan, table, metrics)
@@ -348,6 +349,7 @@ def _draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
 
 def _charts(
     settings: Settings,
+    plan: PathPlan,
     table: pd.DataFrame,
     metrics: dict[str, str],
     d: int,
@@ -380,6 +382,7 @@ def _charts(
                 title,
                 x=x,  # type: ignore[arg-type]
                 chosen=chosen,
+                ends=(plan.lambdas[0], plan.lambdas[-1]),
                 log_counts=settings["counts"] == "log",
                 **more,
             )
