@@ -14,12 +14,12 @@ from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.params import ParamSpec, check_params
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
 SPECS: tuple[ParamSpec, ...] = (
-    ParamSpec("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
+    DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
     ParamSpec(
         "seed",
         "int",

@@ -25,7 +25,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 
 _PREFIX = "fmviz"
 _PAGE = f"{_PREFIX}:page"
@@ -153,7 +153,7 @@ Setting = Param | Several | Text | Whole
 
 SHARED: tuple[Setting, ...] = (
     Param(
-        ParamSpec(
+        DatasetParam(
             "dataset",
             "choice",
             next(iter(DATASETS)),
@@ -271,8 +271,13 @@ class Settings:
 
         So it does where the words have changed since it was drawn, and calls that a change.
         """
-        choices = getattr(getattr(self.table[name], "spec", None), "choices", ())
-        return bool(choices) and value not in choices
+        if not getattr(getattr(self.table[name], "spec", None), "choices", ()):
+            return False
+        try:
+            self.table[name].check(value)
+        except ValueError:
+            return True
+        return False
 
     # ------------------------------------------------------------------------------------ address bar
 
