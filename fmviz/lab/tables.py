@@ -279,12 +279,15 @@ class TableEncoding:
                     single=name in singles,
                 )
             if found is None:
-                notes.append(f"Column {name!r} is left out: it has the same value in all rows.")
+                why = "it has the same value in all rows"
+                if values.nunique() > 1:
+                    why = f"none of its {values.nunique():,} words has {rare:,} rows"
+                notes.append(f"Column {name!r} is left out: {why}.")
             else:
                 columns.append(found)
         if not columns:
             raise ValueError(
-                "No column is left that differs from row to row; there is nothing to learn from."
+                f"No column is left that differs from row to row; there is nothing to learn from. {notes[-1]}"
             )
         return cls(aim, tuple(columns), tuple(notes))
 

@@ -60,8 +60,6 @@ def _spec(name: str) -> DatasetSpec:
         task="regression" if found is not None and found.task == "regression" else "binary",
         load=partial(_load, name),
         unavailable=partial(shelf.why_not, name),
-        source="" if found is None else "your own file",
-        licence="" if found is None else "yours to know",
         suggested={} if found is None else found.suggested,
     )
 

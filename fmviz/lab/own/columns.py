@@ -227,7 +227,7 @@ def parts_of(values: pd.Series) -> dict[str, pd.Series]:
     parts = {
         f"{name}.year": found.dt.year.astype("float64"),
         f"{name}.month": _of(found.dt.month - 1, _MONTHS),
-        f"{name}.weekday": _of(found.dt.weekday, _WEEKDAYS),
+        f"{name}.weekday": _of(found.dt.day_of_week, _WEEKDAYS),
         f"{name}.hour": found.dt.hour.astype("float64"),
     }
     return {key: part.rename(key) for key, part in parts.items() if part[there].nunique() > 1}

@@ -185,10 +185,9 @@ def detect(data: bytes, name: str = "The file") -> str:
         raise ValueError(f"{name} is an XML document. Export its table as CSV.")
     if re.match(rb"(\{\s*[\"}]|\[\s*[\[{])", start):
         raise ValueError(f"{name} is JSON. Save it as CSV or Parquet, one row an example.")
-    if b"\x00" in head and not head.startswith(_UTF16) and _utf16_without_mark(head) is None:
-        if head.count(0) > 0.01 * len(head):
-            raise ValueError(f"{name} is no text but binary data. Bring CSV, TSV, libsvm or Parquet.")
-    elif sum(map(head.count, _CONTROLS)) > 0.05 * len(head):
+    wide = head.startswith(_UTF16) or _utf16_without_mark(head) is not None
+    controls = sum(map(head.count, _CONTROLS)) + (0 if wide else 5 * head.count(0))
+    if controls > 0.05 * len(head):
         raise ValueError(f"{name} is no text but binary data. Bring CSV, TSV, libsvm or Parquet.")
     return "libsvm" if is_libsvm(data) else "table"
 
@@ -259,6 +258,9 @@ def _encoding(data: bytes) -> str:
 
         # What tells encodings apart is in the lines that are no ASCII.
         odd = [line for line in data[: error.start + 4 * _SAMPLE].split(b"\n") if not line.isascii()]
+        signs = b"\n".join(odd).decode("utf-8", errors="replace")
+        if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
+            return "utf-8"
         best = from_bytes(b"\n".join(odd)[:8192], cp_isolation=list(ENCODINGS[2:])).best()
         found = "cp1252" if best is None else best.encoding
         # ASCII with some stray bytes is most likely from Windows.
@@ -337,12 +339,16 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
             found[at] = other
             doubles.append(column)
     if empty:
-        notes.append(f"{len(empty):,} columns had no name; they are called “column {empty[0]}” and so on.")
+        notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
     if doubles:
-        notes.append(f"{len(doubles):,} columns had the name of another; they are called “{doubles[0]} (2)”.")
+        notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
     if long:
-        notes.append(f"{long:,} names had more than {limits.LONGEST_NAME} characters and were cut.")
+        notes.append(f"{_columns(long)} a name of more than {limits.LONGEST_NAME} characters, which was cut.")
     return found
+
+
+def _columns(count: int) -> str:
+    return "1 column had" if count == 1 else f"{count:,} columns had"
 
 
 # -------------------------------------------------------------------------------------- libsvm and Parquet
@@ -353,14 +359,21 @@ def _libsvm(text: str, name: str) -> tuple[sp.csr_array, np.ndarray]:
         raise ValueError(f"{name} has more than {limits.MOST_ROWS:,} rows. Take a sample of them.")
     if text.count(":") > limits.MOST_CELLS:
         raise ValueError(f"{name} has more than {limits.MOST_CELLS:,} values. Take a sample of its rows.")
+    # scikit-learn takes no index beyond 32 bits, and calls it a value.
+    far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    if far > limits.MOST_FEATURES:
+        raise ValueError(_far(far, name))
     X, y = read_libsvm(text.encode(), name)
     if X.shape[1] > limits.MOST_FEATURES:
-        raise ValueError(
-            f"{name} has an index of {X.shape[1]:,}, more than {limits.MOST_FEATURES:,} features. Number "
-            "them "
-            "anew without gaps."
-        )
+        raise ValueError(_far(X.shape[1], name))
     return X, y
+
+
+def _far(index: int, name: str) -> str:
+    return (
+        f"{name} has an index of {index:,}, more than {limits.MOST_FEATURES:,} features. Number them anew "
+        "without gaps."
+    )
 
 
 def _parquet(data: bytes, asked: Reading, name: str) -> Source:

@@ -115,6 +115,12 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
 def _prepared(table: pd.DataFrame, recipe: Recipe) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return a table of numbers and words, and the keywords of `TableEncoding.learn` that go with it."""
     names = [str(column) for column in table.columns]
+    if not recipe.target:
+        raise ValueError(
+            "There is no column to predict: none has values that repeat and differ. Choose a target, or "
+            "bring a "
+            "table with one."
+        )
     if recipe.target not in names:
         raise ValueError(f"The target {recipe.target!r} is no column. Choose one of the columns.")
     used: dict[str, pd.Series] = {}

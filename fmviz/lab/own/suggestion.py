@@ -63,7 +63,8 @@ def first_settings(dataset: Dataset) -> dict[str, Any]:
 
     The loss follows the task. λ̃ is a share of the strength beyond which no pair pays by itself, a quarter of
     `largest_gain`: the largest of `SHARES` whose short trial fit lowers the loss on rows kept out by at least
-    0.8 of what the best of them does. So it follows the scale of the data and of the target. λ_p is a quarter of λ̃.
+    0.8 of what the best of them does. So it follows the scale of the data and of the target. λ_p is a
+    quarter of λ̃.
     """
     largest = largest_gain(dataset) / 4.0
     settings: dict[str, Any] = {
