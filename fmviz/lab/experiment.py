@@ -16,12 +16,12 @@ from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.changes import changes_from_text, changes_to_text
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
 SPECS: tuple[ParamSpec, ...] = (
-    ParamSpec("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
+    DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
     ParamSpec(
         "seed",
         "int",

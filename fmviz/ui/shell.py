@@ -25,7 +25,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui import teach, widgets
+from fmviz.ui import own_sets, teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
 GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
@@ -65,6 +66,7 @@ _STYLE = """<style>
 NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Learn": (START, PROX, GEOMETRY),
     "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
+    "My data": (DATA,),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
@@ -168,12 +170,12 @@ def _navigation() -> None:
 def _shared(settings: Settings) -> None:
     if any(settings.shows(name) for name in ("dataset", "seed")):
         st.caption("**Data and seed**")
-    missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
+    names = own_sets.menu(settings["dataset"])
+    missing = {name: reason for name in names if (reason := DATASETS[name].unavailable())}
 
     def words(name: str) -> str:
-        return DATASETS[name].title + (" (not here)" if name in missing else "")
+        return own_sets.label(name) + (" (not here)" if name in missing else "")
 
-    names = list(DATASETS)
     widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:

@@ -61,7 +61,10 @@ def own_specs() -> tuple[ParamSpec, ...]:
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
-        specs = specs_of(name if name in spec.choices else str(spec.default))
+        try:
+            specs = specs_of(spec.check(name))
+        except ValueError:
+            specs = specs_of(str(spec.default))
         found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
     return tuple(found)
 
