@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fmviz.engine.errors import one_of
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets._tables import Block, join
-from fmviz.lab.datasets.base import Task
+from fmviz.lab.datasets.base import Scaling, Task
 from fmviz.lab.table_files import checked_names
 
 __all__ = [
@@ -307,6 +307,18 @@ class TableEncoding:
             ),
             target_name=self.target.name,
             class_labels=(labels[0], labels[1]) if labels else None,
+            scaling=tuple(
+                scaling
+                for column in self.columns
+                for scaling in (
+                    (None,) * len(column.levels)
+                    if isinstance(column, WordColumn)
+                    else (Scaling(column.mean, column.scale),)
+                )
+            ),
+            target_scaling=Scaling(self.target.mean, self.target.scale)
+            if self.target.task == "regression"
+            else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -45,6 +45,7 @@ PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 
@@ -60,6 +61,7 @@ _STYLE = """<style>
 NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Learn": (START, PROX),
     "Experiment": (TRAIN, SWEEPS, COMPARE),
+    "My data": (INTERACTIONS,),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""

@@ -48,6 +48,7 @@ class ViewOptions(TypedDict, total=False):
     columns: int | None
     max_height: int
     clickable: bool
+    selectable: bool
     empty: str
 
 
@@ -93,6 +94,7 @@ def encode_view(
     columns: int | None = None,
     max_height: int = 420,
     clickable: bool = False,
+    selectable: bool = False,
     empty: str = "Nothing to show yet.",
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
@@ -121,6 +123,8 @@ def encode_view(
         The largest height of a picture in CSS pixels.
     clickable : bool
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
+    selectable : bool
+        Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
     empty : str
         The sentence shown when there are no panels.
 
@@ -218,6 +222,7 @@ def encode_view(
         "diagonal": grey,
         "columns": columns,
         "clickable": bool(clickable),
+        "selectable": bool(selectable),
         "maxHeight": int(max_height),
         "empty": empty,
         "palette": {
