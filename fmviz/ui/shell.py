@@ -49,6 +49,7 @@ GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 
@@ -66,7 +67,7 @@ _STYLE = """<style>
 NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Learn": (START, PROX, GEOMETRY),
     "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
-    "My data": (DATA,),
+    "My data": (DATA, INTERACTIONS),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""

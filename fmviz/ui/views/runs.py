@@ -174,6 +174,13 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 disabled=True,
                 help="Pick one run.",
             )
+        if one is not None and one.ended and one.last:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": one.id},
+            )
         if len(picked) > 1:
             st.page_link(
                 shell.COMPARE.script,

@@ -178,6 +178,15 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
         return
     live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
     if not job.state.active and settings.shows("exports", "Downloads and code"):
+        if job.state.ended and (view := job.view()).saved and view.parameters is not None:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": view.id},
+                help="Its pairs in sentences, as a network and window by window, and one prediction "
+                "taken apart.",
+            )
         draw_exports(job.view())
 
 
