@@ -13,7 +13,8 @@ import streamlit as st
 from fmviz.engine.models import MODELS
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
-from fmviz.ui import widgets
+from fmviz.lab.provenance import data_hash
+from fmviz.ui import capsule, widgets
 from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
 
 
@@ -86,10 +87,15 @@ def draw_exports(view: JobView) -> None:
             + ": numpy.load opens it.",
         )
     last = view.last
-    widgets.python_block(
+    capsule.draw(
+        "train",
+        f"{experiment.dataset} · {kind} · seed {experiment.seed}, {view.epoch:,} epochs: objective "
+        f"{last['objective']:.10g}",
         script(view),
         note=f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']}, used interactions {last['used_interactions']}.",
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
     )
 
 

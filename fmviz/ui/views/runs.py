@@ -14,7 +14,7 @@ from fmviz.lab.history import runs_table, title_of_run
 from fmviz.lab.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.state import Settings, Several, Text
 
 SHOWN = 500
@@ -270,7 +270,15 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             st.warning(str(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        widgets.python_block(program(experiment, run.epoch if halted else None))
+        name = experiment.dataset
+        capsule.draw(
+            "runs",
+            f"{title_of_run(run)}: {run.message}",
+            program(experiment, run.epoch if halted else None),
+            seed=experiment.seed,
+            data={name: run.data_hash} if run.data_hash else {},
+            versions=run.versions,
+        )
 
 
 def _empty(settings: Settings) -> None:
