@@ -7,8 +7,6 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from fmviz.lab.provenance import versions
-
 __all__ = ["Capsule"]
 
 
@@ -29,7 +27,7 @@ class Capsule:
     data : mapping of str to str
         Names of data and their hashes, see `fmviz.lab.provenance.data_hash`.
     versions : mapping of str to str
-        Of the programs; by default those of this process.
+        Of the programs that made it, see `fmviz.lab.provenance.versions`.
     """
 
     result: str
@@ -37,7 +35,7 @@ class Capsule:
     link: str = ""
     seed: int | None = None
     data: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=lambda: dict(versions()))
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the capsule as JSON."""

@@ -94,14 +94,13 @@ def draw(settings: Settings) -> None:
 
 def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    capsule.draw(
-        "duel",
+    found = capsule.capsule(
         f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
         duel_program(experiment, fighters, target),
-        note="Searches again and prints the table above.",
         seed=experiment.seed,
         data={experiment.dataset: data_hash(dataset)},
     )
+    capsule.draw("duel", found, "Searches again and prints the table above.")
 
 
 def _experiment(settings: Settings) -> Experiment:

@@ -137,14 +137,17 @@ def _capsule(artefact: Artefact, result: Result) -> None:
         told = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
         st.code(told or "none", language=None, wrap_lines=True)
     seed = result.settings.get("seed")
-    capsule.draw(
-        "paper",
+    found = capsule.capsule(
         f"{artefact.title}, {result.budget} budget",
         paper_program(artefact.name, result.budget),
-        note="Makes it again and prints what the checks found; times differ from machine to machine.",
         seed=int(seed) if isinstance(seed, int) else None,
         data={name: str(digest) for name, digest in result.data.items()},
         versions={name: str(value) for name, value in result.versions.items()},
+    )
+    capsule.draw(
+        "paper",
+        found,
+        "Makes it again and prints what the checks found; times differ from machine to machine.",
     )
 
 

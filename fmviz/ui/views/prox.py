@@ -435,11 +435,10 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
-    capsule.draw(
-        "prox",
+    found = capsule.capsule(
         f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
         code,
-        note="Prints the same counts and certificates.",
         seed=None if pasted else settings["seed"],
         data={"P": lab.digest(P)},
     )
+    capsule.draw("prox", found, "Prints the same counts and certificates.")

@@ -239,10 +239,9 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             shell.RUNS.script, label="See the runs", icon=shell.RUNS.icon, query_params={"origin": "sweep"}
         )
     if not view.state.active:
-        capsule.draw(
-            "sweeps",
+        found = capsule.capsule(
             f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
             sweep_program(plan),
-            note="Fits all of it and prints the table above.",
             data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
         )
+        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")
