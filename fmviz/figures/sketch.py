@@ -18,7 +18,7 @@ _MOST = 300
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
 
-def svg(figure: go.Figure, width: int = WIDTH) -> str:
+def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     """Return the curves of a figure with one panel or several stacked ones.
 
     Parameters
@@ -28,6 +28,8 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
         perhaps with the lines of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
+    text : str
+        The colour of the letters; "currentColor" where the picture is part of a page.
 
     Returns
     -------
@@ -43,7 +45,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{text}">'
     ]
     out += _legend(traces, width)
 

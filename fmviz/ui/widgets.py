@@ -300,7 +300,12 @@ def download(
     disabled: bool = False,
 ) -> None:
     """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
-    kinds = {"csv": "text/csv", "npz": "application/octet-stream", "json": "application/json"}
+    kinds = {
+        "csv": "text/csv",
+        "html": "text/html",
+        "npz": "application/octet-stream",
+        "json": "application/json",
+    }
     st.download_button(
         label,
         data=make,

@@ -16,12 +16,13 @@ from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.program import sweep_program
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
 from fmviz.lab.task import TaskView
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, watch
@@ -220,3 +221,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         st.page_link(
             shell.RUNS.script, label="See the runs", icon=shell.RUNS.icon, query_params={"origin": "sweep"}
         )
+    if not view.state.active:
+        found = capsule.capsule(
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+            sweep_program(plan),
+            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        )
+        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")
