@@ -43,6 +43,7 @@ class Link(NamedTuple):
 
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
 GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
@@ -65,7 +66,7 @@ _STYLE = """<style>
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, PROX, GEOMETRY),
+    "Learn": (START, LESSONS, PROX, GEOMETRY),
     "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
     "My data": (DATA, INTERACTIONS),
     "Research": (PAPER, RUNS),
@@ -100,6 +101,10 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+        if settings["lesson"]:
+            from fmviz.ui import lesson_panel  # It uses the shell, and what trains models.
+
+            lesson_panel.draw(settings)
         yield settings
         with last:
             teach.menu(settings)
@@ -169,7 +174,7 @@ def _navigation() -> None:
 
 
 def _shared(settings: Settings) -> None:
-    if any(settings.shows(name) for name in ("dataset", "seed")):
+    if settings.shows_any("dataset", "seed"):
         st.caption("**Data and seed**")
     names = own_sets.menu(settings["dataset"])
     missing = {name: reason for name in names if (reason := DATASETS[name].unavailable())}
@@ -191,6 +196,17 @@ def _shared(settings: Settings) -> None:
     widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
     if settings.expert:
         widgets.param(settings, "level", "Controls")
+        if settings.widened:
+            st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+
+
+def heading(settings: Settings, title: str, text: str) -> None:
+    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more."""
+    if settings["lesson"]:
+        st.subheader(title)
+        return
+    st.title(title)
+    st.markdown(text)
 
 
 def background_color() -> str:

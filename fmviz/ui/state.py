@@ -87,6 +87,9 @@ SHARED: tuple[Setting, ...] = (
 )
 """The settings that all pages share."""
 _STICKY = ("level",)
+_FOLLOWED = f"{_PREFIX}:followed"
+_WIDENED = f"{_PREFIX}:widened"
+_BARE = f"{_PREFIX}:bare"
 
 
 def _in_fragment() -> bool:
@@ -175,8 +178,13 @@ class Settings:
         """Return whether a control or part is to be drawn; `words` are what the page calls it."""
         if name not in self.controls:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
-        self._words[name] = words or self._words.get(name, "")
+        if words:
+            self._words[name] = words
         return name not in self["hide"] and (self["level"] == "expert" or name not in self.expert)
+
+    def shows_any(self, *names: str) -> bool:
+        """Return whether any of some controls is to be drawn, so that they need a heading or a box."""
+        return any(self.shows(name) for name in names)
 
     def locks(self, name: str) -> bool:
         """Return whether a control or part is drawn, but must not be changed."""
@@ -296,7 +304,8 @@ class Settings:
             st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
-        linked = bool(given) and (opened or given not in echoes)
+        followed = st.session_state.pop(_FOLLOWED, None)
+        linked = bool(given) and (opened or given not in echoes or given == followed)
         if linked:
             notices = []
             for name, item in self.table.items():
@@ -323,8 +332,45 @@ class Settings:
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
+            st.session_state[_BARE] = set(given) <= {"lesson", "step"}
+            self._widen(given)
         self.write_url()
         return linked
+
+    def _widen(self, given: Collection[str]) -> None:
+        """Show all controls where a link sets one that Simple leaves out, unless it says what to show."""
+        names = [name for name in given if name in self.expert and name in self.table]
+        told = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
+        widen = bool(told) and self["level"] == "simple" and not {"level", "lesson"} & set(given)
+        if widen:
+            st.session_state[self._home("level")] = "expert"
+        st.session_state[_WIDENED] = told if widen else ""
+
+    @property
+    def widened(self) -> str:
+        """The expert settings for which the last link made Expert of Simple, in words."""
+        return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
+
+    @staticmethod
+    def follow(query: Mapping[str, str]) -> Mapping[str, str]:
+        """Return a query string that will be read as a link, be it one that this page wrote a moment ago.
+
+        For moves that the program makes: ``st.switch_page(script, query_params=Settings.follow(query))``.
+        """
+        st.session_state[_FOLLOWED] = dict(query)
+        return query
+
+    @staticmethod
+    def names_a_lesson_alone() -> bool:
+        """Return, once, whether the last link said nothing but a lesson and its step."""
+        return bool(st.session_state.pop(_BARE, False))
+
+    @staticmethod
+    def free(*pages: str) -> None:
+        """Hide and lock nothing any more on the named pages."""
+        for page in pages:
+            for item in RESTRICTIONS:
+                st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
     def _brought_key(self) -> str:

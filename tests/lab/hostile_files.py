@@ -46,7 +46,11 @@ class Hostile:
 def rows(n: int = 60, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
-        {"a": rng.normal(size=n).round(3), "b": rng.choice(["x", "y", "z"], n), "y": rng.normal(size=n).round(3)}
+        {
+            "a": rng.normal(size=n).round(3),
+            "b": rng.choice(["x", "y", "z"], n),
+            "y": rng.normal(size=n).round(3),
+        }
     )
 
 

@@ -39,13 +39,18 @@ TABLE = (
 )
 
 
+PARTS = ("start", "stop", "cost")
+EXPERT = ("own", "cost")
+
+
 def render() -> None:
     """Draw the page."""
-    with shell.page("Sweeps", Settings("sweeps", TABLE)) as settings:
-        st.title("Sweeps")
-        st.markdown(
+    with shell.page("Sweeps", Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Sweeps",
             "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
-            "is there already is not fitted again, so a sweep that was stopped goes on where it was."
+            "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
         )
         try:
             runs = store()
@@ -54,7 +59,7 @@ def render() -> None:
             return
         plan = _declare(settings)
         if plan is not None:
-            _run(plan, runs)
+            _run(settings, plan, runs)
 
 
 def _declare(settings: Settings) -> SweepPlan | None:
@@ -100,7 +105,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
     )
 
 
-def _run(plan: SweepPlan, runs: RunStore) -> None:
+def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
     name = hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
     tasks = jobs.manager().tasks
     task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
@@ -114,26 +119,29 @@ def _run(plan: SweepPlan, runs: RunStore) -> None:
 
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "start",
             f"Run {fits}" if task is None or task.state is JobState.FINISHED else f"Go on with {fits}",
             icon=":material/play_arrow:",
             type="primary",
-            key="sweeps_start",
             disabled=active,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "stop",
             "Stop",
             icon=":material/stop:",
-            key="sweeps_stop",
             disabled=not active,
             on_click=task.stop if task is not None else None,
             help="After the fits that are at work. What is finished stays.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "cost",
             "Estimate the time",
             icon=":material/timer:",
-            key="sweeps_cost",
             disabled=active or (costing is not None and costing.state.active),
             on_click=estimate,
             help="Makes one short trial fit for each data set and method.",

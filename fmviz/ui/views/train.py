@@ -23,8 +23,10 @@ from fmviz.ui.kinds import Setting
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.strengths import NOW, adopt, draw_now
 from fmviz.ui.train_settings import (
+    EXPERT,
     OWN,
     experiment_of,
+    expert_own,
     load_suggested,
     own_specs,
     settings_panel,
@@ -43,7 +45,8 @@ _VIEW: tuple[ParamSpec | Setting, ...] = (
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
-PARTS = (*train_controls.PARTS, "suggest", "forget", "exports")
+_SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
+PARTS = (*_SECTIONS, *train_controls.PARTS, "suggest", "forget")
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
@@ -65,21 +68,26 @@ BOX .katex-display > .katex > .katex-html {
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("train", (*OWN, *own_specs(), *_VIEW), parts=PARTS)
+    own = own_specs()
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert_own(own)))
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
             st.rerun()  # What was suggested has parameters that this table lacks.
-        st.title("Train")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Train",
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
             "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
-            "the address bar: the same link gives the same numbers."
+            "the address bar: the same link gives the same numbers.",
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
+        if not settings.shows("settings", "All settings on the left"):
+            _right(settings, experiment_of(settings), reason)
+            return
         left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = settings_panel(settings)
@@ -243,6 +251,9 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
 
 
 def _empty(settings: Settings, reason: str | None) -> None:
+    if not settings.shows("play"):
+        st.info("Nothing has been trained yet.", icon=":material/hourglass_empty:")
+        return
     with st.container(border=True, key="train_empty"):
         first = "Press **Play** to train with the settings given, or take this example:"
         st.markdown(
