@@ -15,10 +15,10 @@ from fmviz.lab.papers import Artefact, Result
 from fmviz.lab.papers.keeping import last_kept, run_and_keep, unfinished
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept
-from fmviz.lab.task import Task, TaskView
-from fmviz.ui import paper_result, shell
+from fmviz.lab.task import TaskView
+from fmviz.ui import paper_result
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.6
 # A chart is drawn anew with every change, which would flicker at every poll.
 REDRAW_SECONDS = 3.0
 _SHOWN = "fmviz:paper:shown"
@@ -72,7 +72,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             )
     st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
     if task is not None:
-        _watch(artefact, task)
+        watch(task, partial(_draw, artefact))
     elif kept is not None:
         _draw_kept(artefact, kept)
     else:
@@ -86,18 +86,6 @@ def _unfinished(artefact: Artefact, budget: str) -> int:
     return 0
 
 
-def _watch(artefact: Artefact, task: Task) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        _draw(artefact, view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
-
-
 def _draw(artefact: Artefact, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
     if view.state.active:
@@ -106,10 +94,7 @@ def _draw(artefact: Artefact, view: TaskView) -> None:
         st.progress(min(share, 1.0), text=f"{view.elapsed:.0f} s. {now}")
         result = _steady(view.key, result)
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
-        if view.details:
-            with st.expander("Details", icon=":material/info:"):
-                st.code(view.details, language=None, wrap_lines=True)
+        failure(view)
     elif view.state is JobState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
         st.info(f"Stopped{done}. What was found until then is shown.", icon=":material/stop:")
