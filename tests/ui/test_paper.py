@@ -191,6 +191,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished pieces" in app.button(key="paper_run").help
+    assert "Not finished yet: 2 of its pieces of work are kept." in words(app)
     app.button(key="paper_run").click().run()
     app.run()
     assert not app.exception
