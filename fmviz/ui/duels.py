@@ -20,7 +20,7 @@ from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
 from fmviz.lab.task import TaskView
 from fmviz.ui import widgets
-from fmviz.ui.charts import curves
+from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
@@ -144,9 +144,9 @@ def _draw(view: TaskView) -> None:
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:
-            curves(
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
                 figures.duel(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
-                live=view.state.active,
             )

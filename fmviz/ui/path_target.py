@@ -271,6 +271,11 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout
                 f"**{bout.used_interactions:,}** {words}, at λ̃ = {bout.experiment.lambda_sparse:.6g}: open "
                 "in Train",
             )
+        if "jumps" in last.message:
+            st.caption(
+                "Fits that begin anew may empty P all at once. A path that goes **Upwards** in λ̃, above, "
+                "often passes through the numbers between."
+            )
         ways = _ways_out(settings, below is None, above is None)
         if ways:
             words, changes = ways
