@@ -279,7 +279,7 @@ def space(
         scene={
             **{f"{letter}axis": hidden for letter in "xyz"},
             "aspectmode": "manual",
-            "aspectratio": {"x": 1.5, "y": 1.5, "z": 1.5},
+            "aspectratio": {"x": 2.2, "y": 2.2, "z": 2.2},
             "camera": {"eye": {"x": 1.15, "y": 1.35, "z": 0.8}, "projection": {"type": "orthographic"}},
         },
         uirevision="space",

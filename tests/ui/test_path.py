@@ -114,7 +114,7 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     app.run()
     assert fine(app)
     assert app.dataframe[0].value.equals(before)
-    assert address(app) == ADDRESS | {"run": "1"}
+    assert address(app) == ADDRESS | {"run": "1", "metric": "validation_auc"}
 
 
 def test_a_link_computes_the_same_numbers_anew(store):
