@@ -24,7 +24,7 @@ from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.task import TaskView
 from fmviz.ui import capsule, widgets
-from fmviz.ui.charts import curves
+from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
@@ -161,9 +161,9 @@ def _draw(view: TaskView) -> None:
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:
-            curves(
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
                 figures.duel(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
-                live=view.state.active,
             )
