@@ -329,7 +329,7 @@ def measure(source: Source, recipe: Recipe) -> Size:
     if source.table is None:
         dataset = _numbered(source, recipe, "", "")
         X = cast(Any, dataset.X)
-        parts = (Part("all features", "number", X.shape[1], int(X.nnz)),)
+        parts: tuple[Part, ...] = (Part("all features", "number", X.shape[1], int(X.nnz)),)
         return _size(dataset.y, dataset.y.size, parts, dataset.task, dataset.class_labels or (), ())
     encoding, prepared = _encoding(source, recipe)
     rows, y = encoding.kept(prepared)

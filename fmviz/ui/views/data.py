@@ -22,7 +22,7 @@ from fmviz.ui.background import done
 from fmviz.ui.data_shelf import draw_shelf
 from fmviz.ui.data_size import draw_size, draw_train
 from fmviz.ui.plain import plain
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.state import Setting, Settings, Text
 
 _READING = tuple(field.name for field in fields(Reading))
 _HELP = {
@@ -51,7 +51,7 @@ _WORDS = {
     "all": "an error",
     "fitting": "left out",
 }
-TABLE = (
+TABLE: tuple[ParamSpec | Setting, ...] = (
     Text("file", help="The hash of the file that is looked at."),
     Text("name", "", 80, help="What the data are called."),
     Text(
@@ -157,7 +157,6 @@ def _bring(settings: Settings) -> None:
                 "Try with an example",
                 icon=":material/flight_takeoff:",
                 key="data_example",
-                type="tertiary",
                 on_click=_example,
                 args=(settings,),
                 help="20,000 flights from New York: which of them were late?",
@@ -350,7 +349,7 @@ def _aim(settings: Settings, profile: Profile) -> None:
             )
         with middle:
             labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
-            widgets.param(settings, "task", "What it is", labels=labels)
+            widgets.param(settings, "task", "What it is", labels=labels, style="select")
         with right:
             target = columns.get(settings["target"])
             levels = list(target.levels) if target is not None else _classes(profile)
@@ -382,4 +381,5 @@ def _scaling(settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_scaling_box"):
         labels = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
         widgets.param(settings, "scaling", "Numbers", labels=labels)
-        widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
+        with st.container(width=330):
+            widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
