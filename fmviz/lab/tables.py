@@ -42,12 +42,18 @@ __all__ = [
     "TableEncoding",
     "Target",
     "WordColumn",
+    "is_sparse",
 ]
 
 TASKS = ("auto", "regression", "binary")
 MOST_LEVELS = 1_000
 # Where more of X than this is zero it is kept sparse.
 _SPARSE_SHARE = 0.7
+
+
+def is_sparse(entries: int, rows: int, features: int) -> bool:
+    """Return whether features with so many non-zeros are kept sparse."""
+    return entries <= (1 - _SPARSE_SHARE) * rows * features
 
 
 @dataclass(frozen=True)
@@ -306,7 +312,7 @@ class TableEncoding:
                 raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
         rows, y = self.kept(table)
         X = join([block(column, table[column.name].iloc[rows]) for column in self.columns]).matrix
-        if X.nnz > (1 - _SPARSE_SHARE) * X.shape[0] * X.shape[1]:
+        if not is_sparse(X.nnz, *X.shape):
             X = X.toarray()
         return Encoded(X, None if y is None else y[rows], rows, int(len(table) - rows.size))
 

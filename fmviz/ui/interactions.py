@@ -29,6 +29,7 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.look import Look, order_name
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 TOP_PAIRS = 10
@@ -100,7 +101,7 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
 def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
     if look is None:
         return f"The interactions {MODELS[view.experiment.model].notation.weights}"
-    held = ", ".join(dataset.feature_names[j] for j in look.at)
+    held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
     return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
 
