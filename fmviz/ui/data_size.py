@@ -24,7 +24,7 @@ _EPOCHS = 300
 def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     """Draw the encoded size; return it, or None where it is not known or cannot be."""
     st.subheader("What it becomes")
-    file, title = settings["file"], settings["name"] or "The file"
+    file, title = settings["file"], settings["title"] or "The file"
     key = f"data:size:{shelf.name_of(file, recipe)}"
     ready = done(
         key,
@@ -160,7 +160,7 @@ def _want(name: str, what: str) -> None:
 
 def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None:
     """Enter the data set, and go on."""
-    file, title = settings["file"], settings["name"]
+    file, title = settings["file"], settings["title"]
 
     def failed(sentence: str, details: str) -> None:
         st.session_state.pop(_WANTED, None)

@@ -53,7 +53,7 @@ _WORDS = {
 }
 TABLE: tuple[ParamSpec | Setting, ...] = (
     Text("file", help="The hash of the file that is looked at."),
-    Text("name", "", 80, help="What the data are called."),
+    Text("title", "", 80, help="What the data are called."),
     Text(
         "paste",
         help="A table, with the names of its columns in the first line; copied from a spreadsheet, say.",
@@ -63,7 +63,7 @@ TABLE: tuple[ParamSpec | Setting, ...] = (
         for name, choices in CHOICES.items()
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
-    data_columns.Corrections("columns"),
+    data_columns.Corrections("columns", limit=6_000, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
         "task",
@@ -182,7 +182,7 @@ def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     st.session_state.pop(_REFUSED, None)
     st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
     settings.reset()
-    settings.set(file=file, name=shelf.title_of(name), **changes)
+    settings.set(file=file, title=shelf.title_of(name), **changes)
 
 
 def _example(settings: Settings) -> None:
@@ -198,7 +198,7 @@ def open_set(settings: Settings, one: OwnSet) -> None:
     settings.reset()
     settings.set(
         file=one.file,
-        name=one.title,
+        title=one.title,
         columns=data_columns.corrections_of(Recipe(), recipe),
         target=recipe.target,
         task=recipe.task,
@@ -216,7 +216,7 @@ def _file(settings: Settings) -> None:
     file = settings["file"]
     size = shelf.size_of_file(file)
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
-        widgets.param(settings, "name", "Name")
+        widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
         st.button(
             "Take another",
@@ -234,7 +234,7 @@ def _file(settings: Settings) -> None:
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    title = settings["name"] or "The file"
+    title = settings["title"] or "The file"
     ready = done(
         f"data:read:{file}:{reading}:{title}",
         lambda: shelf.profile(file, reading, title),
