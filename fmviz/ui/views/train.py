@@ -37,7 +37,15 @@ SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full", 0.0)
 _VIEW = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
-    ParamSpec("metric", "choice", "rmse", choices=tuple(METRICS)),
+    ParamSpec(
+        "metric",
+        "choice",
+        "rmse",
+        choices=tuple(METRICS),
+        help="How predictions are measured. RMSE is "
+        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
+        "above one of the other.",
+    ),
     ParamSpec(
         "speed",
         "choice",
