@@ -94,6 +94,8 @@ def action(
     if not settings.shows(name, label):
         return False
     locked = settings.locks(name)
+    if "shortcut" in keywords:
+        settings.shortcuts[keywords["shortcut"]] = label
     return st.button(
         label,
         key=f"{settings.page}_{name}",
