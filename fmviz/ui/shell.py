@@ -47,6 +47,7 @@ COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
+ABOUT = Link("pages/about.py", "About", ":material/info:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -62,7 +63,7 @@ _STYLE = """<style>
 NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Learn": (START, PROX),
     "Experiment": (TRAIN, SWEEPS, COMPARE),
-    "Research": (PAPER, RUNS),
+    "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
