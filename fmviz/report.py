@@ -32,9 +32,9 @@ from fmviz.lab.pair_table import pair_table
 from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.table_text import cell
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, thin
 from fmviz.lab.tiles import pooled_matrix
-from fmviz.lab.wording import cell
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]
 

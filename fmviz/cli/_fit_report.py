@@ -17,8 +17,8 @@ from fmviz.lab.pair_table import pair_table
 from fmviz.lab.program import program
 from fmviz.lab.provenance import array_hash, versions
 from fmviz.lab.table_run import SavedModel
+from fmviz.lab.table_text import cell
 from fmviz.lab.tables import Target
-from fmviz.lab.wording import cell
 from fmviz.report import Outcome
 from fmviz.report import html as page
 

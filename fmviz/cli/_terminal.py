@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.lab.wording import cell
+from fmviz.lab.table_text import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
@@ -52,20 +53,26 @@ class Progress:
     ----------
     every : int
         Off a terminal, only one in so many lines is written.
+    seconds : float, optional
+        There, one is written after so many seconds, too.
     """
 
-    def __init__(self, every: int = 1) -> None:
+    def __init__(self, every: int = 1, seconds: float = math.inf) -> None:
         self._live = sys.stderr.isatty()
-        self._every = every
-        self._count = 0
+        self._every, self._seconds = every, seconds
+        self._count, self._told = 0, time.monotonic()
 
     def tell(self, line: str) -> None:
         """Show a line in place of the one before."""
         self._count += 1
         if self._live:
             print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
-        elif self._every and self._count % self._every == 0:
+        elif (self._every and self._count % self._every == 0) or self._late():
+            self._told = time.monotonic()
             print(line, file=sys.stderr, flush=True)
+
+    def _late(self) -> bool:
+        return time.monotonic() - self._told >= self._seconds
 
     def clear(self) -> None:
         """Take the line away."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, open_store, plain
-from fmviz.lab.wording import cell
+from fmviz.lab.table_text import cell
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot

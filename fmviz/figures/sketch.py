@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -23,7 +24,8 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     Parameters
     ----------
     figure : plotly Figure
-        Scatter traces on linear or logarithmic axes, as in `fmviz.figures.training`.
+        Scatter traces of lines or markers on linear or logarithmic axes, as in `fmviz.figures.training`,
+        perhaps with the lines of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
     text : str
@@ -37,8 +39,9 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     height = int(figure.layout.height or 290)
     traces = [t for t in figure.data if len(t.x)]
     axes = sorted({t.yaxis or "y" for t in traces}, key=lambda name: (len(name), name))
-    x_all = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(1)
-    x_low, x_high = 0.0, float(x_all.max()) or 1.0
+    log_x = any(axis.type == "log" for axis in figure.select_xaxes())
+    given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
+    x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -47,7 +50,8 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     out += _legend(traces, width)
 
     def at_x(x: float) -> float:
-        return _LEFT + (x - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
+        value = math.log10(x) if log_x else x
+        return _LEFT + (value - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
 
     for number, name in enumerate(axes):
         top = _TOP + number * (each + _GAP)
@@ -60,7 +64,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
             value = math.log10(y) if log else y
             return top + (1 - (value - low) / (high - low)) * each
 
-        for tick in _ticks(low, high, 3 if len(axes) > 1 else 5):
+        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
             out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
@@ -70,12 +74,17 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
             out.append(
                 _path(
                     trace,
-                    [(at_x(a), at_y(b)) if _drawable(b, log) else None for a, b in zip(xs, ys, strict=True)],
+                    [
+                        (at_x(a), at_y(b)) if _drawable(a, log_x) and _drawable(b, log) else None
+                        for a, b in zip(xs, ys, strict=True)
+                    ],
                 )
             )
-    for tick in _ticks(x_low, x_high, 5):
+    out += _marks(figure, at_x, height)
+    for tick in _ticks(x_low, x_high, 5, log_x):
+        value = 10**tick if log_x else tick
         out.append(
-            f'<text x="{at_x(tick):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{tick:.4g}</text>'
+            f'<text x="{at_x(value):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>'
         )
     titles = [a.title.text for a in figure.select_xaxes() if a.title.text]
     title = escape(titles[-1]) if titles else ""
@@ -85,8 +94,36 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     return "".join(out)
 
 
+def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
+    """Draw the vertical lines of `fmviz.figures.marks` and their words."""
+    out = [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
+    return out
+
+
 def _drawable(y: float, log: bool) -> bool:
     return math.isfinite(y) and (y > 0 or not log)
+
+
+def _breadth(traces: list[Any], log: bool) -> tuple[float, float]:
+    """Return the ends of the horizontal axis: from 0, or of the logarithms with a margin."""
+    values = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(0)
+    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    if not values.size:
+        return 0.0, 1.0
+    if not log:
+        return 0.0, float(values.max()) or 1.0
+    low, high = math.log10(values.min()), math.log10(values.max())
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin
 
 
 def _thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,8 +149,10 @@ def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
     return (low if axis.rangemode == "tozero" else low - margin), high + margin
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
     rough = (high - low) / max(1, most)
+    if log and high - low >= 1.5:  # Whole powers of ten, where there are two.
+        rough = max(rough, 1.0)
     if not math.isfinite(rough) or rough <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(rough))
@@ -123,6 +162,13 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
+    if trace.mode == "markers":
+        radius = (trace.marker.size or 6) / 2
+        return "".join(
+            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" fill="{trace.marker.color}"/>'
+            for p in points
+            if p is not None
+        )
     parts, pen = [], "M"
     for point in points:
         if point is None:
@@ -149,10 +195,13 @@ def _legend(traces: list[Any], width: float) -> list[str]:
     size = f' font-size="{11 * letter / 6.2:.1f}"' if letter < 6.2 else ""
     out, x = [], float(_LEFT)
     for trace in named:
-        out.append(
-            f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
-            f'stroke-width="{min(trace.line.width, 3)}"/>'
-        )
+        if trace.mode == "markers":
+            out.append(f'<circle cx="{x + 9:.0f}" cy="16" r="4" fill="{trace.marker.color}"/>')
+        else:
+            out.append(
+                f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
+                f'stroke-width="{min(trace.line.width, 3)}"/>'
+            )
         out.append(f'<text x="{x + 23:.0f}" y="20"{size}>{escape(trace.name)}</text>')
         x += 38 + letter * len(trace.name)
     return out

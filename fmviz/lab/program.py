@@ -12,12 +12,26 @@ from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.sweep_plan import SweepPlan
 
-__all__ = ["duel_program", "paper_program", "program", "python_value", "sweep_program"]
+__all__ = ["duel_program", "experiment_source", "paper_program", "program", "python_value", "sweep_program"]
 
 
 def python_value(value: Any) -> str:
     """Return a setting's value as Python source."""
+    if isinstance(value, tuple):
+        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def experiment_source(experiment: Experiment) -> str:
+    """Return the call that makes an experiment, as Python source."""
+    given = {
+        field.name: getattr(experiment, field.name)
+        for field in dataclasses.fields(experiment)
+        if getattr(experiment, field.name) != field.default
+    }
+    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
+    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
+    return f"Experiment(\n{arguments}\n)"
 
 
 def program(experiment: Experiment, until: int | None = None) -> str:
@@ -36,7 +50,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     return (
         "from fmviz.lab.experiment import Experiment\n"
         "from fmviz.lab.runner import Run\n\n"
-        f"experiment = {_construction(experiment)}\n"
+        f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
         + halt
         + '\nprint(f"epoch {snapshot.epoch}")\n'
@@ -71,7 +85,7 @@ def duel_program(experiment: Experiment, regularizers: Sequence[str], target: in
     return (
         "from fmviz.lab.duel import duel\n"
         "from fmviz.lab.experiment import Experiment\n\n"
-        f"experiment = {_construction(experiment)}\n"
+        f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
         f"for bout in duel(experiment, {list(regularizers)!r}, target={target}):\n"
         "    last[bout.experiment.regularizer] = bout\n"
@@ -94,17 +108,6 @@ def paper_program(artefact: str, budget: str) -> str:
         '    print(f"{check.verdict}: {check.case}. {check.measured}")\n'
         "# the numbers: result.tables\n"
     )
-
-
-def _construction(experiment: Experiment) -> str:
-    given = {
-        field.name: getattr(experiment, field.name)
-        for field in dataclasses.fields(experiment)
-        if getattr(experiment, field.name) != field.default
-    }
-    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
-    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
-    return f"Experiment(\n{arguments}\n)"
 
 
 def _indented(value: Any) -> str:

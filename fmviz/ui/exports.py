@@ -14,6 +14,7 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.lab.capsule import Capsule
+from fmviz.lab.course import with_strengths
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
 from fmviz.lab.provenance import data_hash
@@ -59,10 +60,11 @@ def draw_exports(view: JobView) -> None:
     with st.container(horizontal=True, key="train_exports"):
         widgets.download(
             "Curves (CSV)",
-            lambda: pd.DataFrame(view.history).to_csv(index=False),
+            lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
             f"curves-{name}.csv",
             key="train_curves_csv",
-            help="One row an epoch, all figures." if view.stride == 1 else f"Every {view.stride}th epoch.",
+            help=("One row an epoch" if view.stride == 1 else f"Every {view.stride}th epoch")
+            + ", all figures, and the strengths of the epoch.",
         )
         widgets.download(
             f"{letter} (CSV)",

@@ -40,7 +40,7 @@ TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
     Several("penalty", (), tuple(REGULARIZERS), help="Runs with these penalties; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
-    Text("find"),
+    Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
 )
 _PICKED = "fmviz:runs:picked"
@@ -69,12 +69,13 @@ def render() -> None:
 
 def _filters(settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
-        st.text_input(
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
             "Find",
             placeholder="title, setting, message",
             icon=":material/search:",
-            help="Words in the title, the settings or the message.",
-            **settings.bind("find"),
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
@@ -82,7 +83,7 @@ def _filters(settings: Settings) -> None:
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
-        st.toggle("Deleted", help=settings.spec("bin").help, **settings.bind("bin"))
+        widgets.param(settings, "bin", "Deleted")
 
 
 def _history(settings: Settings, runs: RunStore) -> None:
@@ -177,6 +178,13 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 key="runs_open",
                 disabled=True,
                 help="Pick one run.",
+            )
+        if one is not None and one.ended and one.last:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": one.id},
             )
         if len(picked) > 1:
             st.page_link(

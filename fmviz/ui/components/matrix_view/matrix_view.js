@@ -20,6 +20,7 @@ export default function (component) {
     views.set(parentElement, view);
   }
   view.pick = (cell) => component.setStateValue("cell", cell);
+  view.take = (box) => component.setTriggerValue("box", box);
   view.update(data);
   return () => {
     view.destroy();
@@ -309,11 +310,15 @@ class Picture {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  // The cell under a pointer as half-open ranges of rows and columns.
-  cell(event) {
+  // The cell under a pointer as half-open ranges of rows and columns; the nearest one with `near`.
+  cell(event, near = false) {
     const rect = this.canvas.getBoundingClientRect();
-    const col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
-    const row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    let col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
+    let row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    if (near) {
+      col = Math.min(this.canvas.width - 1, Math.max(0, col));
+      row = Math.min(this.canvas.height - 1, Math.max(0, row));
+    }
     if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
     return {
       rows: [row * this.rowPool, Math.min(this.n, (row + 1) * this.rowPool)],
@@ -361,6 +366,9 @@ class Panel {
       picture.canvas.addEventListener("pointerdown", hover);
       picture.canvas.addEventListener("pointerleave", () => view.leave());
       picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
+      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
+      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
+      picture.canvas.addEventListener("pointercancel", () => view.drop());
     }
   }
 
@@ -372,6 +380,7 @@ class Panel {
     this.chip.style.background = spec.color || "";
     const isFactor = spec.kind === "factor";
     const show = this.view.header.show;
+    this.isClasses = spec.kind === "classes";
     this.hasFactor = isFactor && show !== "gram";
     this.hasGram = !isFactor || show !== "factor";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
@@ -447,6 +456,8 @@ class Panel {
         gramEmpty = !nonzero(gram);
         this.gram.draw(gram, table);
       }
+    } else if (kind === "classes") {
+      this.gram.draw(numbers, this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       gramEmpty = !nonzero(codes);
@@ -482,7 +493,7 @@ class Panel {
     let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
     for (let i = cell.rows[0]; i < cell.rows[1]; i++)
       for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
-        if (gram ? i === j : kind === "codes" && numbers[i * k + j] === SKIP) continue;
+        if (gram ? i === j : kind !== "factor" && numbers[i * k + j] === SKIP) continue;
         const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
         let value = 0;
         if (gram && !zero) value = dot(numbers, k, i, j);
@@ -499,14 +510,16 @@ class Panel {
     const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
     const frame = frames[this.shown].key;
     const numbers = this.numbers();
-    if (kind === "codes") {
+    if (kind !== "factor") {
       const same = n === k && String(rowLabels) === String(colLabels);
       const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
       for (let i = 0; i < n; i++)
         for (let j = symmetric ? i : 0; j < k; j++) {
           const code = numbers[i * k + j];
           if (code === 0 || code === SKIP) continue;
-          const value = Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
+          const value = this.isClasses
+            ? this.spec.classes[code].label
+            : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
           emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
         }
       return;
@@ -530,9 +543,10 @@ class Panel {
       const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
       return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
-    if (kind === "codes") {
+    if (kind !== "factor") {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
+      if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
     }
     if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
@@ -555,6 +569,7 @@ class View {
     this.swatches = make("div", "swatches", this.foot);
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("diagonal, not an interaction");
+    this.classes = [];
     this.saves = make("div", "saves", this.foot);
     this.saves.setAttribute("role", "group");
     this.saves.setAttribute("aria-label", "Download");
@@ -597,8 +612,17 @@ class View {
   swatch(text) {
     const box = make("span", "swatch", this.swatches);
     const chip = make("span", "square", box);
-    make("span", "", box).textContent = text;
-    return { box, chip };
+    const label = make("span", "", box);
+    label.textContent = text;
+    return { box, chip, label };
+  }
+
+  // One packed RGBA word for each code; classes are numbered from 0.
+  classTable(classes) {
+    const table = lookup(this.colors);
+    const bytes = new Uint8ClampedArray(table.buffer);
+    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    return table;
   }
 
   save(text, title, action) {
@@ -633,8 +657,11 @@ class View {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at]));
+      if (header.mark) this.picked = null;
       this.keepPick();
       this.root.classList.toggle("clickable", header.clickable);
+      this.root.classList.toggle("selectable", header.selectable);
+      this.drag = null;
       if ((this.driver ? this.driver.key : null) !== header.driver) {
         if (this.driver) this.driver.destroy();
         this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
@@ -669,7 +696,8 @@ class View {
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
       box.style.display = used[part] ? "" : "none";
-      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram));
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
+      if (!shown.length) box.style.display = "none";
       const labels = shown
         .filter((p) => p.spec.kind === "factor")
         .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
@@ -686,6 +714,14 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
+    const classes = this.panels.flatMap((panel) => panel.spec.classes.map((one, code) => ({ panel, one, code })));
+    while (this.classes.length > classes.length) this.classes.pop().box.remove();
+    while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
+    classes.forEach(({ panel, one, code }, at) => {
+      const entry = Object.assign(this.classes[at], { panel, one, code });
+      entry.chip.style.background = one[this.dark ? "dark" : "light"];
+    });
+    this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
     this.zero.chip.style.background = this.colors.zero;
     this.diagonal.chip.style.background = this.colors.diagonal;
     this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
@@ -729,6 +765,10 @@ class View {
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }
     if (!drawn) return;
+    for (const { panel, one, code, label } of this.classes) {
+      const { frames } = panel.spec;
+      put(label, `${one.label}: ${grouped(frames[panel.shown].counts[code])}`);
+    }
     this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[first.shown].key : "";
@@ -737,6 +777,7 @@ class View {
   }
 
   hover(panel, picture, event) {
+    if (this.drag) return this.stretch(event);
     const cell = picture.cell(event);
     if (!cell || !this.panels.includes(panel)) return this.leave();
     this.pointed = [panel, picture, event];
@@ -756,7 +797,9 @@ class View {
   markAll(panel, picture, cell) {
     const { rows, cols, kind } = panel.spec;
     for (const other of this.panels) {
-      const alike = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const { n, m } = other.gram;
+      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
       const both = alike && other.hasFactor && other.hasGram;
       const bands = [{ rows: cell.rows }, { rows: cell.cols }];
       if (picture === panel.gram) {
@@ -792,7 +835,51 @@ class View {
     if (event.key === "Enter") this.click(panel, picture, point);
   }
 
+  // From the cell that was pressed to the one under the pointer, as half-open ranges.
+  stretched(event) {
+    const { picture, from } = this.drag;
+    const to = picture.cell(event, true);
+    const span = (a, b) => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+    return { rows: span(from.rows, to.rows), cols: span(from.cols, to.cols) };
+  }
+
+  press(panel, picture, event) {
+    const from = this.header.selectable && event.button === 0 ? picture.cell(event) : null;
+    if (!from) return;
+    this.drag = { panel, picture, from };
+    picture.canvas.setPointerCapture(event.pointerId);
+  }
+
+  stretch(event) {
+    const box = this.stretched(event);
+    this.drag.picture.mark([box]);
+    put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
+    put(this.tipValue, "let go to open it");
+    return undefined;
+  }
+
+  release(event) {
+    if (!this.drag) return;
+    const { panel, picture } = this.drag;
+    const { rows, cols } = this.stretched(event);
+    this.drop();
+    this.take({
+      panel: this.panels.indexOf(panel),
+      picture: picture.part,
+      top: rows[0],
+      bottom: rows[1],
+      left: cols[0],
+      right: cols[1],
+    });
+  }
+
+  drop() {
+    this.drag = null;
+    this.leave();
+  }
+
   leave() {
+    if (this.drag) return;
     this.pointed = null;
     this.tip.classList.remove("on");
     for (const panel of this.panels) {
@@ -800,6 +887,23 @@ class View {
       panel.gram.mark([]);
     }
     if (this.picked) this.markAll(...this.picked);
+    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
+  }
+
+  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
+  markFixed({ picture, row, col }) {
+    const rows = row < 0 ? null : [row, row + 1];
+    const cols = col < 0 ? null : [col, col + 1];
+    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
+    for (const panel of this.panels) {
+      if (picture === "gram") {
+        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
+        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
+      } else if (panel.hasFactor) {
+        panel.factor.mark([{ rows, cols }]);
+        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
+      }
+    }
   }
 
   click(panel, picture, event) {
