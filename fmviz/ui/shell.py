@@ -54,6 +54,7 @@ SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
+ABOUT = Link("pages/about.py", "About", ":material/info:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -70,7 +71,7 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Learn": (START, LESSONS, PROX, GEOMETRY),
     "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
     "My data": (DATA, INTERACTIONS),
-    "Research": (PAPER, RUNS),
+    "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
