@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 import pytest
 
@@ -11,6 +13,8 @@ from fmviz.cli import COMMANDS
 from fmviz.cli import paper as command
 from fmviz.lab import papers
 from fmviz.lab.papers import Artefact, Check, Picture, Published, Result, Statement
+from fmviz.lab.store import RunStore, default_path
+from fmviz.lab.store.results import Kept, kept_results
 
 
 def runner(desk):
@@ -43,8 +47,16 @@ MADE_UP = Artefact(
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch):
+def registry(monkeypatch, tmp_path):
     monkeypatch.setattr(papers, "ARTEFACTS", {"made_up": MADE_UP})
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+
+
+def kept() -> Kept:
+    store = RunStore(default_path())
+    (found,) = kept_results(store).values()
+    store.close()
+    return found
 
 
 def test_every_command_has_help(capsys):
@@ -55,8 +67,16 @@ def test_every_command_has_help(capsys):
 
 
 def test_list(capsys):
-    assert main(["paper", "list"]) == 0
-    assert capsys.readouterr().out == "made_up  A title (Nobody et al.)\n"
+    def told() -> list[str]:
+        assert main(["paper", "list"]) == 0
+        return re.split(" {2,}", capsys.readouterr().out.splitlines()[-1])
+
+    assert told() == ["made_up", "A title"]
+    assert main(["paper", "made_up", "--jobs", "1"]) == 0
+    capsys.readouterr()
+    *_, when, checks = told()
+    assert when == time.strftime("%Y-%m-%d %H:%M, quick", time.localtime(kept().created))
+    assert checks == "1 holds"
 
 
 def test_a_paper_is_printed_and_written(capsys, tmp_path):

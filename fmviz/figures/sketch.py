@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -19,15 +20,18 @@ _MARKED = 60
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
 
-def svg(figure: go.Figure, width: int = WIDTH) -> str:
+def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     """Return the curves of a figure with one panel or several stacked ones.
 
     Parameters
     ----------
     figure : plotly Figure
-        Scatter traces of lines or markers on linear or logarithmic axes, as in `fmviz.figures.training`.
+        Scatter traces of lines or markers on linear or logarithmic axes, as in `fmviz.figures.training`,
+        perhaps with the lines of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
+    text : str
+        The colour of the letters; "currentColor" where the picture is part of a page.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{text}">'
     ]
     out += _legend(traces, width)
 
@@ -78,6 +82,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
                     ],
                 )
             )
+    out += _marks(figure, at_x, height)
     for tick in _ticks(x_low, x_high, 5, log_x):
         value = 10**tick if log_x else tick
         out.append(
@@ -89,6 +94,21 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
         f'<text x="{(_LEFT + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
+
+
+def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
+    """Draw the vertical lines of `fmviz.figures.marks` and their words."""
+    out = [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
+    return out
 
 
 def _drawable(y: float, log: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -18,8 +19,11 @@ from fmviz.lab.duel import Bout, duel
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.program import duel_program
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.task import TaskView
-from fmviz.ui import widgets
+from fmviz.ui import capsule, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
@@ -84,6 +88,19 @@ def draw(settings: Settings) -> None:
         )
     if task is not None:
         watch(task, _draw)
+        if task.state.ended and task.view().items:
+            _capsule(experiment, fighters, settings["target"])
+
+
+def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    found = capsule.capsule(
+        f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+        duel_program(experiment, fighters, target),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
+    capsule.draw("duel", found, "Searches again and prints the table above.")
 
 
 def _experiment(settings: Settings) -> Experiment:

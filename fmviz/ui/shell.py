@@ -25,6 +25,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui import own_sets, teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -42,11 +43,14 @@ class Link(NamedTuple):
 
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
 GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 
@@ -57,11 +61,14 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[class*="st-key-takeaway_"] {margin-top: -0.9rem}
+[class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, PROX, GEOMETRY),
+    "Learn": (START, LESSONS, PROX, GEOMETRY),
     "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
+    "My data": (DATA, INTERACTIONS),
     "Research": (PAPER, RUNS),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
@@ -91,9 +98,16 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             _navigation()
             _shared(settings)
             _status()
+            last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+        if settings["lesson"]:
+            from fmviz.ui import lesson_panel  # It uses the shell, and what trains models.
+
+            lesson_panel.draw(settings)
         yield settings
+        with last:
+            teach.menu(settings)
 
 
 @contextmanager
@@ -160,20 +174,15 @@ def _navigation() -> None:
 
 
 def _shared(settings: Settings) -> None:
-    st.caption("**Data and seed**")
-    missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
+    if settings.shows_any("dataset", "seed"):
+        st.caption("**Data and seed**")
+    names = own_sets.menu(settings["dataset"])
+    missing = {name: reason for name in names if (reason := DATASETS[name].unavailable())}
 
     def words(name: str) -> str:
-        return DATASETS[name].title + (" (not here)" if name in missing else "")
+        return own_sets.label(name) + (" (not here)" if name in missing else "")
 
-    names = list(DATASETS)
-    st.selectbox(
-        "Data set",
-        names,
-        format_func=words,
-        help=settings.spec("dataset").help,
-        **settings.bind("dataset"),
-    )
+    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:
         st.info(missing[chosen], icon=":material/folder_off:")
@@ -184,7 +193,20 @@ def _shared(settings: Settings) -> None:
             if spec.source:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
-    st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+    widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
+    if settings.expert:
+        widgets.param(settings, "level", "Controls")
+        if settings.widened:
+            st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+
+
+def heading(settings: Settings, title: str, text: str) -> None:
+    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more."""
+    if settings["lesson"]:
+        st.subheader(title)
+        return
+    st.title(title)
+    st.markdown(text)
 
 
 def background_color() -> str:

@@ -105,11 +105,13 @@ def test_statements_deviations_and_the_capsule_are_shown(executor):
     assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
     assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
-    assert any("P, seed 0 = " in block.value for block in app.code)
-    assert [expander.label for expander in app.expander][-3:] == [
+    assert any("data:     P, seed 0 " in block.value for block in app.code)
+    assert [expander.label for expander in app.expander][-5:] == [
         "What differs from the paper (4)",
         "The numbers",
-        "Settings, versions and data",
+        "Settings",
+        "Copy as Python",
+        "Reproduction capsule",
     ]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
+from fmviz.lab.papers.pieces import Memory, Pieces
 from fmviz.lab.provenance import array_hash, versions
 from fmviz.lab.workers import checked_jobs
 
@@ -130,10 +131,19 @@ class Desk:
         What else, found out on the way, differs from the paper.
     done, total : int
         Pieces of work.
+    memory : Memory
+        What earlier runs of the same protocol have finished.
     """
 
-    def __init__(self, settings: Mapping[str, Any], n_jobs: int, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        n_jobs: int,
+        should_stop: Callable[[], bool],
+        memory: Memory | None = None,
+    ) -> None:
         self.settings, self.n_jobs, self.should_stop = settings, n_jobs, should_stop
+        self.memory = memory or Memory()
         self.tables: dict[str, list[Row]] = {}
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
@@ -149,6 +159,27 @@ class Desk:
         if name not in self.data:
             self.data[name] = array_hash(X, np.empty(0) if y is None else y)
             self.row("data", data=name, n=X.shape[0], d=X.shape[1], **facts)
+
+    def once(self, key: str, steps: Callable[[], Iterator[str]]) -> Iterator[str]:
+        """Do a piece of work that adds rows, or take the rows that an earlier run has got from it.
+
+        Parameters
+        ----------
+        key : str
+            Names the piece; see `fmviz.lab.papers.pieces.key_of`.
+        steps : callable
+            Returns the messages of the work as it goes on; what was stopped is not kept.
+        """
+        known = self.memory.recall(key)
+        if known is not None:
+            for table, rows in known.items():
+                self.tables.setdefault(table, []).extend(rows)
+            return
+        before = {table: len(rows) for table, rows in self.tables.items()}
+        yield from steps()
+        if not self.should_stop():
+            added = {table: rows[before.get(table, 0) :] for table, rows in self.tables.items()}
+            self.memory.keep(key, {table: rows for table, rows in added.items() if rows})
 
     def due(self) -> bool:
         """Return whether enough time has passed for another look at the tables, within a piece of work."""
@@ -189,7 +220,7 @@ class Result:
     versions : mapping of str to str
         Of Python and of packages.
     seconds : float
-        Wall time.
+        Wall time; after a break, with that of the runs before.
     state : {"running", "complete", "stopped"}
         Whether there is more to come.
     message : str
@@ -300,6 +331,7 @@ class Artefact:
         *,
         should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
+        pieces: Pieces | None = None,
         **changes: Any,
     ) -> Iterator[Result]:
         """Run, yielding the result as it grows; the last one is complete, or was stopped.
@@ -312,6 +344,8 @@ class Artefact:
             Asked between pieces of work.
         n_jobs : int
             Worker processes where fits can be made beside each other; -1 for one a core.
+        pieces : Pieces, optional
+            Finished work of earlier runs with these settings, and where this one's goes.
         **changes
             Settings to change.
 
@@ -321,12 +355,10 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop))
+        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop, Memory(pieces)))
 
     def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
-        begin = time.perf_counter()
-        # Beside what every run depends on: peers are taken from there.
-        programs = {**versions(), "scikit-learn": version("scikit-learn")}
+        programs = made_with()
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in desk.tables.items()}
@@ -339,7 +371,7 @@ class Artefact:
                 data=dict(desk.data),
                 differences=(*self.differences, *desk.notes),
                 versions=programs,
-                seconds=time.perf_counter() - begin,
+                seconds=desk.memory.seconds,
                 state=state,
                 message=message,
                 done=desk.done,
@@ -376,6 +408,11 @@ class Artefact:
 
 def _named(column: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{column} = {value}"
+
+
+def made_with() -> dict[str, str]:
+    """Return the versions on which results depend; scikit-learn has the peers."""
+    return {**versions(), "scikit-learn": version("scikit-learn")}
 
 
 def plain(value: Any) -> Any:

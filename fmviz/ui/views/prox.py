@@ -11,7 +11,8 @@ from fmviz.engine.params import ParamSpec
 from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.state import Settings, Several, Text
@@ -87,6 +88,8 @@ TABLE = (
         help="The scale of the counts. The logarithmic one shows what is left where little is.",
     ),
 )
+PARTS = ("verdicts", "curves", "worked", "paper", "exports")
+EXPERT = ("source", "column", "size", "y", "paper")
 # The slider stays in sight while its pictures and curves scroll by.
 _STYLE = """<style>
 div:has(> .st-key-prox_strength) {
@@ -109,13 +112,14 @@ _HEAD_START = 0.35
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Proximal operators", Settings("prox", TABLE)) as settings:
+    with shell.page("Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT)) as settings:
         st.html(_STYLE.replace("BACKGROUND", shell.background_color()))
-        st.title("Proximal operators")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Proximal operators",
             "Training takes a step, then shrinks the factors **P** by a proximal operator. It decides which "
             "entries become **exactly zero**, and with them which features and interactions the model uses. "
-            "Turn λ up and watch."
+            "Turn λ up and watch.",
         )
         widgets.several(settings, "regularizers", "Operators", labels=LABELS)
         token, P = _matrix(settings)
@@ -138,8 +142,9 @@ def render() -> None:
 
 def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
-    with st.container(border=True, key="prox_source_box"):
-        pasted = settings["source"] == "pasted"
+    pasted = settings["source"] == "pasted"
+    asked = ("matrix",) if pasted else ("distribution", "d", "k")
+    with st.container(border=settings.shows_any("source", *asked), key="prox_source_box"):
         left, *rest = st.columns([1.1, 3] if pasted else [1.1, 1.2, 1, 1], vertical_alignment="top")
         with left:
             widgets.param(settings, "source", "The matrix P", labels={"sampled": "Drawn", "pasted": "Pasted"})
@@ -159,14 +164,7 @@ def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
 
 
 def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    item = settings.table["matrix"]
-    st.text_area(
-        "Matrix",
-        height=150,
-        help=getattr(item, "help", None),
-        placeholder=EXAMPLE,
-        **settings.bind("matrix"),
-    )
+    widgets.control(settings, "matrix", st.text_area, "Matrix", height=150, placeholder=EXAMPLE)
     text = settings["matrix"]
     if not text.strip():
         st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
@@ -203,7 +201,7 @@ def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarra
 def pictures(
     token: tuple[object, ...],
     variants: tuple[str, ...],
-    driver: str,
+    driver: str | int,
     _P: np.ndarray,
     *,
     degree: int = 3,
@@ -219,8 +217,9 @@ def pictures(
         Names the contents of P for the cache.
     variants : tuple of str
         Keys of `lab.VARIANTS`.
-    driver : str
-        The key of the slider, whose labels are those of `widgets.power_label`.
+    driver : str or int
+        The key of the slider, whose labels are those of `widgets.power_label`; where it is hidden, the
+        exponent.
     _P : (d, k) ndarray
         The matrix.
     degree : int
@@ -235,8 +234,16 @@ def pictures(
             FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
             for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
         ]
+        if isinstance(driver, int):
+            frames = [frames[one.at(driver)]]
         panels.append(Panel(one.variant.label, frames, color=regularizer_color(one.variant.name)))
-    return encode_view(panels, driver_key=driver, columns=columns, show=show, max_height=max_height)
+    return encode_view(
+        panels,
+        driver_key=driver if isinstance(driver, str) else None,
+        columns=columns,
+        show=show,
+        max_height=max_height,
+    )
 
 
 def _counts(one: lab.Study, at: int) -> tuple[str, str]:
@@ -270,18 +277,23 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         with st.container(width="content"):
             size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
     columns, height = (2, 640) if size == "large" else (4, 300)
-    driver = settings.key("log2lambda")
+    driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
     matrix_view(payload, key="prox_view")
     if st.session_state.get(_SEEN) != token:
         # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
         st.session_state[_SEEN] = token
         time.sleep(_HEAD_START)
-    _verdicts(P, studies, exponent)
-    _curves(settings, P, studies, exponent)
-    _formulas(settings, P, studies, exponent)
-    _paper(settings, token, P)
-    _exports(settings, P, studies, exponent)
+    if settings.shows("verdicts", "What each one does"):
+        _verdicts(P, studies, exponent)
+    if settings.shows("curves", "What is left, against λ"):
+        _curves(settings, P, studies, exponent)
+    if settings.shows("worked", "The formula with its numbers"):
+        _formulas(settings, P, studies, exponent)
+    if settings.shows("paper", "Beside the paper"):
+        _paper(settings, token, P)
+    if settings.shows("exports", "Downloads and code"):
+        _exports(settings, P, studies, exponent)
 
 
 def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -321,12 +333,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for one in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        column.plotly_chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
-        )
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -336,8 +348,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
     if k > 1:
         if settings["column"] > column:
             settings.set(column=column)
-        bound = settings.bind("column")
-        st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
+        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{one.variant.id}"):
             at = one.at(exponent)
@@ -434,4 +445,10 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
-    widgets.python_block(code, note="Prints the same counts and certificates.")
+    found = capsule.capsule(
+        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+        code,
+        seed=None if pasted else settings["seed"],
+        data={"P": lab.digest(P)},
+    )
+    capsule.draw("prox", found, "Prints the same counts and certificates.")

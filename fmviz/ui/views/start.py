@@ -160,9 +160,8 @@ def _playground(settings: Settings) -> None:
     )
     with slider:
         widgets.power_of_two(settings, "log2lambda", "Strength λ")
-    payload = prox.pictures(
-        ("start", *_DRAWN), _SHOWN, settings.key("log2lambda"), P, columns=4, show="gram", max_height=240
-    )
+    driver = settings.key("log2lambda") if settings.shows("log2lambda") else settings["log2lambda"]
+    payload = prox.pictures(("start", *_DRAWN), _SHOWN, driver, P, columns=4, show="gram", max_height=240)
     matrix_view(payload, key="start_view")
 
 
