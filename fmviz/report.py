@@ -210,8 +210,8 @@ def _cards(outcome: Outcome) -> str:
         )
         + "</dl>"
         '<p class="soft">The certificate tells how far the fit is from optimal, recomputed from the '
-        f"parameters alone; up to {_SOLVED:g} counts as solved. Used interactions are counted exactly, without "
-        "a tolerance.</p>"
+        f"parameters alone; up to {_SOLVED:g} counts as solved. Used interactions are counted exactly, "
+        "without a tolerance.</p>"
     )
 
 
@@ -364,7 +364,9 @@ def _capsule(capsule: Capsule | None) -> str:
 
 def _facts(values: Mapping[str, Any]) -> str:
     return (
-        _table([{"": name.replace("_", " "), " ": value} for name, value in values.items()]) if values else ""
+        _table([{"": name.replace("_", " "), " ": cell(value)} for name, value in values.items()])
+        if values
+        else ""
     )
 
 

@@ -57,7 +57,7 @@ def test_everything_is_in_it(view):
         of_view(view, Capsule("what", "print(1)", "http://x/train?seed=1", 0, {"d": "ab"}, {"v": "1"}))
     )
     found = Strict(page)
-    told = [words for words in re.findall(r"<h2>(.*?)</h2>", page)]
+    told = re.findall(r"<h2>(.*?)</h2>", page)
     assert told == [
         "The objective",
         "The interactions",

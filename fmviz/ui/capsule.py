@@ -72,6 +72,6 @@ def report(key: str, make: Callable[[], Outcome], file_name: str) -> None:
         page,
         file_name,
         key=key,
-        help="The whole result as one page that needs nothing else: objective, certificate, interactions, curves, "
-        "settings, capsule. It opens without a network, and prints.",
+        help="The whole result as one page that needs nothing else: objective, certificate, interactions, "
+        "curves, settings, capsule. It opens without a network, and prints.",
     )

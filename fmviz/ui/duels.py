@@ -71,18 +71,22 @@ def draw(settings: Settings) -> None:
         def start() -> None:
             jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
 
-        st.button(
+        widgets.action(
+            settings,
+            "duel",
             "Start the duel" if task is None else "Again",
             icon=":material/swords:",
-            key="compare_duel",
+            shortcut="P",
             type="primary",
             disabled=active or not fighters,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "duel_stop",
             "Stop",
             icon=":material/stop:",
-            key="compare_duel_stop",
+            shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
         )
