@@ -166,6 +166,21 @@ STATES = {
         {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds", "parts": "1"},
         "train_play",
     ),
+    "path": (
+        "pages/path.py",
+        {
+            "dataset": "balance_scale",
+            "rank": "3",
+            "points": "3",
+            "penalties": "ti,cs",
+            "target": "4",
+            "accept": "20",
+            "seek": "1",
+            "seed": "2",
+        },
+        "path_start",
+    ),
+    "geometry": ("pages/geometry.py", {"plane": "diagonal", "a": "-0.4", "strength": "1.1", "e2": "3.0"}, ""),
     "paper": ("pages/paper.py", {"artefact": "atarashi2021_fig2"}, ""),
 }
 

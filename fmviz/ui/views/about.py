@@ -75,6 +75,10 @@ KEYS = {
         ("0", "reset"),
         ("N", "the next seed"),
     ),
+    "The λ-path page": (
+        ("P", "run"),
+        ("X", "stop"),
+    ),
 }
 """The keys by where they work. A single letter works while no text is being typed."""
 
