@@ -100,7 +100,7 @@ def test_the_matrix_is_opened_window_by_window(store):
         {"model": "all_subsets", "regularizer": "omega_ti", "dataset": "monks1", "max_epochs": 4},
         {"model": "expansion", "regularizer": "l2", "lambda_sparse": 0.0, "dataset": "diabetes"},
         {"model": "lifted", "regularizer": "l2", "model_params": (("degree", 3),), "max_epochs": 4},
-        {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0},
+        {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0, "lambda_p": 0.0, "max_epochs": 3},
         {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0, "max_epochs": 4, "lambda_p": 5.0},
     ],
     ids=lambda settings: "-".join(str(v) for v in settings.values())[:40] or "fm",
@@ -150,4 +150,5 @@ def test_numbers_are_changed_in_their_own_units(store):
 
 def test_train_and_runs_lead_here(store):
     run = trained()
-    assert any("Interactions in words" in str(x) for x in page("train", run=run).get("page_link"))
+    app = page("train", run=run)
+    assert any(link.proto.label == "Interactions in words" for link in app.get("page_link"))
