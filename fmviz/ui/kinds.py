@@ -7,6 +7,8 @@ from typing import Any
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.params import ParamSpec
+from fmviz.engine.schedule import Change, changes_of
+from fmviz.lab.changes import changes_from_text, changes_to_text
 
 
 @dataclass(frozen=True)
@@ -142,4 +144,34 @@ class Names:
         return ",".join(value) or None
 
 
-Setting = Param | Several | Text | Whole | Names
+@dataclass(frozen=True)
+class Follower(Param):
+    """A setting that follows something else, and so stays out of the query string."""
+
+    def format(self, value: Any) -> str | None:
+        """Return None."""
+        return None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """A setting that holds changes of strengths during a run, see `fmviz.engine.schedule`."""
+
+    name: str
+    default: tuple[Change, ...] = ()
+    help: str = ""
+
+    def check(self, value: Any) -> tuple[Change, ...]:
+        """Return the changes in order, or raise ValueError."""
+        return changes_of(value)
+
+    def parse(self, text: str) -> tuple[Change, ...]:
+        """Return the changes that a text tells."""
+        return changes_from_text(text)
+
+    def format(self, value: Any) -> str | None:
+        """Return the changes as text, or None if there are none."""
+        return changes_to_text(value) or None
+
+
+Setting = Param | Several | Text | Whole | Names | Changes

@@ -26,7 +26,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui import teach, widgets
+from fmviz.ui import own_sets, teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -46,10 +46,15 @@ START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
 LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
+GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
+ABOUT = Link("pages/about.py", "About", ":material/info:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -58,12 +63,15 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[class*="st-key-takeaway_"] {margin-top: -0.9rem}
+[class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, LESSONS, PROX),
-    "Experiment": (TRAIN, SWEEPS, COMPARE),
-    "Research": (PAPER, RUNS),
+    "Learn": (START, LESSONS, PROX, GEOMETRY),
+    "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
+    "My data": (DATA, INTERACTIONS),
+    "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
@@ -180,12 +188,12 @@ def _navigation() -> None:
 def _shared(settings: Settings) -> None:
     if settings.shows_any("dataset", "seed"):
         st.caption("**Data and seed**")
-    missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
+    names = own_sets.menu(settings["dataset"])
+    missing = {name: reason for name in names if (reason := DATASETS[name].unavailable())}
 
     def words(name: str) -> str:
-        return DATASETS[name].title + (" (not here)" if name in missing else "")
+        return own_sets.label(name) + (" (not here)" if name in missing else "")
 
-    names = list(DATASETS)
     widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:

@@ -31,7 +31,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 from fmviz.ui.kinds import Names, Param, Setting, Several, Text, Whole
 
 __all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Param", "Settings", "Several", "Text", "Whole"]
@@ -55,7 +55,7 @@ RESTRICTIONS: tuple[Names, ...] = (
 LEVELS = ("simple", "expert")
 SHARED: tuple[Setting, ...] = (
     Param(
-        ParamSpec(
+        DatasetParam(
             "dataset",
             "choice",
             next(iter(DATASETS)),
@@ -260,8 +260,13 @@ class Settings:
 
         So it does where the words have changed since it was drawn, and calls that a change.
         """
-        choices = getattr(getattr(self.table[name], "spec", None), "choices", ())
-        return bool(choices) and value not in choices
+        if not getattr(getattr(self.table[name], "spec", None), "choices", ()):
+            return False
+        try:
+            self.table[name].check(value)
+        except ValueError:
+            return True
+        return False
 
     # ------------------------------------------------------------------------------------ address bar
 

@@ -18,9 +18,14 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
+from fmviz.ui.kinds import Changes
 from fmviz.ui.state import Settings
+from fmviz.ui.strengths import CHANGES, draw_schedule, takes_no_penalty
 
-OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
+OWN: tuple[ParamSpec | Changes, ...] = (
+    *(spec for spec in SPECS if spec.name not in ("dataset", "seed")),
+    CHANGES,
+)
 NAMES = tuple(spec.name for spec in OWN)
 _LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
 _MORE = ("validation", "tol", "init_scale")
@@ -47,6 +52,7 @@ _OF_MODEL = (
     "lambda_sparse",
     "init_scale",
     "fit_intercept",
+    "changes",
 )
 
 
@@ -59,7 +65,10 @@ def own_specs() -> tuple[ParamSpec, ...]:
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
-        specs = specs_of(name if name in spec.choices else str(spec.default))
+        try:
+            specs = specs_of(spec.check(name))
+        except ValueError:
+            specs = specs_of(str(spec.default))
         found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
     return tuple(found)
 
@@ -90,6 +99,13 @@ def unavailable(settings: Settings) -> str | None:
     """Return None, or the sentence that says why these settings cannot be run."""
     experiment = experiment_of(settings)
     return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
+
+
+def train_query(experiment: Experiment) -> dict[str, str]:
+    """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
+    # Named also where they are the defaults: what a link names is not replaced by suggestions.
+    strength = {"regularizer": experiment.regularizer, "lambda_sparse": str(experiment.lambda_sparse)}
+    return experiment.to_query() | strength | {"play": "1"}
 
 
 def suggest(settings: Settings, linked: bool) -> None:
@@ -169,10 +185,11 @@ def settings_panel(settings: Settings) -> Experiment:
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
             words = f"The objective holds {term}, without a ½ in front."
-            if name == "lambda_sparse" and settings[name] == 0 and (reason := _no_penalty(model)):
+            if name == "lambda_sparse" and settings[name] == 0 and (reason := takes_no_penalty(model)):
                 st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
+        draw_schedule(settings, experiment_of(settings))
     if settings.shows_any("loss", *_LINEAR, *_own_names(settings, "loss")):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")
@@ -216,20 +233,6 @@ def settings_panel(settings: Settings) -> Experiment:
     return experiment_of(settings)
 
 
-def _no_penalty(model: Model) -> str:
-    """Return why a model has no strength of Ω, or nothing where it has one."""
-    if model.fits_coefficients:
-        return (
-            "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
-            "binds nothing. $\\lambda_p$ binds both."
-        )
-    if model.convex and model.factorised:
-        return (
-            "No strength of Ω: the trace norm of W is the penalty, and a sparse one would not be convex in W."
-        )
-    return ""
-
-
 def _cost(settings: Settings) -> str | None:
     """Return what is expensive about the run that is set, or None."""
     if DATASETS[settings["dataset"]].unavailable() is not None:
@@ -271,7 +274,7 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the penalty as it acts on the columns of each order, and what it selects."""
-    if settings["lambda_sparse"] == 0 and _no_penalty(model):
+    if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
     chosen = REGULARIZERS[settings["regularizer"]]

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from fmviz.lab.spreadsheet import defused
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -111,6 +112,7 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
+    step: float | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -128,12 +130,14 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
+    step : float, optional
+        How far an arrow key moves a slider of numbers that are not whole.
     disabled : bool
         Whether it can be changed.
     help : str, optional
         Replaces the help of the declaration.
     then : callable, optional
-        Called after a change, of a control that is neither a scale nor several pills.
+        Called after a change, of a control that is not several pills.
 
     Returns
     -------
@@ -167,9 +171,11 @@ def param(
         widget = st.slider if slider else st.number_input
         return control(settings, name, widget, label, low, high, step=1, **common)
     if spec.log and style == "auto":
-        return scale(settings, name, label, disabled=disabled, help=help)
+        return scale(settings, name, label, disabled=disabled, help=help, then=then)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
+        if step is not None:
+            common["step"] = step
         return control(settings, name, st.slider, label, low_, high_, **common)
     return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 
@@ -188,23 +194,30 @@ def scale(
     *,
     lowest: float = 1e-8,
     highest: float = 1e3,
+    steps: Sequence[float] = (1, 2, 5),
     disabled: bool = False,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> float:
     """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
 
-    A value from a link that is not round is added to the scale, so nothing is rounded silently.
+    A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
+    the round values of a decade; of a setting in whole numbers those that are whole. `then` is called after a
+    change.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
-    options = round_values(low, high)
+    whole = spec.kind == "int"
+    options: list[Any] = round_values(low, high, steps)
     if (spec.low or 0.0) <= 0.0:
         options = [0.0, *options]
-    present = float(settings[name])
-    options = sorted({*options, present})
+    if whole:
+        options = [int(value) for value in options if value == int(value)]
+    options = sorted({*options, settings[name]})
     label = title_of(name) if label is None else label
-    show: dict[str, Any] = {"format_func": lambda value: f"{value:g}", "help": help, "disabled": disabled}
+    words = "{:,}" if whole else "{:g}"
+    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
     return float(control(settings, name, st.select_slider, label, options, **show))
 
 
@@ -254,13 +267,15 @@ def several(
 
 
 def csv_of(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> str:
-    """Return columns of equal length as CSV text; floats are written so that they read back exactly."""
+    """Return columns of equal length as CSV text; floats are written so that they read back exactly.
+
+    Words that a spreadsheet would execute are defused.
+    """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(
-        zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
-    )
+    writer.writerow(map(defused, columns))
+    rows = zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
+    writer.writerows(map(defused, row) for row in rows)
     return sink.getvalue()
 
 
@@ -290,7 +305,12 @@ def download(
     disabled: bool = False,
 ) -> None:
     """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
-    kinds = {"csv": "text/csv", "npz": "application/octet-stream", "json": "application/json"}
+    kinds = {
+        "csv": "text/csv",
+        "html": "text/html",
+        "npz": "application/octet-stream",
+        "json": "application/json",
+    }
     st.download_button(
         label,
         data=make,

@@ -10,7 +10,8 @@ import streamlit as st
 from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
 from fmviz.ui.operator_settings import EXPERT, PARTS, TABLE, draw_matrix
@@ -212,12 +213,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for one in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        column.plotly_chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
-        )
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -324,4 +325,10 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
-    widgets.python_block(code, note="Prints the same counts and certificates.")
+    found = capsule.capsule(
+        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+        code,
+        seed=None if pasted else settings["seed"],
+        data={"P": lab.digest(P)},
+    )
+    capsule.draw("prox", found, "Prints the same counts and certificates.")

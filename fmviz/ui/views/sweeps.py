@@ -16,16 +16,17 @@ from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.program import sweep_program
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
-from fmviz.lab.task import Task, TaskView
-from fmviz.ui import shell, widgets
+from fmviz.lab.task import TaskView
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.8
 _PENALTIES = tuple(name for name in REGULARIZERS if why_not(name) is None)
 TABLE = (
     Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
@@ -157,9 +158,9 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             help="Makes one short trial fit for each data set and method.",
         )
     if costing is not None and task is None:
-        _watch(costing, _draw_cost)
+        watch(costing, _draw_cost)
     if task is not None:
-        _watch(task, partial(_draw, plan, name))
+        watch(task, partial(_draw, plan, name))
 
 
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
@@ -172,21 +173,9 @@ def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> I
     yield " ".join([told.sentence(), *dict.fromkeys(told.notes)])
 
 
-def _watch(task: Task, draw: Callable[[TaskView], None]) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        draw(view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
-
-
 def _draw_cost(view: TaskView) -> None:
     if view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     elif view.items:
         st.caption(f":material/timer: {view.items[-1]}")
     else:
@@ -200,7 +189,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if view.state.active:
         st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     else:
         word = "Stopped: " if done < total else ""
         stored = f", {done - fresh:,} of them from the store" if done > fresh else ""
@@ -251,3 +240,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         st.page_link(
             shell.RUNS.script, label="See the runs", icon=shell.RUNS.icon, query_params={"origin": "sweep"}
         )
+    if not view.state.active:
+        found = capsule.capsule(
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+            sweep_program(plan),
+            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        )
+        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")
