@@ -18,10 +18,12 @@ from fmviz.lab.duel import Bout, search, search_program
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import METHODS, bracket_grid, nearest
 from fmviz.lab.task import Task, TaskView
 from fmviz.paths import accepted_range
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
@@ -232,11 +234,15 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
         source = search_program(
             asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
         )
-        widgets.python_block(
+        told = asked.experiment
+        found = capsule.capsule(
+            f"search for {asked.target:,} interactions by {told.regularizer} on {told.dataset}",
             source,
-            "Copy the search as Python",
-            note=f"Makes the same {len(bouts)} fits and prints the same counts.",
+            seed=told.seed,
+            data={told.dataset: data_hash(load_dataset(told.dataset, **dict(told.dataset_params)))},
         )
+        note = f"Makes the same {len(bouts)} fits and prints the same counts."
+        capsule.draw("search", found, note, "Copy the search as Python")
 
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout]) -> None:

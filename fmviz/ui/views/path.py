@@ -21,6 +21,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import (
     METHODS,
@@ -34,7 +35,7 @@ from fmviz.lab.strength_path import (
     trace,
 )
 from fmviz.lab.task import Task, TaskView
-from fmviz.ui import path_target, shell, widgets
+from fmviz.ui import capsule, path_target, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.train_settings import train_query
@@ -528,4 +529,12 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         key="path_csv",
         help="One row a fit, all figures in full precision.",
     )
-    widgets.python_block(path_program(plan), note="Makes the same fits and prints the same counts.")
+    base = plan.base
+    dataset = load_dataset(base.dataset, **dict(base.dataset_params))
+    found = capsule.capsule(
+        f"λ-path on {base.dataset}, {plan.total:,} fits, seed {base.seed}",
+        path_program(plan),
+        seed=base.seed,
+        data={base.dataset: data_hash(dataset)},
+    )
+    capsule.draw("path", found, "Makes the same fits and prints the same counts.")
