@@ -16,6 +16,7 @@ from fmviz.lab.history import METRICS
 from fmviz.lab.pair_table import pair_table
 from fmviz.lab.program import program
 from fmviz.lab.provenance import array_hash, versions
+from fmviz.lab.spreadsheet import defused
 from fmviz.lab.table_run import SavedModel
 from fmviz.lab.table_text import cell
 from fmviz.lab.tables import Target
@@ -162,7 +163,7 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
         own.encoding if own is not None else None,
         dict(experiment.model_params),
     ).save(folder / "model.npz")
-    pairs.to_csv(folder / "interactions.csv", index=False)
+    pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text, encoding="utf-8")
     (folder / "report.html").write_text(html(fit, told, pairs), encoding="utf-8")

@@ -47,6 +47,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="do not go on from where an earlier run was stopped"
     )
+    parser.add_argument(
+        "--so-far", action="store_true", help="tell what an unfinished run has found until now, and end"
+    )
     add_store(parser)
 
 
@@ -68,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    result, trouble, left = _run(artefact, arguments)
+    result, trouble, left = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
     text = report(artefact, result)
     if arguments.output is not None:
         _write(artefact, result, text, arguments.output)
@@ -76,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     if trouble:
         print(trouble, file=sys.stderr)
         return 1
-    if result.state == "stopped":
-        on = f" The same command goes on from {left:,} finished pieces of work." if left else ""
+    if result.state == "stopped" and not arguments.so_far:
+        on = f" The same command goes on from {_pieces(left)} of finished work." if left else ""
         print(f"Stopped.{on}", file=sys.stderr)
         return 130
     return 0
@@ -105,7 +108,7 @@ def _list(arguments: argparse.Namespace) -> int:
         last = max(mine, key=lambda found: found.created, default=None)
         row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
         row["unfinished"] = ", ".join(
-            f"{budget}, {pieces[one.name, budget]:,} pieces" for budget in BUDGETS if pieces[one.name, budget]
+            f"{budget}, {_pieces(pieces[one.name, budget])}" for budget in BUDGETS if pieces[one.name, budget]
         )
         if last is not None:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
@@ -150,6 +153,20 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
             store().close()
     assert result is not None, "every run ends with a result"
     return result, trouble, left
+
+
+def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
+    from fmviz.lab.papers.keeping import found_so_far
+
+    store = open_store(arguments)
+    try:
+        return found_so_far(artefact, arguments.budget, store), "", 0
+    finally:
+        store.close()
+
+
+def _pieces(count: int) -> str:
+    return f"{count:,} piece" + ("" if count == 1 else "s")
 
 
 def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -50,13 +51,23 @@ def _fade(color: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share})"
 
 
-def _broken(ways: np.ndarray) -> tuple[list[float | None], list[float | None]]:
-    """Return many polylines as one, with gaps."""
+def _broken(ways: np.ndarray) -> np.ndarray:
+    """Return many polylines, shape (n, steps, 2), as one with gaps of NaN."""
     n, steps, _ = ways.shape
     padded = np.full((n, steps + 1, 2), np.nan)
     padded[:, :-1] = ways
-    x, y = np.round(padded.reshape(-1, 2), 4).T
-    return ([None if np.isnan(v) else float(v) for v in axis] for axis in (x, y))  # type: ignore[return-value]
+    return padded.reshape(-1, 2)
+
+
+def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
+    x, y = np.round(points, 4).T
+    line = {"color": color, "width": width, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+
+
+def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
+    x, y = np.round(points, 10).T
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
 
 
 def plane(
@@ -82,120 +93,82 @@ def plane(
     height : int
         In pixels.
     """
-    figure = go.Figure()
+    # One call makes the figure: piece by piece it takes several times as long, at every click.
+    traces: list[dict[str, Any]] = []
     for number, level in enumerate(flow.levels):
-        figure.add_scatter(
-            x=np.round(level[:, 0], 4),
-            y=np.round(level[:, 1], 4),
-            mode="lines",
-            fill="toself" if number == 0 else None,
-            fillcolor=_fade(color, 0.16),
-            line={
-                "color": color,
-                "width": 2.5 if number == 0 else 1,
-                "dash": "solid" if number == 0 else "dot",
-            },
-            hoverinfo="skip",
-            name="unit ball" if number == 0 else "level",
+        ball = number == 0
+        traces.append(
+            {
+                **_line(level, color, 2.5 if ball else 1.0, "solid" if ball else "dot"),
+                "name": "unit ball" if ball else "level",
+                **({"fill": "toself", "fillcolor": _fade(color, 0.16)} if ball else {}),
+            }
         )
     for code, (shade, symbol) in enumerate(zip(ZERO_COLORS, ZERO_SYMBOLS, strict=True)):
         mine = flow.codes == code
         if not mine.any():
             continue
-        x, y = _broken(flow.ways[mine])
-        figure.add_scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            line={"color": shade, "width": 1},
-            opacity=0.55 if code == 0 else 0.8,
-            hoverinfo="skip",
-            name=f"ways {code}",
-        )
+        ways = _line(_broken(flow.ways[mine]), shade, 1.0)
+        traces.append({**ways, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
         ends = np.unique(np.round(flow.ways[mine, -1], 4), axis=0)
-        figure.add_scatter(
-            x=ends[:, 0],
-            y=ends[:, 1],
-            mode="markers",
-            marker={
-                "color": shade,
-                "symbol": symbol,
-                "size": 4 if code == 0 else 9,
-                "line": {"width": 0 if code == 0 else 2, "color": shade},
-            },
-            hoverinfo="skip",
-            name=f"ends {code}",
-        )
-    figure.add_scatter(
-        x=np.round(flow.path[:, 0], 5),
-        y=np.round(flow.path[:, 1], 5),
-        mode="lines",
-        line={"color": color, "width": 4},
-        hoverinfo="skip",
-        name="path",
-    )
-    figure.add_scatter(
-        x=[flow.point[0]],
-        y=[flow.point[1]],
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}},
-        hoverinfo="skip",
-        name="point",
-    )
-    figure.add_scatter(
-        x=[flow.moved[0]],
-        y=[flow.moved[1]],
-        mode="markers",
-        marker={"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}},
-        hoverinfo="skip",
-        name="prox",
-    )
+        width = 0 if code == 0 else 2
+        size = 4 if code == 0 else 9
+        marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
+        traces.append({**_dots(ends, marker), "name": f"ends {code}"})
+    ring = {"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}}
+    disc = {"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}}
+    traces += [
+        {**_line(flow.path, color, 4.0), "name": "path"},
+        {**_dots(flow.point[None], ring), "name": "point"},
+        {**_dots(flow.moved[None], disc), "name": "prox"},
+    ]
     if lattice is not None:
-        x, y = (axis.ravel() for axis in np.meshgrid(lattice, lattice))
-        figure.add_scattergl(
-            x=x, y=y, mode="markers", marker={"size": 12}, opacity=0, hoverinfo="none", name="click"
-        )
+        # Transparent, and without a label: clicks on it reach the program all the same.
+        grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
+        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
+        traces.append({**clicks, "name": "click"})
     span = REACH * 1.06
-    for update, extra in (
-        (figure.update_xaxes, {}),
-        (figure.update_yaxes, {"scaleanchor": "x", "scaleratio": 1}),
-    ):
-        update(
-            title="",
-            automargin=False,
-            tickfont={"size": 11},
-            range=[-span, span],
-            constrain="domain",
-            dtick=1,
-            zeroline=True,
-            zerolinewidth=1.5,
-            zerolinecolor=palette.NEUTRAL,
-            fixedrange=True,
-            **extra,
-        )
+    axis = {
+        "automargin": False,
+        "tickfont": {"size": 11},
+        "range": [-span, span],
+        "constrain": "domain",
+        "dtick": 1,
+        "zeroline": True,
+        "zerolinewidth": 1.5,
+        "zerolinecolor": palette.NEUTRAL,
+        "fixedrange": True,
+    }
     # Titles beside the axes would take the room of the picture.
-    for name, at, anchors in (
-        (axes[0], (span, 0.0), ("right", "bottom")),
-        (axes[1], (0.0, span), ("left", "top")),
-    ):
-        figure.add_annotation(
-            x=at[0],
-            y=at[1],
-            text=f"<b>{name}</b>",
-            showarrow=False,
-            xanchor=anchors[0],
-            yanchor=anchors[1],
-            font={"size": 13},
+    names = [
+        {
+            "x": x,
+            "y": y,
+            "text": f"<b>{name}</b>",
+            "showarrow": False,
+            "xanchor": xanchor,
+            "yanchor": yanchor,
+            "font": {"size": 13},
+        }
+        for name, x, y, xanchor, yanchor in (
+            (axes[0], span, 0.0, "right", "bottom"),
+            (axes[1], 0.0, span, "left", "top"),
         )
-    figure.update_layout(
-        height=height,
-        margin={"l": 22, "r": 4, "t": 4, "b": 22},
-        paper_bgcolor=_CLEAR,
-        plot_bgcolor=_CLEAR,
-        showlegend=False,
-        dragmode=False,
+    ]
+    return go.Figure(
+        data=traces,
+        layout={
+            "xaxis": axis,
+            "yaxis": axis | {"scaleanchor": "x", "scaleratio": 1},
+            "annotations": names,
+            "height": height,
+            "margin": {"l": 22, "r": 4, "t": 4, "b": 22},
+            "paper_bgcolor": _CLEAR,
+            "plot_bgcolor": _CLEAR,
+            "showlegend": False,
+            "dragmode": False,
+        },
     )
-    return figure
 
 
 def space(
@@ -306,7 +279,7 @@ def space(
         scene={
             **{f"{letter}axis": hidden for letter in "xyz"},
             "aspectmode": "manual",
-            "aspectratio": {"x": 1.5, "y": 1.5, "z": 1.5},
+            "aspectratio": {"x": 2.2, "y": 2.2, "z": 2.2},
             "camera": {"eye": {"x": 1.15, "y": 1.35, "z": 0.8}, "projection": {"type": "orthographic"}},
         },
         uirevision="space",

@@ -13,7 +13,7 @@ from fmviz.figures import palette
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
 _WIDTHS = (1.2, 2.2, 3.6, 5.5)
-_LABELLED = 36
+_LABELLED = 26
 _NO_WIDTH = "\N{ZERO WIDTH SPACE}"
 
 
@@ -26,7 +26,7 @@ def network(
     weight: np.ndarray,
     chosen: Sequence[int] = (),
     signed: bool = True,
-    height: int = 430,
+    height: int = 400,
 ) -> go.Figure:
     """Draw nodes and edges.
 
@@ -95,7 +95,7 @@ def network(
         unselected={"marker": {"opacity": 1.0}, "textfont": {"color": None}},
     )
     _finish(figure, height, showlegend=False, clickmode="event+select", dragmode="pan")
-    low, high = position.min(axis=0, initial=0.0), position.max(axis=0, initial=1.0)
+    low, high = position.min(axis=0), position.max(axis=0)
     room = 0.08 * (high - low) + 0.35
     figure.update_xaxes(visible=False, range=[low[0] - room[0], high[0] + room[0]])
     figure.update_yaxes(visible=False, range=[low[1] - room[1], high[1] + 1.4 * room[1]])

@@ -15,6 +15,8 @@ _TEXT = "#7d8590"
 _GRID = "#7d859033"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
 _MOST = 300
+# Points of longer curves are not told apart.
+_MARKED = 60
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
 
@@ -162,13 +164,17 @@ def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]
 
 
 def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
-    if trace.mode == "markers":
-        radius = (trace.marker.size or 6) / 2
-        return "".join(
-            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" fill="{trace.marker.color}"/>'
+    circles = ""
+    if trace.mode == "markers" or ("markers" in (trace.mode or "") and len(points) <= _MARKED):
+        radius = 0.4 * (trace.marker.size or 6)
+        circles = "".join(
+            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" '
+            f'fill="{trace.marker.color or trace.line.color}"/>'
             for p in points
             if p is not None
         )
+    if trace.mode == "markers":
+        return circles
     parts, pen = [], "M"
     for point in points:
         if point is None:
@@ -182,6 +188,7 @@ def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
     return (
         f'<path d="{"".join(parts)}" fill="none" stroke="{trace.line.color}" '
         f'stroke-width="{trace.line.width}" stroke-linecap="round" opacity="{trace.opacity or 1}"{dash}/>'
+        + circles
     )
 
 

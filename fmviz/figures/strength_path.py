@@ -235,7 +235,7 @@ def bracket(
         x=[v for a, b in zip(left, right, strict=True) for v in (a, b, None)],
         y=[v for n in number for v in (n, n, None)],
         mode="lines",
-        line={"color": palette.SERIES[0], "width": 5},
+        line={"color": palette.SERIES[0], "width": float(np.clip(100 / (len(table) or 1), 2, 6))},
         opacity=0.55,
         name="where it can be",
         hoverinfo="skip",

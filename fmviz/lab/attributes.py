@@ -126,16 +126,18 @@ class Attributes:
     def all(self) -> tuple[Attribute, ...]:
         """The attributes; columns of one name that are not its levels are attributes of their own."""
         X, names = self.dataset.X, self.dataset.feature_names
-        binary = _binary(X)
+        binary = _binary(X).tolist()
         found: list[Attribute] = []
-        for group, columns in zip(self.groups, self.members, strict=True):
-            held = _held(X, columns) if columns.size > 1 and binary[columns].all() else None
-            if held is not None and held.max(initial=0) <= 1:
-                words = tuple(names[j].removeprefix(f"{group}=") for j in columns)
-                can_lack = bool(held.min(initial=1) == 0)
-                found.append(Attribute(group, "levels", tuple(map(int, columns)), words, can_lack=can_lack))
-                continue
-            for j in map(int, columns):
+        for group, members in zip(self.groups, self.members, strict=True):
+            columns = members.tolist()
+            if len(columns) > 1 and all(binary[j] for j in columns):
+                held = _held(X, members)
+                if held.max(initial=0) <= 1:
+                    words = tuple(names[j].removeprefix(f"{group}=") for j in columns)
+                    lack = bool(held.min(initial=1) == 0)
+                    found.append(Attribute(group, "levels", tuple(columns), words, can_lack=lack))
+                    continue
+            for j in columns:
                 kind: Kind = "flag" if binary[j] else "number"
                 found.append(Attribute(names[j], kind, (j,), (names[j],), self.dataset.scaling_of(j)))
         return tuple(found)

@@ -96,7 +96,7 @@ class Decomposition:
         return found
 
     def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
-        """Return the terms, largest first: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
+        """Return the terms: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
         rows = [
             {
                 "kind": term.kind,

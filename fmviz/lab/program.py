@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import textwrap
 from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
 from fmviz.engine.models import MODELS
+from fmviz.lab.datasets import is_own
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.sweep_plan import SweepPlan
 
@@ -34,6 +36,22 @@ def experiment_source(experiment: Experiment) -> str:
     return f"Experiment(\n{arguments}\n)"
 
 
+def _data(name: str) -> str:
+    """Return the lines that see to it that a data set of one's own is there."""
+    if not is_own(name):
+        return ""
+    from fmviz.lab.own.shelf import find
+
+    if (found := find(name)) is None:
+        return ""
+    recipe = pformat(found.recipe.to_dict(), width=96, sort_dicts=False)
+    arguments = ",\n".join([python_value(found.title), python_value(name), recipe])
+    return (
+        "# The data are kept on the computer on which they were brought. Elsewhere put their file beside "
+        f"this.\nbring(\n{textwrap.indent(arguments, '    ')},\n)\n"
+    )
+
+
 def program(experiment: Experiment, until: int | None = None) -> str:
     """Return a program that repeats a run and prints its figures.
 
@@ -47,10 +65,15 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     halt = "    pass\n"
     if until is not None:
         halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
+    imports = ["from fmviz.lab.experiment import Experiment"]
+    if is_own(experiment.dataset):
+        imports.append("from fmviz.lab.own.shelf import bring")
+    imports.append("from fmviz.lab.runner import Run")
     return (
-        "from fmviz.lab.experiment import Experiment\n"
-        "from fmviz.lab.runner import Run\n\n"
-        f"experiment = {experiment_source(experiment)}\n"
+        "\n".join(imports)
+        + "\n\n"
+        + _data(experiment.dataset)
+        + f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
         + halt
         + '\nprint(f"epoch {snapshot.epoch}")\n'

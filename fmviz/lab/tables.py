@@ -42,12 +42,18 @@ __all__ = [
     "TableEncoding",
     "Target",
     "WordColumn",
+    "is_sparse",
 ]
 
 TASKS = ("auto", "regression", "binary")
 MOST_LEVELS = 1_000
 # Where more of X than this is zero it is kept sparse.
 _SPARSE_SHARE = 0.7
+
+
+def is_sparse(entries: int, rows: int, features: int) -> bool:
+    """Return whether features with so many non-zeros are kept sparse."""
+    return entries <= (1 - _SPARSE_SHARE) * rows * features
 
 
 @dataclass(frozen=True)
@@ -232,8 +238,8 @@ class TableEncoding:
         names = [str(column) for column in table.columns]
         checked_names(names)
         rules = dict.fromkeys(names, missing) if isinstance(missing, str) else dict(missing)
-        for rule in rules.values():
-            one_of("missing", rule, MISSING)
+        for found in rules.values():
+            one_of("missing", found, MISSING)
         one_of("scaling", scaling, SCALINGS)
         for what, given in (
             *(("target", [target]), ("words", words)),
@@ -266,11 +272,11 @@ class TableEncoding:
                 continue
             rule: Any = rules.get(name, "drop")
             values = learned[name]
-            found: NumberColumn | WordColumn | None
+            column: NumberColumn | WordColumn | None
             if is_number(values.dropna()) and name not in words and name not in singles:
-                found = learn_number(values, rule, scaling)
+                column = learn_number(values, rule, scaling)
             else:
-                found = learn_words(
+                column = learn_words(
                     values,
                     rule,
                     most_levels=most_levels,
@@ -278,13 +284,13 @@ class TableEncoding:
                     merge=merge,
                     single=name in singles,
                 )
-            if found is None:
+            if column is None:
                 why = "it has the same value in all rows"
                 if values.nunique() > 1:
                     why = f"none of its {values.nunique():,} words has {rare:,} rows"
                 notes.append(f"Column {name!r} is left out: {why}.")
             else:
-                columns.append(found)
+                columns.append(column)
         if not columns:
             raise ValueError(
                 f"No column is left that differs from row to row; there is nothing to learn from. {notes[-1]}"
@@ -306,7 +312,7 @@ class TableEncoding:
                 raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
         rows, y = self.kept(table)
         X = join([block(column, table[column.name].iloc[rows]) for column in self.columns]).matrix
-        if X.nnz > (1 - _SPARSE_SHARE) * X.shape[0] * X.shape[1]:
+        if not is_sparse(X.nnz, *X.shape):
             X = X.toarray()
         return Encoded(X, None if y is None else y[rows], rows, int(len(table) - rows.size))
 

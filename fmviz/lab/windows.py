@@ -58,7 +58,12 @@ class Window:
         )
 
     def zoom(self, top: int, bottom: int, left: int, right: int, n: int) -> Window:
-        """Return the window of some of the tiles, half-open ranges; widened where it would be very small."""
+        """Return the window of some of the tiles, half-open ranges, of n features in all.
+
+        Where it would be very small it is widened; a window that is itself that small has none within.
+        """
+        if max(self.bottom - self.top, self.right - self.left) <= _LEAST:
+            return self
         rows, cols = self.edges()
         spans = (int(rows[top]), int(rows[bottom])), (int(cols[left]), int(cols[right]))
         (a, b), (c, d) = (_widened(*span, n) for span in spans)

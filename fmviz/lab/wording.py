@@ -107,6 +107,9 @@ class Wording:
             )
         return f"{self._both(one, two, i, j)}, {self._moves(effect)}; {self._otherwise(one, two, effect)}."
 
+    def _signed(self, one: Attribute, two: Attribute) -> bool:
+        return any(self._lowest[x.columns[0]] < 0 for x in (one, two))
+
     def _attribute(self, column: int) -> Attribute:
         return self.attributes.all[self.attributes.of_column[column]]
 
@@ -136,19 +139,18 @@ class Wording:
         a, b = self._name(i), self._name(j)
         units = {(self._unit(x), self._zero(x)) for x in (one, two)}
         if units == {("standard deviation", "its mean")}:
-            return f"When {a} and {b} are both one standard deviation above their means"
-        if len(units) == 1:
-            ((_, zero),) = units
-            return f"When {a} and {b} are both " + ("1" if zero == "0" else f"1 above {zero}")
+            return f"When {a} and {b} are both one standard deviation above their means, or both as far below"
+        if units == {("unit", "0")}:
+            return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(one, two) else "")
         each = [f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, one), (b, two))]
-        return f"When {' and '.join(each)}"
+        return f"When {' and '.join(each)}, or both are as far below"
 
     def _otherwise(self, one: Attribute, two: Attribute, effect: float) -> str:
         """Return what holds of other values of two numbers."""
-        if all(self._lowest[x.columns[0]] >= 0 for x in (one, two)):
+        if not self._signed(one, two):
             return "otherwise in proportion to their product"
-        turned = "lower" if effect > 0 else "higher"
-        return f"so too when both are as far below, and as much {turned} when one is above and one below"
+        verb, subject = ("fall" if effect > 0 else "rise"), ("they" if self.log_odds else "it")
+        return f"with one above and one below {subject} {verb}{'' if self.log_odds else 's'} as much"
 
     @cached_property
     def _lowest(self) -> np.ndarray:

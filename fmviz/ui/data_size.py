@@ -24,16 +24,17 @@ _EPOCHS = 300
 def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     """Draw the encoded size; return it, or None where it is not known or cannot be."""
     st.subheader("What it becomes")
-    key = f"data:size:{shelf.name_of(settings['file'], recipe)}"
+    file, title = settings["file"], settings["title"] or "The file"
+    key = f"data:size:{shelf.name_of(file, recipe)}"
     ready = done(
         key,
-        lambda: shelf.sized(settings["file"], recipe, settings["name"]),
+        lambda: shelf.sized(file, recipe, title),
         "Counting what this makes.",
         _cannot,
     )
     if not ready:
         return None
-    size = shelf.sized(settings["file"], recipe, settings["name"])
+    size = shelf.sized(file, recipe, title)
     rank = settings["rank"]
     needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
     figures = (
@@ -48,8 +49,9 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
             "8 bytes for each of d × k entries.",
         ),
     )
-    for column, (label, value, help_) in zip(st.columns(len(figures)), figures, strict=True):
-        column.metric(label, value, help=help_)
+    with st.container(horizontal=True, gap="large", key="data_figures"):
+        for label, value, help_ in figures:
+            st.metric(label, value, help=help_, width="content")
     picture = (
         "exact, cell by cell"
         if size.features <= EXACT_FEATURES
@@ -117,8 +119,10 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
     """Draw the way to a first model."""
     st.subheader("Train")
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
-        widgets.param(settings, "rank", "Rank $k$", style="number")
-        widgets.param(settings, "validation", "Validation share", style="number")
+        with st.container(width=220):
+            widgets.param(settings, "rank", "Rank $k$", style="number")
+        with st.container(width=220):
+            widgets.param(settings, "validation", "Validation share", style="number")
     name = shelf.name_of(settings["file"], recipe)
     with st.container(horizontal=True, key="data_actions"):
         st.button(
@@ -156,7 +160,7 @@ def _want(name: str, what: str) -> None:
 
 def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None:
     """Enter the data set, and go on."""
-    file, title = settings["file"], settings["name"]
+    file, title = settings["file"], settings["title"]
 
     def failed(sentence: str, details: str) -> None:
         st.session_state.pop(_WANTED, None)

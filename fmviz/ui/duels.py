@@ -24,7 +24,7 @@ from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.task import TaskView
 from fmviz.ui import capsule, widgets
-from fmviz.ui.charts import curves
+from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
@@ -71,18 +71,22 @@ def draw(settings: Settings) -> None:
         def start() -> None:
             jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
 
-        st.button(
+        widgets.action(
+            settings,
+            "duel",
             "Start the duel" if task is None else "Again",
             icon=":material/swords:",
-            key="compare_duel",
+            shortcut="P",
             type="primary",
             disabled=active or not fighters,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "duel_stop",
             "Stop",
             icon=":material/stop:",
-            key="compare_duel_stop",
+            shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
         )
@@ -161,9 +165,9 @@ def _draw(view: TaskView) -> None:
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:
-            curves(
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
                 figures.duel(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
-                live=view.state.active,
             )

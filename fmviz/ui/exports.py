@@ -18,6 +18,7 @@ from fmviz.lab.course import with_strengths
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
 from fmviz.lab.provenance import data_hash
+from fmviz.lab.spreadsheet import defused
 from fmviz.ui import capsule, widgets
 from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
 
@@ -132,9 +133,9 @@ def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] 
     heading = [f"p{s + 1}" for s in range(matrix.shape[1])] if columns is None else columns
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["feature", *heading])
+    writer.writerow(["feature", *map(defused, heading)])
     for name, row in zip(names, matrix.tolist(), strict=True):
-        writer.writerow([name, *(0 if x == 0 else x for x in row)])
+        writer.writerow([defused(name), *(0 if x == 0 else x for x in row)])
     return sink.getvalue()
 
 

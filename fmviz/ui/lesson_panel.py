@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import streamlit as st
 
@@ -18,7 +19,8 @@ from fmviz.ui.state import Settings
 
 POLL_SECONDS = 0.4
 _STYLE = """<style>
-.st-key-lesson_panel {border-left: 4px solid var(--st-primary-color, #888)}
+.st-key-lesson_panel {border-left: 4px solid PRIMARY}
+.st-key-lesson_panel .katex {font-size: 1.08em}
 .st-key-lesson_text p, .st-key-lesson_text li, .st-key-lesson_answer p {max-width: 46rem}
 .st-key-lesson_panel .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0; margin: 0.4em 0}
 </style>"""
@@ -71,17 +73,26 @@ def script_of(page: str) -> str:
     return scripts[page]
 
 
-def go(lesson: Lesson, number: int, here: str) -> NoReturn:
-    """Open a step of a lesson, on its page, in its state."""
+def go(lesson: Lesson, number: int, here: str) -> None:
+    """Open a step of a lesson, on its page, in its state; to be called back by a button."""
     state = state_of(lesson, number)
-    query = query_of(lesson, number)
-    st.switch_page(script_of(state.page if state else here), query_params=Settings.follow(query))
+    elsewhere = state is not None and state.page != here
+    Settings.move(query_of(lesson, number), script_of(state.page) if state and elsewhere else None)
 
 
-def begin(lesson: Lesson, number: int, here: str, *, again: bool = False) -> NoReturn:
+def open_step(settings: Settings) -> None:
+    """Go from a link that names a lesson alone to its page and state, where there is such a lesson."""
+    lesson = lessons().get(settings["lesson"])
+    if lesson is not None:
+        state, query = state_of(lesson, settings["step"]), query_of(lesson, settings["step"])
+        Settings.move(query, script_of(state.page if state else settings.page))
+        Settings.leave()
+
+
+def begin(lesson: Lesson, number: int, here: str, *, again: bool = False) -> None:
     """Open a step from outside; `again` forgets what was predicted."""
     if again:
-        st.session_state["fmviz:lessons"].pop(lesson.name, None)
+        st.session_state.get("fmviz:lessons", {}).pop(lesson.name, None)
     go(lesson, number, here)
 
 
@@ -103,9 +114,7 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    if Settings.names_a_lesson_alone():
-        go(lesson, number, settings.page)
-    st.html(_STYLE)
+    st.html(_STYLE.replace("PRIMARY", shell.theme_color("primaryColor", "GrayText")))
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)
@@ -139,23 +148,25 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
             width="content",
         )
         with st.container(horizontal=True, width="content", gap="xsmall", key="lesson_moves"):
-            if st.button(
+            _button(
+                settings,
                 "Back",
+                partial(go, lesson, number - 1, settings.page),
                 icon=":material/arrow_back:",
                 key="lesson_back",
                 shortcut="K",
                 disabled=number == 1 or elsewhere,
-            ):
-                go(lesson, number - 1, settings.page)
-            if st.button(
+            )
+            _button(
+                settings,
                 "Next" if number < total else "Finish",
+                partial(go, lesson, number + 1, settings.page),
                 icon=":material/arrow_forward:",
                 key="lesson_next",
                 shortcut="J",
                 type="primary" if _is_through(lesson, number) else "secondary",
                 disabled=elsewhere,
-            ):
-                go(lesson, number + 1, settings.page)
+            )
             st.button(
                 "End",
                 icon=":material/close:",
@@ -166,7 +177,15 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 help="Leaves the lesson. The page stays, with all its controls, and what you predicted is "
                 "kept until you close the browser.",
             )
-    st.progress((number - 1) / total)
+    st.progress(number / total)
+
+
+def _button(
+    settings: Settings, label: str, then: Callable[[], None], *, shortcut: str, **keywords: Any
+) -> None:
+    """Draw a button with a key, which is told among the keys of the page."""
+    settings.shortcuts[shortcut] = label
+    st.button(label, shortcut=shortcut, on_click=then, **keywords)
 
 
 def _is_through(lesson: Lesson, number: int) -> bool:
@@ -182,8 +201,13 @@ def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
         if state is not None and link.script == script_of(state.page)
     )
     st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
-    if st.button(f"Back to {there}", icon=":material/undo:", key="lesson_return"):
-        go(lesson, number, settings.page)
+    st.button(
+        f"Back to {there}",
+        icon=":material/undo:",
+        key="lesson_return",
+        on_click=go,
+        args=(lesson, number, settings.page),
+    )
 
 
 def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
@@ -239,17 +263,22 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
     if fixed:
         return
     ready = number in told.said
-    if st.button(
+
+    def reveal() -> None:
+        told.revealed.add(number)
+        go(lesson, number, settings.page)
+
+    _button(
+        settings,
         "Reveal",
+        reveal,
         icon=":material/visibility:",
         key="lesson_reveal",
         type="primary",
         shortcut="V",
         disabled=not ready,
         help=None if ready else "Predict first: a guess that turns out wrong is what you remember.",
-    ):
-        told.revealed.add(number)
-        go(lesson, number, settings.page)
+    )
 
 
 def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
@@ -309,21 +338,32 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
     st.markdown(f"#### :material/celebration: Finished: {lesson.title}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)
+
+    def list_all() -> None:
+        end(settings)
+        Settings.move({}, shell.LESSONS.script)
+
     with st.container(horizontal=True):
-        if following is not None and st.button(
-            f"Next: {following.title}",
-            icon=":material/arrow_forward:",
-            key="lesson_following",
-            type="primary",
-            shortcut="J",
-        ):
-            Settings.free(settings.page)
-            go(following, 1, settings.page)
-        if st.button("All lessons", icon=shell.LESSONS.icon, key="lesson_all"):
-            end(settings)
-            st.switch_page(shell.LESSONS.script)
-        if st.button("Back", icon=":material/arrow_back:", key="lesson_back", shortcut="K", type="tertiary"):
-            go(lesson, len(lesson.steps), settings.page)
+        if following is not None:
+            _button(
+                settings,
+                f"Next: {following.title}",
+                partial(go, following, 1, settings.page),
+                icon=":material/arrow_forward:",
+                key="lesson_following",
+                type="primary",
+                shortcut="J",
+            )
+        st.button("All lessons", icon=shell.LESSONS.icon, key="lesson_all", on_click=list_all)
+        _button(
+            settings,
+            "Back",
+            partial(go, lesson, len(lesson.steps), settings.page),
+            icon=":material/arrow_back:",
+            key="lesson_back",
+            type="tertiary",
+            shortcut="K",
+        )
         st.button(
             "Stay here, with all controls",
             icon=":material/lock_open:",

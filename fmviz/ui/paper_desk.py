@@ -76,7 +76,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     elif kept is not None:
         _draw_kept(artefact, kept)
     else:
-        _empty(artefact)
+        _empty(artefact, pieces)
 
 
 def _unfinished(artefact: Artefact, budget: str) -> int:
@@ -125,8 +125,9 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
         paper_result.draw(artefact, result, live=False)
 
 
-def _empty(artefact: Artefact) -> None:
+def _empty(artefact: Artefact, pieces: int) -> None:
+    done = f"Not finished yet: {pieces:,} of its pieces of work are kept." if pieces else "Not run yet."
     with st.container(border=True, key="paper_empty"):
-        st.markdown("Not run yet. What will be checked:")
+        st.markdown(f"{done} What will be checked:")
         st.markdown("\n".join(f"- “{one.text}” ({one.where})" for one in artefact.statements))
     paper_result.differences(artefact.differences)

@@ -120,9 +120,10 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         start()
         shown = st.session_state[_SHOWN]
     there = tasks.get(asked.key)
-    if settings["seek"] and there is not None and (shown is None or shown[1] is not there):
+    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    if settings["seek"] and found and there is not None and (shown is None or shown[1] is not there):
         shown = st.session_state[_SHOWN] = (asked, there)
-    elif (linked and settings["seek"] and not settings.notices and there is None) and (
+    elif (linked and settings["seek"] and not settings.notices and not found) and (
         shown is None or shown[0] != asked
     ):
         start()
@@ -276,6 +277,11 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout
                 bout,
                 f"**{bout.used_interactions:,}** {words}, at λ̃ = {bout.experiment.lambda_sparse:.6g}: open "
                 "in Train",
+            )
+        if "jumps" in last.message:
+            st.caption(
+                "Fits that begin anew may empty P all at once. A path that goes **Upwards** in λ̃, above, "
+                "often passes through the numbers between."
             )
         ways = _ways_out(settings, below is None, above is None)
         if ways:

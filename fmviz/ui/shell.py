@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
@@ -95,9 +96,13 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         The same object.
     """
     st.set_page_config(page_title=f"{title} · fmviz", page_icon=str(_ICON), layout="wide")
-    st.html(_STYLE)
+    # Before anything is drawn: a fragment that the browser already knows may not vanish with its page.
+    Settings.leave()
     with guard(settings):
         settings.read_url()
+        if settings["lesson"] and Settings.names_a_lesson_alone():
+            _lesson_panel().open_step(settings)
+        st.html(_STYLE)
         with st.sidebar:
             _navigation()
             _shared(settings)
@@ -105,13 +110,19 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+        settings.shortcuts.clear()
         if settings["lesson"]:
-            from fmviz.ui import lesson_panel  # It uses the shell, and what trains models.
-
-            lesson_panel.draw(settings)
+            _lesson_panel().draw(settings)
         yield settings
         with last:
             teach.menu(settings)
+            _keys(settings)
+
+
+def _lesson_panel() -> ModuleType:
+    from fmviz.ui import lesson_panel  # It uses the shell, and what trains models.
+
+    return lesson_panel
 
 
 @contextmanager
@@ -190,7 +201,7 @@ def _shared(settings: Settings) -> None:
     chosen = settings["dataset"]
     if chosen in missing:
         st.info(missing[chosen], icon=":material/folder_off:")
-    else:
+    elif settings.shows("dataset"):
         spec = DATASETS[chosen]
         with st.popover("About this data set", icon=":material/dataset:", type="tertiary"):
             st.markdown(f"**{spec.title}** · {spec.task}\n\n{spec.description}")
@@ -204,13 +215,29 @@ def _shared(settings: Settings) -> None:
             st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
 
 
+def _keys(settings: Settings) -> None:
+    """Draw the line that lists the keys of this page."""
+    keys = [f"**{key}** {label}" for key, label in settings.shortcuts.items()]
+    st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
+
+
 def heading(settings: Settings, title: str, text: str) -> None:
     """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more."""
     if settings["lesson"]:
         st.subheader(title)
         return
-    st.title(title)
+    from fmviz.ui import presets  # They name pages, which are named here.
+
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.title(title, width="content")
+        presets.menu(settings, f"pages/{settings.page}.py")
     st.markdown(text)
+
+
+def theme_color(name: str, otherwise: str) -> str:
+    """Return a colour of the present theme by its name in Streamlit's configuration."""
+    kind = st.context.theme.type or "light"
+    return str(st.get_option(f"theme.{kind}.{name}") or st.get_option(f"theme.{name}") or otherwise)
 
 
 def background_color() -> str:

@@ -88,6 +88,8 @@ SHARED: tuple[Setting, ...] = (
 """The settings that all pages share."""
 _STICKY = ("level",)
 _FOLLOWED = f"{_PREFIX}:followed"
+_LEAVING = f"{_PREFIX}:leaving"
+_SHORTCUTS = f"{_PREFIX}:shortcuts"
 _WIDENED = f"{_PREFIX}:widened"
 _BARE = f"{_PREFIX}:bare"
 
@@ -205,6 +207,12 @@ class Settings:
     def _words(self) -> dict[str, str]:
         words: dict[str, str] = st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
         return words
+
+    @property
+    def shortcuts(self) -> dict[str, str]:
+        """The keys that press a button of this page, with its label; `shell.page` empties it."""
+        keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
+        return keys
 
     def level_or(self, level: str) -> str:
         """Return the level that the reader or a link chose, or else the one given."""
@@ -352,13 +360,24 @@ class Settings:
         return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
 
     @staticmethod
-    def follow(query: Mapping[str, str]) -> Mapping[str, str]:
-        """Return a query string that will be read as a link, be it one that this page wrote a moment ago.
+    def move(query: Mapping[str, str], script: str | None = None) -> None:
+        """Open a link; to be called back by a button.
 
-        For moves that the program makes: ``st.switch_page(script, query_params=Settings.follow(query))``.
+        On the page itself the query string is replaced, and read as a link, be it one that the page wrote a
+        moment ago. Another page, by its `script`, is switched to before this one draws anything.
         """
         st.session_state[_FOLLOWED] = dict(query)
-        return query
+        if script is None:
+            st.query_params.from_dict(query)
+        else:
+            st.session_state[_LEAVING] = script, dict(query)
+
+    @staticmethod
+    def leave() -> None:
+        """Go where `move` said, if to another page."""
+        if (there := st.session_state.pop(_LEAVING, None)) is not None:
+            script, query = there
+            st.switch_page(script, query_params=query)
 
     @staticmethod
     def names_a_lesson_alone() -> bool:

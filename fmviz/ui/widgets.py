@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from fmviz.lab.spreadsheet import defused
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -93,6 +94,8 @@ def action(
     if not settings.shows(name, label):
         return False
     locked = settings.locks(name)
+    if "shortcut" in keywords:
+        settings.shortcuts[keywords["shortcut"]] = label
     return st.button(
         label,
         key=f"{settings.page}_{name}",
@@ -264,13 +267,15 @@ def several(
 
 
 def csv_of(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> str:
-    """Return columns of equal length as CSV text; floats are written so that they read back exactly."""
+    """Return columns of equal length as CSV text; floats are written so that they read back exactly.
+
+    Words that a spreadsheet would execute are defused.
+    """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(
-        zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
-    )
+    writer.writerow(map(defused, columns))
+    rows = zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
+    writer.writerows(map(defused, row) for row in rows)
     return sink.getvalue()
 
 

@@ -126,9 +126,16 @@ FILES: tuple[Hostile, ...] = (
     Hostile("blank.csv", lambda: b" \r\n\t\n \n", True, "is empty"),
     Hostile("nul.csv", lambda: b"\x00" * 5_000, True, "is empty"),
     Hostile("junk.csv", lambda: random.Random(0).randbytes(50_000), True, "binary data"),
-    Hostile("junk.parquet", lambda: b"PAR1" + random.Random(1).randbytes(5_000) + b"PAR1", True, "broken Parquet"),
+    Hostile(
+        "junk.parquet", lambda: b"PAR1" + random.Random(1).randbytes(5_000) + b"PAR1", True, "broken Parquet"
+    ),
     Hostile("page.csv", lambda: b"<!DOCTYPE html><html><body>Please log in</body></html>", True, "web page"),
-    Hostile("page2.csv", lambda: "\ufeff\n <html><table><tr><td>1</td></tr></table></html>".encode(), True, "web page"),
+    Hostile(
+        "page2.csv",
+        lambda: "\ufeff\n <html><table><tr><td>1</td></tr></table></html>".encode(),
+        True,
+        "web page",
+    ),
     Hostile("drawing.csv", lambda: b'<?xml version="1.0"?><svg onload="alert(1)"/>', True, "XML"),
     Hostile("rows.json.csv", lambda: json.dumps([{"a": 1, "y": 2}] * 9).encode(), True, "JSON"),
     Hostile("archive.zip", lambda: zipped(data_dot_csv=b"a,b\n1,2\n"), True, "ZIP archive"),
@@ -160,7 +167,9 @@ FILES: tuple[Hostile, ...] = (
     Hostile("header only.csv", lambda: b"a,b,y\n", True, "no rows below"),
     Hostile("one row.csv", lambda: b"a,b,y\n1,2,3\n", False, "two rows|always|nothing to predict|same value"),
     Hostile("ragged.csv", lambda: b"a,b,y\n1,2,3\n1,2,3,4,5\n3,2,1\n2,2,5\n", True, "fields"),
-    Hostile("ragged first.csv", lambda: b"Report of May\n\na,b,y\n1,2,3\n3,4,5\n", True, "more fields|one column"),
+    Hostile(
+        "ragged first.csv", lambda: b"Report of May\n\na,b,y\n1,2,3\n3,4,5\n", True, "more fields|one column"
+    ),
     Hostile("short rows.csv", lambda: csv(rows()) + b"7\n8\n9\n", False),
     Hostile("open quote.csv", lambda: b'a,b,y\n1,"x,2\n' + b"1,x,2\n" * 50, True, "never closed"),
     Hostile("only commas.csv", lambda: b",,,\n,,,\n,,,\n", True, "nothing but delimiters"),
@@ -168,9 +177,25 @@ FILES: tuple[Hostile, ...] = (
     Hostile("wrong delimiter.csv", lambda: csv(rows(), sep="~"), True, "has one column"),
     Hostile("semicolons.csv", lambda: csv(rows(), sep=";", decimal=","), False),
     Hostile("sep line.csv", lambda: b"sep=;\r\n" + csv(rows(), sep=";"), False),
-    Hostile("latin.csv", lambda: csv(rows().replace({"x": "Köln", "y": "Größe"})).decode().encode("latin-1"), False, "no UTF-8"),
-    Hostile("mixed encodings.csv", lambda: csv(rows()) + "1,é,2\n".encode() + b"1,\xff\xfe\xe9,2\n", False, "UTF-8"),
-    Hostile("japanese.csv", lambda: csv(rows().replace({"x": "東京都", "y": "大阪府", "z": "京都府"})).decode().encode("shift_jis"), False),
+    Hostile(
+        "latin.csv",
+        lambda: csv(rows().replace({"x": "Köln", "y": "Größe"})).decode().encode("latin-1"),
+        False,
+        "no UTF-8",
+    ),
+    Hostile(
+        "mixed encodings.csv",
+        lambda: csv(rows()) + "1,é,2\n".encode() + b"1,\xff\xfe\xe9,2\n",
+        False,
+        "UTF-8",
+    ),
+    Hostile(
+        "japanese.csv",
+        lambda: (
+            csv(rows().replace({"x": "東京都", "y": "大阪府", "z": "京都府"})).decode().encode("shift_jis")
+        ),
+        False,
+    ),
     Hostile("utf16.csv", lambda: csv(rows()).decode().encode("utf-16"), False),
     Hostile("utf16 bare.csv", lambda: csv(rows()).decode().encode("utf-16-le"), False),
     Hostile("bom.csv", lambda: b"\xef\xbb\xbf" + csv(rows()), False),
@@ -181,16 +206,31 @@ FILES: tuple[Hostile, ...] = (
     Hostile("unnamed.csv", lambda: renamed("", " ", "y"), False, "no name"),
     Hostile("no header.csv", lambda: csv(rows()[["a", "y"]], header=False), False, "taken for a row"),
     Hostile("scripts.csv", lambda: renamed(SCRIPT, IMAGE, "y"), False),
-    Hostile("script levels.csv", lambda: csv(rows().replace({"x": SCRIPT, "y": IMAGE, "z": "[a](javascript:alert(1))"})), False),
+    Hostile(
+        "script levels.csv",
+        lambda: csv(rows().replace({"x": SCRIPT, "y": IMAGE, "z": "[a](javascript:alert(1))"})),
+        False,
+    ),
     Hostile("formulas.csv", lambda: renamed("=HYPERLINK(1+1)", "@SUM(A1)", "-2+3|cmd"), False),
-    Hostile("markdown.csv", lambda: renamed("**a** [x](http://x) :material/home:", "$\\frac{1}{2}$ `b`", "# y"), False),
+    Hostile(
+        "markdown.csv",
+        lambda: renamed("**a** [x](http://x) :material/home:", "$\\frac{1}{2}$ `b`", "# y"),
+        False,
+    ),
     Hostile("long names.csv", lambda: renamed("n" * 20_000, "m" * 20_000, "y"), False, "was cut"),
     Hostile("emoji.csv", lambda: renamed("🦊 length", "e\u0301\u202eb", "🎯"), False),
     Hostile("index names.csv", lambda: renamed("__proto__", "constructor", "None"), False),
     Hostile("../../etc/passwd.csv", lambda: csv(rows()), False),
     Hostile(f"{SCRIPT}.csv", lambda: csv(rows()), False),
     # Values.
-    Hostile("levels.csv", lambda: csv(pd.DataFrame({"w": [f"w{i // 2}" for i in range(20_000)], "y": np.arange(20_000) % 97 / 7})), False, "10,000 different"),
+    Hostile(
+        "levels.csv",
+        lambda: csv(
+            pd.DataFrame({"w": [f"w{i // 2}" for i in range(20_000)], "y": np.arange(20_000) % 97 / 7})
+        ),
+        False,
+        "10,000 different",
+    ),
     Hostile("infinite.csv", lambda: csv(rows()) + b"inf,x,1\n-inf,y,2\n1e400,z,3\n", False, "infinite"),
     Hostile("mixed types.csv", lambda: csv(rows(200)) + b"n/k,x,1\nbroken,y,2\n", False, "no numbers"),
     Hostile("thousands.csv", lambda: csv(rows().assign(a=[f"{1000 * i:,}" for i in range(1, 61)])), False),
@@ -198,11 +238,22 @@ FILES: tuple[Hostile, ...] = (
     Hostile("constant.csv", lambda: b"a,b,y\n" + b"1,x,2\n" * 30, False, "same value|always|nothing"),
     Hostile("same target.csv", lambda: csv(rows().assign(y=3)), False, "same value|always"),
     Hostile("no target.csv", lambda: csv(rows().assign(y=np.nan)), False, "no values"),
-    Hostile("identifier.csv", lambda: csv(pd.DataFrame({"id": range(100), "uuid": [f"{i:032x}" for i in range(100)]})), False, "identifier"),
+    Hostile(
+        "identifier.csv",
+        lambda: csv(pd.DataFrame({"id": range(100), "uuid": [f"{i:032x}" for i in range(100)]})),
+        False,
+        "identifier",
+    ),
     Hostile("three classes.csv", lambda: csv(rows()[["a", "b"]].assign(class_=rows()["b"])), False),
-    Hostile("all missing.csv", lambda: b"a,b,y\n" + b",,\n" * 5 + b"NA,?,\n" * 30, False, "no values|no rows"),
+    Hostile(
+        "all missing.csv", lambda: b"a,b,y\n" + b",,\n" * 5 + b"NA,?,\n" * 30, False, "no values|no rows"
+    ),
     Hostile("zones.csv", _times, False),
-    Hostile("impossible dates.csv", lambda: csv(rows().assign(when=["2024-02-31", "0001-01-01", "9999-12-31"] * 20)), False),
+    Hostile(
+        "impossible dates.csv",
+        lambda: csv(rows().assign(when=["2024-02-31", "0001-01-01", "9999-12-31"] * 20)),
+        False,
+    ),
     # libsvm.
     Hostile("negative.libsvm", lambda: b"1 -1:2 3:4\n-1 2:1\n", True, ""),
     Hostile("unsorted.libsvm", lambda: b"1 3:2 1:4\n-1 2:1\n", True, "libsvm"),
@@ -212,10 +263,38 @@ FILES: tuple[Hostile, ...] = (
     # Parquet.
     Hostile("cut.parquet", lambda: parquet(pa.Table.from_pandas(rows()))[:-40], True, "broken Parquet"),
     Hostile("nested.parquet", _nested, False, "lists, structures"),
-    Hostile("no rows.parquet", lambda: parquet(pa.table({"a": pa.array([], pa.int64()), "y": pa.array([], pa.float64())})), True, "no rows"),
-    Hostile("doubles.parquet", lambda: parquet(pa.Table.from_arrays([pa.array(range(30)), pa.array(range(30, 60)), pa.array([i % 7 / 3 for i in range(30)])], ["a", "a", "y"])), False, "the name of another"),
-    Hostile("types.parquet", lambda: parquet(pa.table({"d": pa.array(pd.date_range("2024", periods=40)).cast(pa.date32()), "t": pa.array(pd.date_range("2024", periods=40, tz="UTC")), "s": pa.array(["u", "v"] * 20).dictionary_encode(), "y": pa.array([i % 9 / 2 for i in range(40)]).cast(pa.float32())})), False),
-)  # fmt: skip
+    Hostile(
+        "no rows.parquet",
+        lambda: parquet(pa.table({"a": pa.array([], pa.int64()), "y": pa.array([], pa.float64())})),
+        True,
+        "no rows",
+    ),
+    Hostile(
+        "doubles.parquet",
+        lambda: parquet(
+            pa.Table.from_arrays(
+                [pa.array(range(30)), pa.array(range(30, 60)), pa.array([i % 7 / 3 for i in range(30)])],
+                ["a", "a", "y"],
+            )
+        ),
+        False,
+        "the name of another",
+    ),
+    Hostile(
+        "types.parquet",
+        lambda: parquet(
+            pa.table(
+                {
+                    "d": pa.array(pd.date_range("2024", periods=40)).cast(pa.date32()),
+                    "t": pa.array(pd.date_range("2024", periods=40, tz="UTC")),
+                    "s": pa.array(["u", "v"] * 20).dictionary_encode(),
+                    "y": pa.array([i % 9 / 2 for i in range(40)]).cast(pa.float32()),
+                }
+            )
+        ),
+        False,
+    ),
+)
 
 
 def refused() -> Iterator[Hostile]:

@@ -20,8 +20,9 @@ from fmviz.lab.papers import blondel2016_fig3 as fig3
 from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers._descent import times_to
 from fmviz.lab.papers._tuning import Trial, halves
-from fmviz.lab.papers.base import Desk, by_balance, by_majority, plain
+from fmviz.lab.papers.base import Desk, plain
 from fmviz.lab.papers.shared import SUMS
+from fmviz.lab.papers.verdicts import by_balance, by_majority
 
 
 @pytest.fixture(scope="module")

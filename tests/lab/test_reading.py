@@ -270,8 +270,8 @@ def test_sentences_have_the_sign_the_size_and_the_unit():
         "When city is Rome, the prediction falls by 1 for each standard deviation of age above its mean."
     )
     assert told.pair(3, 4, 0.2) == (
-        "When age is one standard deviation above its mean and share is one unit above 0, the prediction "
-        "rises by 1; so too when both are as far below, and as much lower when one is above and one below."
+        "When age is one standard deviation above its mean and share is one unit above 0, or both are as far "
+        "below, the prediction rises by 1; with one above and one below it falls as much."
     )
     assert told.prediction(0.2) == 101.0
     assert told.probability(0.3) is None

@@ -63,6 +63,10 @@ def test_a_run_that_was_cut_off_comes_to_the_same(name):
     *_, stopped = results
     assert stopped.state == "stopped"
     assert half <= parts.added < whole.added
+    *_, known = one.run("quick", n_jobs=1, pieces=parts, so_far=True, **TINY[name])
+    assert known.state == "stopped"
+    assert stopped.done <= known.done < known.total
+    assert half <= parts.added < whole.added, "nothing is made"
     *_, last = one.run("quick", n_jobs=1, pieces=parts, **TINY[name])
     assert (last.state, last.done) == ("complete", last.total)
     assert numbers(last) == numbers(uninterrupted)

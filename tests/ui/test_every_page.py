@@ -14,7 +14,7 @@ import pytest
 from fmviz.ui import shell
 
 LINKS = [link for links in shell.NAVIGATION.values() for link in links]
-SMALL = "dataset=balance_scale&rank=3&lambda_sparse=0.001&max_epochs=40"
+SMALL = "dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&max_epochs=40"
 # Where a page shows nothing before something is done: what to open it with, and what to press.
 OPENED = {
     "prox": "d=60&k=8",
@@ -91,7 +91,7 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
     def look(name: str, scheme: str, width: int) -> None:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(250)
         wait_idle(page, 60)
         where = f"{name}, {scheme}, {width} px"
         problems.extend(f"{where}: {one}" for one in page.evaluate(_LAYOUT))

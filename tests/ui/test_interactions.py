@@ -30,7 +30,7 @@ def test_without_a_run_the_example_is_one_click(store):
     assert not app.error
     assert "Late flights from New York" in words(app)
     assert "the log-odds of “late”" in words(app)
-    assert list(app.dataframe[0].value.columns)[-1] == "sentence"
+    assert app.dataframe[0].value.columns[0] == "sentence"
 
 
 def test_an_unknown_run_is_said(store):

@@ -261,10 +261,12 @@ def _encoding(data: bytes) -> str:
         signs = b"\n".join(odd).decode("utf-8", errors="replace")
         if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
             return "utf-8"
-        best = from_bytes(b"\n".join(odd)[:8192], cp_isolation=list(ENCODINGS[2:])).best()
-        found = "cp1252" if best is None else best.encoding
-        # ASCII with some stray bytes is most likely from Windows.
-        return found if found in ENCODINGS else "cp1252"
+        sample = b"\n".join(odd)[:8192]
+        best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
+        # Where it makes no difference, and where nothing else is likely, it is that of most computers.
+        if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
+            return "cp1252"
+        return best.encoding
     return "utf-8"
 
 
@@ -282,7 +284,7 @@ def _table(text: str, asked: Reading, name: str, notes: list[str]) -> Source:
     delimiter = sniffed(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(text, delimiter))
     first = text[: limits.MOST_BYTES].lstrip("\r\n").split("\n", 1)[0]
-    limits.check_table(text.count("\n"), first.count(delimiter) + 1, name)
+    limits.check_table(text.count("\n") - 1, first.count(delimiter) + 1, name)
     table = read_text(
         text,
         name,

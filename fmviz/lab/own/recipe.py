@@ -24,12 +24,11 @@ from fmviz.lab.table_columns import (
     levels_of,
     words_of,
 )
-from fmviz.lab.tables import TASKS, TableEncoding, Target
+from fmviz.lab.tables import TASKS, TableEncoding, Target, is_sparse
 
 __all__ = ["Choice", "Part", "Recipe", "Size", "build", "first_recipe", "measure"]
 
 LIBSVM_TARGET = "target"
-# Where more of X than this is zero it is kept sparse.
 _FLOAT, _INDEX = 8, 4
 # Seconds for an entry of X and a column of P, an epoch; measured, and rather too long.
 _SECONDS = 3e-9
@@ -287,6 +286,8 @@ class Size:
         The words for -1 and +1.
     positives : int
         Rows of +1.
+    sparse : bool
+        Whether the zeros of X take no memory.
     notes : tuple of str
         A sentence for every column that was left out.
     """
@@ -297,6 +298,7 @@ class Size:
     task: str
     labels: tuple[str, ...] = ()
     positives: int = 0
+    sparse: bool = True
     notes: tuple[str, ...] = ()
 
     @property
@@ -312,8 +314,10 @@ class Size:
     @property
     def bytes_of_X(self) -> int:
         """What X takes by rows and by columns, as it does while a model is trained."""
-        by_rows = self.entries * (_FLOAT + _INDEX) + (self.rows + 1) * _FLOAT
-        return by_rows + self.entries * (_FLOAT + _INDEX) + (self.features + 1) * _FLOAT
+        pointers = (self.rows + self.features + 2) * _FLOAT
+        if self.sparse:
+            return 2 * self.entries * (_FLOAT + _INDEX) + pointers
+        return 2 * self.rows * self.features * _FLOAT + pointers
 
     def bytes_of_P(self, rank: int) -> int:
         """Return what P takes."""
@@ -329,7 +333,7 @@ def measure(source: Source, recipe: Recipe) -> Size:
     if source.table is None:
         dataset = _numbered(source, recipe, "", "")
         X = cast(Any, dataset.X)
-        parts = (Part("all features", "number", X.shape[1], int(X.nnz)),)
+        parts: tuple[Part, ...] = (Part("all features", "number", X.shape[1], int(X.nnz)),)
         return _size(dataset.y, dataset.y.size, parts, dataset.task, dataset.class_labels or (), ())
     encoding, prepared = _encoding(source, recipe)
     rows, y = encoding.kept(prepared)
@@ -367,7 +371,9 @@ def _size(
             "Of the rows without a missing value all are of one class. Impute what is missing, or ignore "
             "columns."
         )
-    return Size(y.size, n - y.size, parts, task, labels, positives, notes)
+    features, entries = sum(part.features for part in parts), sum(part.entries for part in parts)
+    sparse = is_sparse(entries, y.size, features)
+    return Size(y.size, n - y.size, parts, task, labels, positives, sparse, notes)
 
 
 def _entries(column: Any, values: pd.Series) -> int:

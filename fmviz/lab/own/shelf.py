@@ -199,7 +199,8 @@ def enter(file: str, recipe: Recipe, title: str) -> OwnSet:
         file,
         recipe,
         dataset.task,
-        *(int(n) for n in dataset.X.shape),
+        int(dataset.X.shape[0]),
+        int(dataset.X.shape[1]),
         len(_bytes(file)),
         first_settings(dataset),
         time.time(),
@@ -257,11 +258,12 @@ def _put(found: OwnSet) -> None:
 def find(name: str) -> OwnSet | None:
     """Return the data set of that name, deleted or not; None where it is not on this computer."""
     try:
-        told = json.loads(_entry(name).read_bytes())
-    except (OSError, ValueError):
+        told = dict(json.loads(_entry(name).read_bytes()))
+        if told.pop("version") != VERSION:
+            return None
+        found = OwnSet(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
+    except (OSError, LookupError, TypeError, ValueError):
         return None
-    told.pop("version")
-    found = OwnSet(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
     return found if size_of_file(found.file) is not None else None
 
 

@@ -102,13 +102,14 @@ def _strengths(value: float) -> dict[str, float]:
 
 def _trial(dataset: Dataset) -> OwnData | None:
     """Return some rows to try on, a quarter of them kept out; None where they are too few."""
-    entries = dataset.X.nnz if sp.issparse(dataset.X) else dataset.X.size
+    X: Any = dataset.X
+    entries = X.nnz if sp.issparse(X) else X.size
     n = dataset.y.size
     most = int(min(n, _TRIED_ROWS, max(50, _ENTRIES * n / max(1, entries))))
     if most < 20:
         return None
     rows = np.sort(np.random.default_rng(0).permutation(n)[:most])
-    part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
+    part = replace(dataset, X=X[rows], y=dataset.y[rows])
     train, held_out = split(most, 0.25, 0)
     return OwnData(part, Target(dataset.target_name, dataset.task), None, train, held_out)
 

@@ -18,11 +18,11 @@ from fmviz.lab.papers.base import (
     Statement,
     Tables,
     Verdict,
-    by_balance,
     without_numbers,
 )
 from fmviz.lab.papers.recovery import SETTINGS as KINDS
 from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.verdicts import by_balance
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS

@@ -18,10 +18,10 @@ from fmviz.lab.papers.base import (
     Published,
     Statement,
     Tables,
-    by_majority,
     without_numbers,
 )
 from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.verdicts import by_majority
 
 _COORDINATE = {"ti": "PCD", "cs": "PBCD"}
 _STOCHASTIC = ("PSGD", "Katyusha")

@@ -77,9 +77,8 @@ def draw(settings: Settings, reading: Opened) -> None:
     matrix_view(drawn[0], key=f"interactions_matrix_{window.label}_{settings['compact']}", on_box=opened)
     if window.exact:
         st.caption(
-            "Every cell is one pair, exactly; the grey diagonal is no pair. Drag a box to enlarge a part."
-            if max(window.bottom - window.top, window.right - window.left) > 1
-            else "One pair."
+            "Every cell is one pair, exactly; a feature with itself, grey, is no pair. Click, or drag a box, "
+            "to enlarge a part."
         )
         _entries(reading, pairs, window, features)
     else:

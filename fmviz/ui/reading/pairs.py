@@ -50,7 +50,6 @@ def draw(settings: Settings, reading: Opened) -> None:
     search_row(settings)
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_sorts"):
         widgets.param(settings, "sort", "Sort by", labels=_SORTS)
-        widgets.param(settings, "edges", "Edges of the network")
         if reading.attributes.grouped:
             widgets.param(settings, "siblings", "Levels of one attribute, too")
     codes = None if settings["siblings"] or not reading.attributes.grouped else reading.attributes.codes
@@ -71,6 +70,8 @@ def draw(settings: Settings, reading: Opened) -> None:
         return
     table = _table(f"{reading.key}:{name}", reading, found)
     _summary(reading, found, table)
+    with st.container(width=420):
+        widgets.param(settings, "edges", "Edges of the network", style="slider")
     few = slice(0, settings["edges"])
     draw_network(
         dataset.feature_names,

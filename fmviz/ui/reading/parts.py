@@ -16,12 +16,12 @@ from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 
 _COLUMNS = {
-    "feature_i": "Feature",
-    "feature_j": "with feature",
+    "sentence": "In words",
     "weight": "Weight",
     "rows_with_both": "Rows with both",
     "spread": "Typical size",
-    "sentence": "In words",
+    "feature_i": "Feature",
+    "feature_j": "with feature",
 }
 
 
@@ -55,8 +55,8 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
         row_height=35,
         height=35 * (min(rows, len(table)) + 1) + 3,
         column_config={
-            "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=165),
-            "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=165),
+            "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
+            "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
             "weight": st.column_config.NumberColumn(
                 _COLUMNS["weight"], format="%.4g", width=80, help="What x_i·x_j is multiplied by in f."
             ),
@@ -73,7 +73,7 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
                 help=f"The root mean square of the pair's term over all rows, in {unit_of(wording)}: large "
                 "for pairs that weigh much and occur often.",
             ),
-            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=620),
+            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=600),
         },
         alt="Pairs of features with their weight, how often they occur together, and what they do in words.",
     )

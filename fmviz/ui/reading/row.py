@@ -299,7 +299,7 @@ def _sums(reading: Opened, now: Decomposition) -> None:
     st.markdown(
         f"{icon} {' '.join(parts)} = **{wording.prediction(now.total):.10g}**. The model itself says "
         f"{wording.prediction(now.predicted):.10g}; the difference is "
-        f"{abs(now.total - now.predicted) * scale:.1e}."
+        f"{abs(now.total - now.predicted) * scale:.1g}."
     )
 
 

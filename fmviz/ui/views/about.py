@@ -75,7 +75,7 @@ KEYS = {
         ("0", "reset"),
         ("N", "the next seed"),
     ),
-    "The λ-path page": (("P", "run"), ("X", "stop")),
+    "λ-path and Sweeps": (("P", "run"), ("X", "stop"), ("E", "estimate the time of a sweep")),
     "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
 }
 """The keys by where they work. A single letter works while no text is being typed."""
@@ -108,7 +108,11 @@ def _papers() -> None:
 
 def _keys() -> None:
     st.subheader("Keys")
-    rows = [f"| {place} | `{key}` | {words} |" for place, keys in KEYS.items() for key, words in keys]
+    rows = [
+        f"| {'' if number else place} | `{key}` | {words} |"
+        for place, keys in KEYS.items()
+        for number, (key, words) in enumerate(keys)
+    ]
     st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
 
 

@@ -30,7 +30,7 @@ TABLE = (
     *compare_pairs.TABLE,
     *duels.TABLE,
 )
-PARTS = ("sides", "trade", "pairs", "duel")
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
 EXPERT = ("only", "x", "pairs")
 _MENU = "fmviz:compare:menu"
 
@@ -59,7 +59,7 @@ def render() -> None:
                 _trade(settings, picked)
             if settings.shows("pairs", "Pairs that differ or come back"):
                 compare_pairs.draw(settings, runs, picked)
-        if settings.shows("duel", "Duel"):
+        if settings.shows("duels", "The duel"):
             duels.draw(settings)
 
 

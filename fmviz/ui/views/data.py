@@ -22,7 +22,7 @@ from fmviz.ui.background import done
 from fmviz.ui.data_shelf import draw_shelf
 from fmviz.ui.data_size import draw_size, draw_train
 from fmviz.ui.plain import plain
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.state import Setting, Settings, Text
 
 _READING = tuple(field.name for field in fields(Reading))
 _HELP = {
@@ -51,9 +51,9 @@ _WORDS = {
     "all": "an error",
     "fitting": "left out",
 }
-TABLE = (
+TABLE: tuple[ParamSpec | Setting, ...] = (
     Text("file", help="The hash of the file that is looked at."),
-    Text("name", "", 80, help="What the data are called."),
+    Text("title", "", 80, help="What the data are called."),
     Text(
         "paste",
         help="A table, with the names of its columns in the first line; copied from a spreadsheet, say.",
@@ -63,7 +63,7 @@ TABLE = (
         for name, choices in CHOICES.items()
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
-    data_columns.Corrections("columns"),
+    data_columns.Corrections("columns", limit=6_000, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
         "task",
@@ -157,7 +157,6 @@ def _bring(settings: Settings) -> None:
                 "Try with an example",
                 icon=":material/flight_takeoff:",
                 key="data_example",
-                type="tertiary",
                 on_click=_example,
                 args=(settings,),
                 help="20,000 flights from New York: which of them were late?",
@@ -183,7 +182,7 @@ def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     st.session_state.pop(_REFUSED, None)
     st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
     settings.reset()
-    settings.set(file=file, name=shelf.title_of(name), **changes)
+    settings.set(file=file, title=shelf.title_of(name), **changes)
 
 
 def _example(settings: Settings) -> None:
@@ -199,7 +198,7 @@ def open_set(settings: Settings, one: OwnSet) -> None:
     settings.reset()
     settings.set(
         file=one.file,
-        name=one.title,
+        title=one.title,
         columns=data_columns.corrections_of(Recipe(), recipe),
         target=recipe.target,
         task=recipe.task,
@@ -217,7 +216,7 @@ def _file(settings: Settings) -> None:
     file = settings["file"]
     size = shelf.size_of_file(file)
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
-        widgets.param(settings, "name", "Name")
+        widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
         st.button(
             "Take another",
@@ -235,7 +234,7 @@ def _file(settings: Settings) -> None:
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    title = settings["name"] or "The file"
+    title = settings["title"] or "The file"
     ready = done(
         f"data:read:{file}:{reading}:{title}",
         lambda: shelf.profile(file, reading, title),
@@ -350,7 +349,7 @@ def _aim(settings: Settings, profile: Profile) -> None:
             )
         with middle:
             labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
-            widgets.param(settings, "task", "What it is", labels=labels)
+            widgets.param(settings, "task", "What it is", labels=labels, style="select")
         with right:
             target = columns.get(settings["target"])
             levels = list(target.levels) if target is not None else _classes(profile)
@@ -382,4 +381,5 @@ def _scaling(settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_scaling_box"):
         labels = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
         widgets.param(settings, "scaling", "Numbers", labels=labels)
-        widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")
+        with st.container(width=330):
+            widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")

@@ -40,12 +40,14 @@ def _card(lesson: Lesson, settings: Settings) -> None:
     else:
         words, verb, number = f"{total} steps", "Begin", 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        if st.button(
+        st.button(
             verb,
             icon=":material/play_arrow:",
             key=f"lessons_begin_{lesson.name}",
             type="secondary" if told.done else "primary",
-        ):
-            lesson_panel.begin(lesson, number, settings.page, again=told.done)
+            on_click=lesson_panel.begin,
+            args=(lesson, number, settings.page),
+            kwargs={"again": told.done},
+        )
         icon = ":material/task_alt: " if told.done else ":material/schedule: "
         st.caption(f"{icon}{words} · {lesson.minutes} min", width="content")

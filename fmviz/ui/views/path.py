@@ -129,7 +129,11 @@ def render() -> None:
 def base_of(settings: Settings) -> Experiment:
     """Return what all fits share: the settings, and for the rest what suits the data set."""
     told = suggested(settings["dataset"], "fm").to_dict()
-    told = {name: told[name] for name in _SPECS} | {"regularizer": "ti", "lambda_sparse": 1.0}
+    told = {name: told[name] for name in _SPECS} | {
+        "regularizer": "ti",
+        "solver": "auto",
+        "lambda_sparse": 1.0,
+    }
     own = settings.as_dict(*_SHARED, "validation")
     return Experiment(**told | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
 
@@ -232,10 +236,11 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         settings.set(run=True)
 
     there = tasks.get(key)
-    if there is not None and (shown is None or shown.task is not there) and settings["run"]:
+    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    if settings["run"] and found and there is not None and (shown is None or shown.task is not there):
         # What somebody has computed here already, in this session or another.
         shown = st.session_state[_SHOWN] = Shown(plan, there)
-    elif (linked and settings["run"] and not settings.notices and plan.total and there is None) and (
+    elif (linked and settings["run"] and not settings.notices and plan.total and not found) and (
         shown is None or shown.plan != plan
     ):
         start()

@@ -37,7 +37,15 @@ from fmviz.ui.train_settings import (
 _VIEW: tuple[ParamSpec | Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
-    ParamSpec("metric", "choice", "rmse", choices=tuple(METRICS)),
+    ParamSpec(
+        "metric",
+        "choice",
+        "rmse",
+        choices=tuple(METRICS),
+        help="How predictions are measured. RMSE is "
+        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
+        "above one of the other.",
+    ),
     *train_controls.VIEW,
     *NOW,
     *interactions.VIEW,
