@@ -12,13 +12,14 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.lab.datasets._tables import Block
+from fmviz.lab.datasets.base import Scaling
 
 __all__ = [
     "MISSING",
     "SCALINGS",
     "Missing",
     "NumberColumn",
-    "Scaling",
+    "ScalingKind",
     "WordColumn",
     "blocks",
     "is_number",
@@ -35,8 +36,8 @@ MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
 """A row with a missing value is left out; or the value counts as the mean, or as none of the levels; or that,
 and a feature of 0 and 1 says where it is missing."""
 
-Scaling = Literal["standard", "range", "none"]
-SCALINGS: tuple[Scaling, ...] = ("standard", "range", "none")
+ScalingKind = Literal["standard", "range", "none"]
+SCALINGS: tuple[ScalingKind, ...] = ("standard", "range", "none")
 """Numbers get mean 0 and deviation 1, or lie between 0 and 1, or stay as they are."""
 
 OTHER = "(other)"
@@ -58,6 +59,8 @@ class NumberColumn:
         See `MISSING`.
     fill : float
         What a missing value counts as, encoded.
+    deviations : bool
+        Whether center and scale are the mean and the standard deviation.
     """
 
     name: str
@@ -65,11 +68,18 @@ class NumberColumn:
     scale: float
     missing: Missing = "drop"
     fill: float = 0.0
+    deviations: bool = True
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """One name for every feature."""
         return (self.name, *_mark(self))
+
+    @property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """How every feature was scaled; None for one of zeros and ones, or as it was."""
+        own = Scaling(self.center, self.scale, self.deviations)
+        return (None if (self.center, self.scale) == (0.0, 1.0) else own, *(None for _ in _mark(self)))
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,11 @@ class WordColumn:
         levels = (*self.levels, self.rest) if self.rest else self.levels
         return (*(f"{self.name}={_short(level)}" for level in levels), *_mark(self))
 
+    @property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """How every feature was scaled: not at all."""
+        return (None,) * len(self.feature_names)
+
 
 def _mark(column: NumberColumn | WordColumn) -> tuple[str, ...]:
     return (f"{column.name}={_MISSING}",) if column.missing == "mark" else ()
@@ -109,7 +124,7 @@ def _short(word: str) -> str:
 
 
 def learn_number(
-    values: pd.Series, missing: Missing = "drop", scaling: Scaling = "standard"
+    values: pd.Series, missing: Missing = "drop", scaling: ScalingKind = "standard"
 ) -> NumberColumn | None:
     """Learn the encoding of numbers; None where they are constant, ValueError where one is infinite."""
     name = str(values.name)
@@ -123,7 +138,7 @@ def learn_number(
     if scaling == "standard":
         return NumberColumn(name, mean, deviation, marked)
     low, high = (float(numbers.min()), float(numbers.max())) if scaling == "range" else (0.0, 1.0)
-    return NumberColumn(name, low, high - low, marked, (mean - low) / (high - low))
+    return NumberColumn(name, low, high - low, marked, (mean - low) / (high - low), False)
 
 
 def learn_words(

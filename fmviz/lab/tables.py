@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from fmviz.engine.errors import one_of
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets._tables import join
-from fmviz.lab.datasets.base import Task
+from fmviz.lab.datasets.base import Scaling, Task
 from fmviz.lab.table_columns import (
     MISSING,
     SCALINGS,
     Missing,
     NumberColumn,
-    Scaling,
+    ScalingKind,
     WordColumn,
     blocks,
     is_number,
@@ -191,7 +191,7 @@ class TableEncoding:
         words: Collection[str] = (),
         singles: Collection[str] = (),
         ignored: Collection[str] = (),
-        scaling: Scaling = "standard",
+        scaling: ScalingKind = "standard",
         most_levels: int = MOST_LEVELS,
         rare: int = 1,
         merge: bool = False,
@@ -346,6 +346,10 @@ class TableEncoding:
             groups=tuple(column.name for column in self.columns for _ in column.feature_names),
             target_name=self.target.name,
             class_labels=(labels[0], labels[1]) if labels else None,
+            scaling=tuple(scaling for column in self.columns for scaling in column.scalings),
+            target_scaling=Scaling(self.target.mean, self.target.scale)
+            if self.target.task == "regression"
+            else None,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fmviz.lab.table_columns import (
     SCALINGS,
     Missing,
     NumberColumn,
-    Scaling,
+    ScalingKind,
     is_number,
     levels_of,
     words_of,
@@ -74,7 +74,7 @@ class Recipe:
     target: str = ""
     task: str = "auto"
     positive: str = ""
-    scaling: Scaling = "standard"
+    scaling: ScalingKind = "standard"
     rare: int = 1
 
     def __post_init__(self) -> None:

@@ -103,6 +103,7 @@ class RunStore:
         message: str = "Training.",
         details: str = "",
         data_hash: str | None = None,
+        experiment: Experiment | None = None,
     ) -> None:
         """Write what a run has come to, all of it or nothing.
 
@@ -122,6 +123,8 @@ class RunStore:
             Where the run is.
         data_hash : str, optional
             The hash of its data, once known.
+        experiment : Experiment, optional
+            Takes the place of the one before, after a change on the way.
         """
         # Packed before the lock is taken: others wait for it.
         chunk = pack_records(records) if records else None
@@ -137,6 +140,11 @@ class RunStore:
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
                 (time.time(), status, message, details, ownership.this_process(), data_hash, run),
             )
+            if experiment is not None:
+                connection.execute(
+                    "UPDATE runs SET experiment = ?, digest = ? WHERE id = ?",
+                    (experiment.to_json(), experiment.digest, run),
+                )
             if last is not None and chunk is not None:
                 epoch = int(last.get("epoch", 0))
                 connection.execute(
