@@ -1,4 +1,4 @@
-"""The page of one's own data in a real browser: uploaded, corrected, trained on; nothing in it is executed."""
+"""One's own data in a real browser: uploaded, corrected, trained on; nothing in it is executed."""
 
 from __future__ import annotations
 
