@@ -99,7 +99,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert "Nothing has been trained yet." in [item.value for item in app.info]
     app.radio(key="lesson_lambda_2").set_value("Both errors fall").run()
     app.button(key="lesson_reveal").click().run()
-    (told,) = [item.value for item in app.info if "another one" in item.value]
+    (told,) = [item.value for item in app.info if "Not that one" in item.value]
     assert "On training rows it rises, on the others it falls" in told
     assert len(store.runs()) == 1
     assert "431 interactions" in words(app)

@@ -66,7 +66,7 @@ _STYLE = """<style>
 .st-key-geometry_entries {grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem}
 [class*="st-key-geometry_panel_"] {padding: 0.7rem; gap: 0.5rem}
 :is(.st-key-geometry_panels, .st-key-geometry_words, .st-key-geometry_formula) .katex-display {
-  overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; font-size: 0.95em;
+  overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; padding-right: 5px; font-size: 0.95em;
 }
 .st-key-geometry_formula [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
