@@ -31,7 +31,7 @@ VIEW = (
 _NAMES = {"row": "Row", "column": "Column", "half": "Half"}
 # Of more features the pairs would be specks beside P.
 _MOST_PAIRS = 128
-_CACHE = "fmviz:train:inside"
+_CACHE = "fmviz:train:look inside"
 
 
 def grain_names(job: Job | None) -> dict[str, str]:
@@ -105,7 +105,7 @@ def draw(settings: Settings, job: Job, view: JobView) -> None:
     stops = len(found.stops)
     if settings["inside"] > stops:
         settings.set(inside=stops)
-    with st.container(border=True, key="train_inside"):
+    with st.container(border=True, key="train_inside_box"):
         st.markdown(f"**Inside epoch {found.epochs + 1:,}**")
         widgets.control(
             settings,
@@ -181,7 +181,8 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
         st.markdown(f"{before:.5g} → **{after:.5g}**{same}")
     elif last.kind == "row":
         st.caption(lab.summary(made).replace("1 of 1 moved", "The row moved").replace("0 of 1", "Nothing"))
-    st.latex(lab.formula(last))
+    for line in filter(None, lab.formula(last)):
+        st.latex(line)
     if last.kind in ("gradient", "prox", "extrapolate", "back"):
         st.caption(lab.halves(last, found.start.P.size))
     else:

@@ -60,7 +60,9 @@ BOX .katex-display > .katex,
 BOX .katex-display > .katex > .katex-html {
   white-space: normal;
 }
-</style>""".replace("BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside)")
+</style>""".replace(
+    "BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside_box)"
+)
 
 
 def render() -> None:
