@@ -179,8 +179,6 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
         before, after = float(last.before[0]), float(last.after[0])
         same = "" if last.moved else " (stays)"
         st.markdown(f"{before:.5g} → **{after:.5g}**{same}")
-    elif last.kind == "row":
-        st.caption(lab.summary(made).replace("1 of 1 moved", "The row moved").replace("0 of 1", "Nothing"))
     for line in filter(None, lab.formula(last)):
         st.latex(line)
     if last.kind in ("gradient", "prox", "extrapolate", "back"):
