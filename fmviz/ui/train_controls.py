@@ -55,16 +55,18 @@ def draw_controls(
     def play() -> None:
         slow = settings["speed"] == "slow" and settings["grain"] != "epoch"
         if job is None or not paused or stale:
+            settings.set(motion=False, inside=0)
             start(settings, *((0,) if slow else ()))
-            settings.set(motion=slow, inside=0)
+            if slow:
+                inside.begin_motion(settings)
         elif slow and inside.possible(settings, job):
-            settings.set(motion=True)
+            inside.begin_motion(settings)
         else:
             settings.set(inside=0)
             job.play()
 
     def pause() -> None:
-        settings.set(motion=False)
+        inside.end_motion(settings)
         if job is not None:
             job.pause()
 

@@ -42,7 +42,7 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     box = page.locator(".st-key-train_inside_box")
     box.get_by_text("Inside epoch 1", exact=True).wait_for()
     page.locator(".st-key-train_status").get_by_text("Slow motion").first.wait_for()
-    wait_for_query(page, "inside", r"^([6-9]|1\d)$")
+    box.get_by_text(re.compile(r"Step ([6-9]|1\d) of 17")).wait_for()
     box.get_by_text(re.compile("The entry of .* of P")).wait_for()
     box.locator(".katex-display").first.wait_for()
     press(page, "pause")
