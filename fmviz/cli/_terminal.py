@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fmviz.lab.table_text import cell
+
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
 
@@ -82,17 +84,6 @@ def bar(done: int, total: int, width: int = 24) -> str:
     """Return a bar in characters, with the count."""
     full = round(width * done / max(1, total))
     return f"[{'#' * full}{'.' * (width - full)}] {done:,}/{total:,}"
-
-
-def cell(value: Any) -> str:
-    """Return a value as a table shows it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:

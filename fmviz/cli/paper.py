@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -45,6 +47,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="do not go on from where an earlier run was stopped"
     )
+    parser.add_argument(
+        "--so-far", action="store_true", help="tell what an unfinished run has found until now, and end"
+    )
     add_store(parser)
 
 
@@ -66,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    result, trouble = _run(artefact, arguments)
+    result, trouble, left = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
     text = report(artefact, result)
     if arguments.output is not None:
         _write(artefact, result, text, arguments.output)
@@ -74,20 +79,27 @@ def run(arguments: argparse.Namespace) -> int:
     if trouble:
         print(trouble, file=sys.stderr)
         return 1
-    if result.state == "stopped":
-        print("Stopped; the same command goes on from here.", file=sys.stderr)
+    if result.state == "stopped" and not arguments.so_far:
+        on = f" The same command goes on from {_pieces(left)} of finished work." if left else ""
+        print(f"Stopped.{on}", file=sys.stderr)
         return 130
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
     """Print what there is, and what the last result of each came to."""
-    from fmviz.lab.papers import ARTEFACTS
+    from fmviz.lab.papers import ARTEFACTS, BUDGETS
+    from fmviz.lab.papers.keeping import unfinished
     from fmviz.lab.store.results import kept_results
 
     store = open_store(arguments)
     try:
         kept = kept_results(store)
+        pieces = {
+            (one.name, budget): unfinished(one, budget, store)
+            for one in ARTEFACTS.values()
+            for budget in BUDGETS
+        }
     finally:
         store.close()
     rows = []
@@ -95,6 +107,9 @@ def _list(arguments: argparse.Namespace) -> int:
         mine = [last for (name, _), last in kept.items() if name == one.name]
         last = max(mine, key=lambda found: found.created, default=None)
         row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
+        row["unfinished"] = ", ".join(
+            f"{budget}, {_pieces(pieces[one.name, budget])}" for budget in BUDGETS if pieces[one.name, budget]
+        )
         if last is not None:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
             row["last result"] = f"{when}, {last.budget}"
@@ -104,11 +119,18 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str]:
-    """Run to the end, or until Ctrl-C, after which what there is counts; and what keeping it has met with."""
-    from fmviz.lab.papers.keeping import run_and_keep
+def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
+    """Run to the end, or until Ctrl-C, after which what there is counts.
 
-    progress, result, trouble = Progress(every=0, seconds=60.0), None, ""
+    Returns
+    -------
+    (Result, str, int)
+        The result, why it could not be kept, and how many finished pieces of work are kept.
+    """
+    from fmviz.lab.papers.keeping import run_and_keep, unfinished
+    from fmviz.lab.store import StoreError
+
+    progress, result, trouble, left = Progress(every=0, seconds=60.0), None, "", 0
     store = cache(partial(open_store, arguments))
     try:
         for result in run_and_keep(
@@ -119,6 +141,8 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
         if result is None:
             raise
         result = replace(result, state="stopped")
+        with suppress(StoreError, sqlite3.Error):
+            left = unfinished(artefact, arguments.budget, store())
     except ValueError as error:
         if result is None or result.state != "complete":
             raise
@@ -128,7 +152,21 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
         if store.cache_info().currsize:
             store().close()
     assert result is not None, "every run ends with a result"
-    return result, trouble
+    return result, trouble, left
+
+
+def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
+    from fmviz.lab.papers.keeping import found_so_far
+
+    store = open_store(arguments)
+    try:
+        return found_so_far(artefact, arguments.budget, store), "", 0
+    finally:
+        store.close()
+
+
+def _pieces(count: int) -> str:
+    return f"{count:,} piece" + ("" if count == 1 else "s")
 
 
 def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:

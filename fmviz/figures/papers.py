@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fmviz.figures.palette import NEUTRAL, SERIES, method_color
+from fmviz.figures.palette import NEUTRAL, method_colors
 from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
@@ -73,9 +73,10 @@ def descent(
     rows = tables.get("trace", ())
     titles, methods = _values(rows, "panel"), _values(rows, "method")
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
     for title, place in zip(titles, places, strict=False):
-        for number, method in enumerate(methods):
+        for method in methods:
             mine = [row for row in rows if row["panel"] == title and row["method"] == method]
             for seed in _values(mine, "seed"):
                 run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
@@ -87,13 +88,14 @@ def descent(
                     name=method,
                     legendgroup=method,
                     showlegend=method not in named,
-                    line={"color": SERIES[number % len(SERIES)], "width": 2},
+                    line={"color": colors[method], "width": 2},
                     hovertemplate=f"{method}, epoch %{{customdata[0]}}: %{{y:.4g}}<extra></extra>",
                     **place,
                 )
                 named.add(method)
     figure.update_xaxes(type="log" if x == "seconds" else "linear", title_text=x_title)
-    figure.update_yaxes(type="log" if log_y else "linear")
+    # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
+    figure.update_yaxes(type="log", dtick="D2") if log_y else figure.update_yaxes(type="linear")
     figure.update_yaxes(title_text=y_title, col=1)
     return figure
 
@@ -127,6 +129,7 @@ def curves(
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
     titles, methods = _values(rows, "data"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
     for title, place in zip(titles, places, strict=False):
         here = [row for row in rows if row["data"] == title]
@@ -147,7 +150,7 @@ def curves(
                 legendgroup=method,
                 showlegend=method not in named,
                 line={
-                    "color": NEUTRAL if level else SERIES[number % len(SERIES)],
+                    "color": NEUTRAL if level else colors[method],
                     "width": 2,
                     "dash": "dash" if level else "solid",
                 },
@@ -183,6 +186,7 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
     titles, methods = _values(rows, "data"), _values(rows, "method")
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
 
     def add(method: str, points: Sequence[tuple[float, float]], place: dict[str, int], **style: Any) -> None:
@@ -207,7 +211,7 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
                 [row for row in mine if row["lambda_sparse"] == strength]
                 for strength in sorted(_values(mine, "lambda_sparse"))
             ]
-            color = method_color(method, number)
+            color = colors[method]
             line = [
                 (fmean(row["used"] for row in group), fmean(row["score"] for row in group))
                 for group in groups
@@ -251,7 +255,7 @@ def lines(
     y: str = "y",
     columns: int = 2,
     log: bool = False,
-    powers_of_two: bool = True,
+    ticks: Literal["powers of two", "numbers"] = "powers of two",
 ) -> go.Figure:
     """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
 
@@ -268,13 +272,15 @@ def lines(
         Panels beside each other.
     log : bool
         Whether y is on a logarithmic axis.
-    powers_of_two : bool
-        Whether x is on a logarithmic axis, with every second power of 2 named.
+    ticks : {"powers of two", "numbers"}
+        What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
+        x as it is.
     """
     rows = tables.get(table, ())
     titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
-    ticks = sorted({row[x] for row in rows})[::2]
+    colors = method_colors(methods)
+    at_all = sorted({row[x] for row in rows})
     for number, (title, place) in enumerate(zip(titles, places, strict=False)):
         for kind, method in enumerate(methods):
             groups: dict[float, list[float]] = {}
@@ -291,15 +297,20 @@ def lines(
                 name=method,
                 legendgroup=method,
                 showlegend=number == 0,
-                line={"color": method_color(method, kind), "width": 2},
+                line={"color": colors[method], "width": 2},
                 # The later lines are smaller, so that those beneath show around them.
                 marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": max(5, 11 - 2 * kind)},
                 hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
                 **place,
             )
-    if powers_of_two and ticks:
-        names = [f"2<sup>{math.log2(value):.0f}</sup>" for value in ticks]
-        figure.update_xaxes(type="log", tickvals=ticks, ticktext=names)
+    if ticks == "powers of two":
+        at_all = at_all[::2]
+    if at_all:
+        names = [
+            f"2<sup>{math.log2(value):.0f}</sup>" if ticks == "powers of two" else f"{value:,}"
+            for value in at_all
+        ]
+        figure.update_xaxes(type="log", tickvals=at_all, ticktext=names)
     figure.update_xaxes(title_text=x_title)
     if log:
         figure.update_yaxes(type="log", dtick=1)

@@ -15,10 +15,12 @@ _TEXT = "#7d8590"
 _GRID = "#7d859033"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
 _MOST = 300
+# Points of longer curves are not told apart.
+_MARKED = 60
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
 
-def svg(figure: go.Figure, width: int = WIDTH) -> str:
+def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     """Return the curves of a figure with one panel or several stacked ones.
 
     Parameters
@@ -28,6 +30,8 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
         perhaps with the lines of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
+    text : str
+        The colour of the letters; "currentColor" where the picture is part of a page.
 
     Returns
     -------
@@ -38,11 +42,12 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     traces = [t for t in figure.data if len(t.x)]
     axes = sorted({t.yaxis or "y" for t in traces}, key=lambda name: (len(name), name))
     log_x = any(axis.type == "log" for axis in figure.select_xaxes())
-    x_low, x_high = _breadth(traces, log_x)
+    given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
+    x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{text}">'
     ]
     out += _legend(traces, width)
 
@@ -61,7 +66,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
             value = math.log10(y) if log else y
             return top + (1 - (value - low) / (high - low)) * each
 
-        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5):
+        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
             out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
@@ -78,7 +83,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
                 )
             )
     out += _marks(figure, at_x, height)
-    for tick in _ticks(x_low, x_high, 5):
+    for tick in _ticks(x_low, x_high, 5, log_x):
         value = 10**tick if log_x else tick
         out.append(
             f'<text x="{at_x(value):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>'
@@ -146,8 +151,10 @@ def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
     return (low if axis.rangemode == "tozero" else low - margin), high + margin
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
     rough = (high - low) / max(1, most)
+    if log and high - low >= 1.5:  # Whole powers of ten, where there are two.
+        rough = max(rough, 1.0)
     if not math.isfinite(rough) or rough <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(rough))
@@ -157,13 +164,17 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
-    if trace.mode == "markers":
-        radius = (trace.marker.size or 6) / 2
-        return "".join(
-            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" fill="{trace.marker.color}"/>'
+    circles = ""
+    if trace.mode == "markers" or ("markers" in (trace.mode or "") and len(points) <= _MARKED):
+        radius = 0.4 * (trace.marker.size or 6)
+        circles = "".join(
+            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" '
+            f'fill="{trace.marker.color or trace.line.color}"/>'
             for p in points
             if p is not None
         )
+    if trace.mode == "markers":
+        return circles
     parts, pen = [], "M"
     for point in points:
         if point is None:
@@ -177,6 +188,7 @@ def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
     return (
         f'<path d="{"".join(parts)}" fill="none" stroke="{trace.line.color}" '
         f'stroke-width="{trace.line.width}" stroke-linecap="round" opacity="{trace.opacity or 1}"{dash}/>'
+        + circles
     )
 
 

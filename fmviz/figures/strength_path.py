@@ -53,6 +53,7 @@ def path(
     *,
     x: Against = "lambda_sparse",
     chosen: tuple[str, float] | None = None,
+    ends: tuple[float, float] | None = None,
     total: int | None = None,
     log_counts: bool = False,
     height: int = 290,
@@ -70,6 +71,8 @@ def path(
         The horizontal axis, logarithmic; a count of 0 stands at its left end, and is named.
     chosen : (str, float), optional
         The regularizer and the strength of the fit that is marked.
+    ends : (float, float), optional
+        The lowest and the highest strength of the whole path, where it still grows.
     total : int, optional
         The largest count there can be: `y` is then a count.
     log_counts : bool
@@ -135,6 +138,10 @@ def path(
         figure.update_xaxes(_log_counts(float(table[x].max())))
     else:
         figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+        if ends is not None:
+            low, high = np.log10(ends)
+            margin = 0.03 * (high - low)
+            figure.update_xaxes(range=[low - margin, high + margin])
     figure.update_xaxes(title=X_TITLES[x])
     figure.update_yaxes(title=title)
     if counts and log_counts:
@@ -228,7 +235,7 @@ def bracket(
         x=[v for a, b in zip(left, right, strict=True) for v in (a, b, None)],
         y=[v for n in number for v in (n, n, None)],
         mode="lines",
-        line={"color": palette.SERIES[0], "width": 5},
+        line={"color": palette.SERIES[0], "width": float(np.clip(100 / (len(table) or 1), 2, 6))},
         opacity=0.55,
         name="where it can be",
         hoverinfo="skip",

@@ -16,12 +16,12 @@ from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.changes import changes_from_text, changes_to_text
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
 SPECS: tuple[ParamSpec, ...] = (
-    ParamSpec("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
+    DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
     ParamSpec(
         "seed",
         "int",
@@ -31,7 +31,13 @@ SPECS: tuple[ParamSpec, ...] = (
         help="Draws the start and the split; the same seed repeats the run exactly.",
     ),
     ParamSpec("model", "choice", "fm", choices=tuple(MODELS), help="What is fitted."),
-    ParamSpec("regularizer", "choice", "ti", choices=tuple(REGULARIZERS), help="The sparsity penalty Ω."),
+    ParamSpec(
+        "regularizer",
+        "choice",
+        "ti",
+        choices=tuple(REGULARIZERS),
+        help=r"The sparsity penalty Ω: the objective holds $\tilde\lambda_p\,\Omega(P)$.",
+    ),
     ParamSpec(
         "solver",
         "choice",
@@ -39,13 +45,41 @@ SPECS: tuple[ParamSpec, ...] = (
         choices=("auto", *SOLVERS),
         help="Auto takes the one made for the penalty.",
     ),
-    ParamSpec("loss", "choice", "squared", choices=tuple(LOSSES), help="What a wrong prediction costs."),
-    ParamSpec("rank", "int", 30, 1, 200, symbol="k", help="Columns of P."),
     ParamSpec(
-        "lambda_w", "float", 1e-4, 0, 1e6, log=True, symbol=r"\lambda_w", help=f"Of ‖w‖². {_STRENGTH_HELP}"
+        "loss",
+        "choice",
+        "squared",
+        choices=tuple(LOSSES),
+        help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
     ),
     ParamSpec(
-        "lambda_p", "float", 1.0, 0, 1e6, log=True, symbol=r"\lambda_p", help=f"Of ‖P‖²_F. {_STRENGTH_HELP}"
+        "rank",
+        "int",
+        30,
+        1,
+        200,
+        symbol="k",
+        help=r"Columns of P: $w_{ij}=\sum_{s=1}^{k}p_{is}\,p_{js}$.",
+    ),
+    ParamSpec(
+        "lambda_w",
+        "float",
+        1e-4,
+        0,
+        1e6,
+        log=True,
+        symbol=r"\lambda_w",
+        help=rf"Of $\lambda_w\|w\|^2$. {_STRENGTH_HELP}",
+    ),
+    ParamSpec(
+        "lambda_p",
+        "float",
+        1.0,
+        0,
+        1e6,
+        log=True,
+        symbol=r"\lambda_p",
+        help=rf"Of $\lambda_p\|P\|_F^2$. {_STRENGTH_HELP}",
     ),
     ParamSpec(
         "lambda_sparse",
@@ -55,11 +89,20 @@ SPECS: tuple[ParamSpec, ...] = (
         1e6,
         log=True,
         symbol=r"\tilde\lambda_p",
-        help=f"Of the sparsity penalty Ω(P). {_STRENGTH_HELP}",
+        help=rf"Of the sparsity penalty, $\tilde\lambda_p\,\Omega(P)$. {_STRENGTH_HELP}",
     ),
-    ParamSpec("fit_linear", "bool", True, help="Whether there is a linear term ⟨w, x⟩."),
-    ParamSpec("fit_intercept", "bool", True, help="Whether there is an unpenalised bias."),
-    ParamSpec("init_scale", "float", 0.01, 0, 100, log=True, symbol=r"\sigma", help="P starts as N(0, σ²)."),
+    ParamSpec("fit_linear", "bool", True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$."),
+    ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, without a penalty."),
+    ParamSpec(
+        "init_scale",
+        "float",
+        0.01,
+        0,
+        100,
+        log=True,
+        symbol=r"\sigma",
+        help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
+    ),
     ParamSpec("max_epochs", "int", 300, 1, 100_000, help="The run ends here at the latest."),
     ParamSpec(
         "tol",
@@ -68,7 +111,8 @@ SPECS: tuple[ParamSpec, ...] = (
         0,
         1,
         log=True,
-        help="Converged when no parameter changes by more than this share of the largest one.",
+        help="Converged when no parameter changes by more than this share of the largest one: "
+        r"$\max|\Delta|\leq\mathrm{tol}\cdot\max|\theta|$.",
     ),
     ParamSpec(
         "validation",

@@ -221,12 +221,15 @@ def metrics_in(table: pd.DataFrame) -> dict[str, str]:
 
 
 def nearest(counts: Sequence[int], target: int) -> tuple[int | None, int | None]:
-    """Return the positions of the largest count below a target and of the smallest one above it."""
+    """Return the positions of the largest count below a target and of the smallest one above it.
+
+    Of equal counts it is the last: a search comes nearer and nearer.
+    """
     below = [i for i, count in enumerate(counts) if count < target]
     above = [i for i, count in enumerate(counts) if count > target]
     return (
-        max(below, key=lambda i: counts[i], default=None),
-        min(above, key=lambda i: counts[i], default=None),
+        max(below, key=lambda i: (counts[i], i), default=None),
+        min(above, key=lambda i: (counts[i], -i), default=None),
     )
 
 

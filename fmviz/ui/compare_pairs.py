@@ -21,8 +21,8 @@ from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, mat
 from fmviz.ui.state import Settings
 
 TABLE = (
-    ParamSpec("one", "int", 0, 0, 23, help="The run whose W is taken."),
-    ParamSpec("other", "int", 1, 0, 23, help="The run whose W is subtracted."),
+    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
+    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -18,9 +19,12 @@ from fmviz.lab.duel import Bout, duel
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.program import duel_program
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.task import TaskView
-from fmviz.ui import widgets
-from fmviz.ui.charts import curves
+from fmviz.ui import capsule, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
@@ -67,23 +71,40 @@ def draw(settings: Settings) -> None:
         def start() -> None:
             jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
 
-        st.button(
+        widgets.action(
+            settings,
+            "duel",
             "Start the duel" if task is None else "Again",
             icon=":material/swords:",
-            key="compare_duel",
+            shortcut="P",
             type="primary",
             disabled=active or not fighters,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "duel_stop",
             "Stop",
             icon=":material/stop:",
-            key="compare_duel_stop",
+            shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
         )
     if task is not None:
         watch(task, _draw)
+        if task.state.ended and task.view().items:
+            _capsule(experiment, fighters, settings["target"])
+
+
+def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    found = capsule.capsule(
+        f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+        duel_program(experiment, fighters, target),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
+    capsule.draw("duel", found, "Searches again and prints the table above.")
 
 
 def _experiment(settings: Settings) -> Experiment:
@@ -144,9 +165,9 @@ def _draw(view: TaskView) -> None:
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:
-            curves(
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
                 figures.duel(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
-                live=view.state.active,
             )

@@ -31,8 +31,8 @@ VIEW = (
 _NAMES = {"row": "Row", "column": "Column", "half": "Half"}
 # Of more features the pairs would be specks beside P.
 _MOST_PAIRS = 128
-_CACHE = "fmviz:train:look inside"
-_MOVING = "fmviz:train:moving inside"
+_CACHE = "fmviz:train:inside_cache"
+_MOVING = "fmviz:train:inside_moving"
 
 
 def grain_names(job: Job | None) -> dict[str, str]:

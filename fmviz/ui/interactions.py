@@ -33,6 +33,7 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.look import Look, order_name
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 VIEW = (
@@ -160,7 +161,7 @@ def _compare_toggle(settings: Settings, d: int) -> bool:
 def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
     if look is None:
         return f"The interactions {MODELS[view.experiment.model].notation.weights}"
-    held = ", ".join(dataset.feature_names[j] for j in look.at)
+    held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
     return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
 

@@ -81,14 +81,17 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
     _numbers(view)
     if not stale:
         inside.draw(settings, job, view)
-    _curves(view, history, settings)
+    if settings.shows("curves", "Curves"):
+        _curves(view, history, settings)
     look = draw_matrix(view, view.dataset, settings)
     if look is not None:
         orders.draw_columns(view, look)
         orders.draw_subset(view, view.dataset, settings)
     draw_why(view, view.dataset, settings)
-    _quality(view, history, settings)
-    draw_pairs(view, view.dataset, look)
+    if settings.shows("quality", "Prediction and recovery"):
+        _quality(view, history, settings)
+    if settings.shows("pairs", "The strongest interactions"):
+        draw_pairs(view, view.dataset, look)
 
 
 # ------------------------------------------------------------------------------------------------- status

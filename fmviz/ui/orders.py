@@ -19,6 +19,7 @@ from fmviz.lab.thinned import ThinnedFactors
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.look import Look, completed, order_name, sets_table, true_sets
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings, Whole
 
 VIEW = (
@@ -193,7 +194,7 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
         chosen = settings["subset"]
         if chosen:
             weight = weight_of(factors_of(view.experiment.machine, view.thinned, 2), chosen)
-            st.metric(" × ".join(names[j] for j in chosen), f"{weight:.4g}", width="content")
+            st.metric(" × ".join(plain(names[j]) for j in chosen), f"{weight:.4g}", width="content")
         else:
             st.caption(
                 "Any number of them: the weight of their product is Σₛ Πⱼ pⱼₛ over the columns of P.",

@@ -31,7 +31,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
 from fmviz.ui.kinds import Names, Param, Setting, Several, Text, Whole
 
 __all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Param", "Settings", "Several", "Text", "Whole"]
@@ -55,7 +55,7 @@ RESTRICTIONS: tuple[Names, ...] = (
 LEVELS = ("simple", "expert")
 SHARED: tuple[Setting, ...] = (
     Param(
-        ParamSpec(
+        DatasetParam(
             "dataset",
             "choice",
             next(iter(DATASETS)),
@@ -87,6 +87,11 @@ SHARED: tuple[Setting, ...] = (
 )
 """The settings that all pages share."""
 _STICKY = ("level",)
+_FOLLOWED = f"{_PREFIX}:followed"
+_LEAVING = f"{_PREFIX}:leaving"
+_SHORTCUTS = f"{_PREFIX}:shortcuts"
+_WIDENED = f"{_PREFIX}:widened"
+_BARE = f"{_PREFIX}:bare"
 
 
 def _in_fragment() -> bool:
@@ -175,8 +180,13 @@ class Settings:
         """Return whether a control or part is to be drawn; `words` are what the page calls it."""
         if name not in self.controls:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
-        self._words[name] = words or self._words.get(name, "")
+        if words:
+            self._words[name] = words
         return name not in self["hide"] and (self["level"] == "expert" or name not in self.expert)
+
+    def shows_any(self, *names: str) -> bool:
+        """Return whether any of some controls is to be drawn, so that they need a heading or a box."""
+        return any(self.shows(name) for name in names)
 
     def locks(self, name: str) -> bool:
         """Return whether a control or part is drawn, but must not be changed."""
@@ -197,6 +207,12 @@ class Settings:
     def _words(self) -> dict[str, str]:
         words: dict[str, str] = st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
         return words
+
+    @property
+    def shortcuts(self) -> dict[str, str]:
+        """The keys that press a button of this page, with its label; `shell.page` empties it."""
+        keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
+        return keys
 
     def level_or(self, level: str) -> str:
         """Return the level that the reader or a link chose, or else the one given."""
@@ -244,8 +260,13 @@ class Settings:
 
         So it does where the words have changed since it was drawn, and calls that a change.
         """
-        choices = getattr(getattr(self.table[name], "spec", None), "choices", ())
-        return bool(choices) and value not in choices
+        if not getattr(getattr(self.table[name], "spec", None), "choices", ()):
+            return False
+        try:
+            self.table[name].check(value)
+        except ValueError:
+            return True
+        return False
 
     # ------------------------------------------------------------------------------------ address bar
 
@@ -291,7 +312,8 @@ class Settings:
             st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
-        linked = bool(given) and (opened or given not in echoes)
+        followed = st.session_state.pop(_FOLLOWED, None)
+        linked = bool(given) and (opened or given not in echoes or given == followed)
         if linked:
             notices = []
             for name, item in self.table.items():
@@ -318,8 +340,56 @@ class Settings:
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
+            st.session_state[_BARE] = set(given) <= {"lesson", "step"}
+            self._widen(given)
         self.write_url()
         return linked
+
+    def _widen(self, given: Collection[str]) -> None:
+        """Show all controls where a link sets one that Simple leaves out, unless it says what to show."""
+        names = [name for name in given if name in self.expert and name in self.table]
+        told = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
+        widen = bool(told) and self["level"] == "simple" and not {"level", "lesson"} & set(given)
+        if widen:
+            st.session_state[self._home("level")] = "expert"
+        st.session_state[_WIDENED] = told if widen else ""
+
+    @property
+    def widened(self) -> str:
+        """The expert settings for which the last link made Expert of Simple, in words."""
+        return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
+
+    @staticmethod
+    def move(query: Mapping[str, str], script: str | None = None) -> None:
+        """Open a link; to be called back by a button.
+
+        On the page itself the query string is replaced, and read as a link, be it one that the page wrote a
+        moment ago. Another page, by its `script`, is switched to before this one draws anything.
+        """
+        st.session_state[_FOLLOWED] = dict(query)
+        if script is None:
+            st.query_params.from_dict(query)
+        else:
+            st.session_state[_LEAVING] = script, dict(query)
+
+    @staticmethod
+    def leave() -> None:
+        """Go where `move` said, if to another page."""
+        if (there := st.session_state.pop(_LEAVING, None)) is not None:
+            script, query = there
+            st.switch_page(script, query_params=query)
+
+    @staticmethod
+    def names_a_lesson_alone() -> bool:
+        """Return, once, whether the last link said nothing but a lesson and its step."""
+        return bool(st.session_state.pop(_BARE, False))
+
+    @staticmethod
+    def free(*pages: str) -> None:
+        """Hide and lock nothing any more on the named pages."""
+        for page in pages:
+            for item in RESTRICTIONS:
+                st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
     def _brought_key(self) -> str:

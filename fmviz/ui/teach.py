@@ -48,7 +48,7 @@ def menu(settings: Settings) -> None:
     for name in (*settings["hide"], *settings["lock"]):
         words.setdefault(name, "")
     label = f"Teach ({restricted} restricted)" if restricted else "Teach"
-    with st.popover(label, icon=":material/school:", key=f"{settings.page}_teach", width="stretch"):
+    with st.popover(label, icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
             "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
             "lock can be seen, but not changed."

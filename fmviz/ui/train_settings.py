@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast
 
 import streamlit as st
@@ -27,6 +27,10 @@ OWN: tuple[ParamSpec | Changes, ...] = (
     CHANGES,
 )
 NAMES = tuple(spec.name for spec in OWN)
+_LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
+_MORE = ("validation", "tol", "init_scale")
+EXPERT = ("model", "lambda_p", "loss", *_LINEAR, "solver", "max_epochs", *_MORE, "suggest")
+"""What Simple leaves out; it keeps the rank, the penalty and its strength."""
 _LABELS = {
     "dataset_n_samples": "Rows",
     "dataset_d_true": "Interacting features",
@@ -61,9 +65,17 @@ def own_specs() -> tuple[ParamSpec, ...]:
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
-        specs = specs_of(name if name in spec.choices else str(spec.default))
+        try:
+            specs = specs_of(spec.check(name))
+        except ValueError:
+            specs = specs_of(str(spec.default))
         found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
     return tuple(found)
+
+
+def expert_own(specs: Iterable[ParamSpec]) -> list[str]:
+    """Return which of the own parameters Simple leaves out: all but those of the data and of the model."""
+    return [spec.name for spec in specs if not spec.name.startswith(("dataset_", "model_"))]
 
 
 def _own_names(settings: Settings, owner: str) -> list[str]:
@@ -147,19 +159,20 @@ def _note(settings: Settings) -> None:
 def settings_panel(settings: Settings) -> Experiment:
     """Draw all settings of a run; return what they describe."""
     _note(settings)
-    if _own_names(settings, "dataset"):
+    if settings.shows_any(*_own_names(settings, "dataset")):
         with st.container(border=True):
             st.markdown("**Data**")
             _own(settings, "dataset")
     model = experiment_of(settings).machine
     notation = model.notation
-    with st.container(border=True, key="train_model_box"):
-        _model(settings)
-        _own(settings, "model", then=_suited(settings))
-        if model.factorised:
-            widgets.param(settings, "rank", "Rank $k$", style="number")
-        if (note := _cost(settings)) is not None:
-            st.caption(f":material/timer: {note}")
+    if settings.shows_any("model", "rank", *_own_names(settings, "model")):
+        with st.container(border=True, key="train_model_box"):
+            _model(settings)
+            _own(settings, "model", then=_suited(settings))
+            if model.factorised:
+                widgets.param(settings, "rank", "Rank $k$", style="number")
+            if (note := _cost(settings)) is not None:
+                st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
         if not (model.convex and model.factorised and settings["regularizer"] == "l2"):
@@ -177,23 +190,29 @@ def settings_panel(settings: Settings) -> Experiment:
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
         draw_schedule(settings, experiment_of(settings))
-    with st.container(border=True):
-        st.markdown("**Loss and linear term**")
-        _loss(settings)
-        widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
-        widgets.scale(
-            settings, "lambda_w", r"Strength $\lambda_w$ of $\|w\|^2$", disabled=not settings["fit_linear"]
-        )
-        widgets.param(settings, "fit_intercept", "Bias")
-    with st.container(border=True):
-        st.markdown("**Solver**")
-        _solver(settings)
-        widgets.param(settings, "max_epochs", "Most epochs", style="number")
-    with st.expander("More", icon=":material/tune:", key="train_more"):
-        widgets.param(settings, "validation", "Validation share", style="slider")
-        widgets.scale(settings, "tol", "Tolerance", highest=0.1)
-        if model.factorised:
-            widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
+    if settings.shows_any("loss", *_LINEAR, *_own_names(settings, "loss")):
+        with st.container(border=True):
+            st.markdown("**Loss and linear term**")
+            _loss(settings)
+            widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
+            widgets.scale(
+                settings,
+                "lambda_w",
+                r"Strength $\lambda_w$ of $\|w\|^2$",
+                disabled=not settings["fit_linear"],
+            )
+            widgets.param(settings, "fit_intercept", "Bias $b$")
+    if settings.shows_any("solver", "max_epochs", *_own_names(settings, "solver")):
+        with st.container(border=True):
+            st.markdown("**Solver**")
+            _solver(settings)
+            widgets.param(settings, "max_epochs", "Most epochs", style="number")
+    if settings.shows_any(*_MORE):
+        with st.expander("More", icon=":material/tune:", key="train_more"):
+            widgets.param(settings, "validation", "Validation share", style="slider")
+            widgets.scale(settings, "tol", "Tolerance", highest=0.1)
+            if model.factorised:
+                widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
@@ -325,7 +344,7 @@ def _loss(settings: Settings) -> None:
     fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task == "binary"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
-    if missing:
+    if missing and settings.shows("loss"):
         st.caption(
             f"Not available here: {', '.join(missing)}. They want two classes; this target is a number."
         )
@@ -377,7 +396,7 @@ def _missing(
 ) -> None:
     """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
-    if missing:
+    if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
             for who, why in _together({labels[choice]: why for choice, why in missing.items()}):

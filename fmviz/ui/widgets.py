@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from fmviz.lab.spreadsheet import defused
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -93,6 +94,8 @@ def action(
     if not settings.shows(name, label):
         return False
     locked = settings.locks(name)
+    if "shortcut" in keywords:
+        settings.shortcuts[keywords["shortcut"]] = label
     return st.button(
         label,
         key=f"{settings.page}_{name}",
@@ -109,6 +112,7 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
+    step: float | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -126,6 +130,8 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
+    step : float, optional
+        How far an arrow key moves a slider of numbers that are not whole.
     disabled : bool
         Whether it can be changed.
     help : str, optional
@@ -168,6 +174,8 @@ def param(
         return scale(settings, name, label, disabled=disabled, help=help, then=then)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
+        if step is not None:
+            common["step"] = step
         return control(settings, name, st.slider, label, low_, high_, **common)
     return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 
@@ -259,13 +267,15 @@ def several(
 
 
 def csv_of(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> str:
-    """Return columns of equal length as CSV text; floats are written so that they read back exactly."""
+    """Return columns of equal length as CSV text; floats are written so that they read back exactly.
+
+    Words that a spreadsheet would execute are defused.
+    """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(
-        zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
-    )
+    writer.writerow(map(defused, columns))
+    rows = zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
+    writer.writerows(map(defused, row) for row in rows)
     return sink.getvalue()
 
 
@@ -295,7 +305,12 @@ def download(
     disabled: bool = False,
 ) -> None:
     """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
-    kinds = {"csv": "text/csv", "npz": "application/octet-stream", "json": "application/json"}
+    kinds = {
+        "csv": "text/csv",
+        "html": "text/html",
+        "npz": "application/octet-stream",
+        "json": "application/json",
+    }
     st.download_button(
         label,
         data=make,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from driving import ROOT, page
+from ui.driving import ROOT, page
 
 
 def test_every_plotly_chart_is_drawn_in_one_place():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, page
+from ui.driving import ROOT, page, words
 
 from fmviz.engine.params import ParamSpec
 from fmviz.ui.state import Settings
@@ -97,3 +97,41 @@ def test_all_widgets_with_a_setting_are_drawn_in_one_place():
         if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
     }
     assert users == {"widgets.py", "teach.py"}
+
+
+# ------------------------------------------------------------------------------------------ Simple and Expert
+
+
+def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
+    app = page("train", level="simple", max_epochs="7", rank="5", lambda_sparse="2.0")
+    drawn = keys(app)
+    assert {"train_rank", "train_regularizer", "train_lambda_sparse", "train_play", "shared_seed"} <= drawn
+    assert not drawn & {"train_solver", "train_max_epochs", "train_tol", "train_lambda_w", "train_model"}
+    app.button(key="train_play").click().run()
+    assert store.runs()[0].settings["max_epochs"] == 7
+    app.button_group(key="shared_level").set_value("expert").run()
+    assert app.number_input(key="train_max_epochs").value == 7
+    assert "level" not in address(app)
+
+
+@pytest.mark.parametrize("name", ["prox", "sweeps"])
+def test_simple_is_simpler(name, store):
+    simple, expert = (page(name, level=level) for level in ("simple", "expert"))
+    assert keys(simple) < keys(expert)
+
+
+def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
+    app = page("prox", level="simple")
+    assert "prox_source" not in keys(app)
+    app.query_params.clear()
+    app.query_params["size"] = "large"
+    app.run()
+    assert "prox_source" in keys(app)
+    assert "Expert, since the link sets 'size'" in words(app)
+    assert address(app) == {"size": "large"}
+
+
+def test_the_keys_of_a_page_are_told(store):
+    assert "**P** Play" in words(page("train"))
+    assert "**X** Stop" in words(page("sweeps"))
+    assert "**← →** move a slider" in words(page("prox"))

@@ -110,7 +110,7 @@ def test_steps_inside_an_epoch_lead_into_the_next(store):
     run(app)
     before = the_job().view()
     assert "in column 3 of P" in words(app)
-    inside = app.session_state["fmviz:train:look inside"][1]
+    inside = app.session_state["fmviz:train:inside_cache"][1]
     press(app, "step")
     assert metrics(app)["Epoch"] == "1"
     assert "Inside epoch 2" in words(app)
@@ -133,7 +133,7 @@ def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store):
     assert "First half" in words(app)
     press(app, "step")
     assert "Second half" in words(app)
-    inside = app.session_state["fmviz:train:look inside"][1]
+    inside = app.session_state["fmviz:train:inside_cache"][1]
     assert np.array_equal(inside.at(2).P, Run_epoch(2))
     app = page("train", **SMALL, solver="psgd", grain="entry")
     assert "no steps on single entries" in words(press(app, "step"))

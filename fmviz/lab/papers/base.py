@@ -6,16 +6,16 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.papers.pieces import Memory, Pieces
-from fmviz.lab.provenance import array_hash, versions
+from fmviz.lab.provenance import array_hash, made_with
 from fmviz.lab.workers import checked_jobs
 
 Verdict = Literal["holds", "does not hold", "not settled"]
@@ -121,8 +121,6 @@ class Desk:
         The artefact's settings, those of the budget included.
     n_jobs : int
         Worker processes; -1 for one a core.
-    should_stop : callable
-        Asked between pieces of work; after a yes the runner returns.
     tables : dict of str to list of dict
         The rows so far.
     data : dict of str to str
@@ -142,13 +140,18 @@ class Desk:
         should_stop: Callable[[], bool],
         memory: Memory | None = None,
     ) -> None:
-        self.settings, self.n_jobs, self.should_stop = settings, n_jobs, should_stop
+        self.settings, self.n_jobs = settings, n_jobs
         self.memory = memory or Memory()
+        self._asked = should_stop
         self.tables: dict[str, list[Row]] = {}
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
         self.done, self.total = 0, 0
         self._shown = -math.inf
+
+    def should_stop(self) -> bool:
+        """Return whether the runner is to return: on request, or where a closed memory ends."""
+        return self.memory.exhausted or self._asked()
 
     def row(self, table: str, /, **values: Any) -> None:
         """Add a row to a table."""
@@ -174,6 +177,8 @@ class Desk:
         if known is not None:
             for table, rows in known.items():
                 self.tables.setdefault(table, []).extend(rows)
+            return
+        if self.memory.ends_here():
             return
         before = {table: len(rows) for table, rows in self.tables.items()}
         yield from steps()
@@ -332,6 +337,7 @@ class Artefact:
         should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
         pieces: Pieces | None = None,
+        so_far: bool = False,
         **changes: Any,
     ) -> Iterator[Result]:
         """Run, yielding the result as it grows; the last one is complete, or was stopped.
@@ -346,6 +352,8 @@ class Artefact:
             Worker processes where fits can be made beside each other; -1 for one a core.
         pieces : Pieces, optional
             Finished work of earlier runs with these settings, and where this one's goes.
+        so_far : bool
+            Whether to make nothing and end where the `pieces` end. Runners that keep none run all the same.
         **changes
             Settings to change.
 
@@ -355,7 +363,9 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop, Memory(pieces)))
+        return self._results(
+            budget, Desk(settings, checked_jobs(n_jobs), should_stop, Memory(pieces, so_far))
+        )
 
     def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
         programs = made_with()
@@ -378,8 +388,10 @@ class Artefact:
                 total=desk.total,
             )
 
-        for message in self.runner(desk):
-            yield result("running", message)
+        # Seconds are those of one thread: products of matrices must not be shared among several.
+        with threadpool_limits(1, user_api="blas"):
+            for message in self.runner(desk):
+                yield result("running", message)
         stopped = desk.done < desk.total
         yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
 
@@ -410,11 +422,6 @@ def _named(column: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{column} = {value}"
 
 
-def made_with() -> dict[str, str]:
-    """Return the versions on which results depend; scikit-learn has the peers."""
-    return {**versions(), "scikit-learn": version("scikit-learn")}
-
-
 def plain(value: Any) -> Any:
     """Return the value in the types of JSON; what is not finite becomes None."""
     if isinstance(value, Mapping):
@@ -433,24 +440,6 @@ def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
     return [
         row for row in tables.get(table, ()) if all(row.get(name) == value for name, value in where.items())
     ]
-
-
-def by_majority(wins: int, total: int) -> Verdict:
-    """Return "holds" from three wins in four on, "does not hold" up to one in two, else "not settled"."""
-    if total and 4 * wins >= 3 * total:
-        return "holds"
-    return "does not hold" if total and 2 * wins <= total else "not settled"
-
-
-def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
-    """Return the verdict on gaps that should be positive, and how many are positive and negative.
-
-    Gaps of at most `same` are ties. Where more than half are ties nothing is settled; else see `by_majority`.
-    """
-    wins, losses = sum(gap > same for gap in gaps), sum(gap < -same for gap in gaps)
-    if 2 * (wins + losses) < len(gaps):
-        return "not settled", wins, losses
-    return by_majority(wins, wins + losses), wins, losses
 
 
 def without_numbers(statement: str, case: str) -> Check:

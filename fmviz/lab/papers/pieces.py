@@ -41,10 +41,21 @@ class Memory:
     ----------
     pieces : Pieces, optional
         Where it is kept; without it nothing is.
+    closed : bool
+        Whether only what is kept is to be told, and nothing made.
+
+    Attributes
+    ----------
+    recalled : int
+        How many results came from there.
+    exhausted : bool
+        Whether something was wanted of a closed memory that is not there.
     """
 
-    def __init__(self, pieces: Pieces | None = None) -> None:
+    def __init__(self, pieces: Pieces | None = None, closed: bool = False) -> None:
         self._pieces = pieces
+        self._closed = closed
+        self.exhausted = False
         self._begin = time.perf_counter() - (pieces.seconds if pieces is not None else 0.0)
         self.recalled = 0
 
@@ -58,6 +69,11 @@ class Memory:
         found = None if self._pieces is None else self._pieces.get(key)
         self.recalled += found is not None
         return found
+
+    def ends_here(self) -> bool:
+        """Return whether what is not kept must be left out."""
+        self.exhausted = self.exhausted or self._closed
+        return self._closed
 
     def keep(self, key: str, value: Any) -> None:
         """Keep a value that `json.dumps` takes."""
@@ -101,7 +117,7 @@ def resumed(
             rest.append(index)
         else:
             yield index, known
-    if not rest:
+    if not rest or memory.ends_here():
         return
     with closing(work([items[i] for i in rest])) as results:
         for place, value in results:

@@ -198,7 +198,8 @@ def _measure(
             yield 1
             if should_stop() and len(rows) < len(todo):
                 return
-    results += [rows[index] for index in range(len(todo))]
+    if len(rows) == len(todo):
+        results += [rows[index] for index in range(len(todo))]
 
 
 def mean(rows: Sequence[Row], name: str) -> float:

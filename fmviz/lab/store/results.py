@@ -120,6 +120,12 @@ class StoredPieces:
             connection.execute("DELETE FROM pieces WHERE artefact = ? AND budget = ?", self._scope[:2])
 
 
+def count_pieces(runs: RunStore, artefact: str, budget: str, protocol: str) -> int:
+    """Return how many `StoredPieces` there are, without reading them."""
+    sql = f"SELECT COUNT(*) AS number FROM pieces WHERE {_SCOPE}"
+    return int(runs.database.read(sql, (artefact, budget, _digest(protocol)))[0]["number"])
+
+
 _SCOPE = "artefact = ? AND budget = ? AND protocol = ?"
 
 

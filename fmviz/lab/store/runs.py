@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.places import default_path
 from fmviz.lab.provenance import versions
 from fmviz.lab.store import ownership
 from fmviz.lab.store.database import Database, insert
@@ -361,14 +360,6 @@ def new_id() -> str:
     while (name := secrets.token_urlsafe(9)).startswith("-"):
         pass
     return name
-
-
-def default_path() -> Path:
-    """Return the file that ``FMVIZ_STORE`` names, or that in the user's data directory."""
-    named = os.environ.get("FMVIZ_STORE")
-    if named:
-        return Path(named).expanduser()
-    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
 
 
 _stores: dict[Path, RunStore] = {}

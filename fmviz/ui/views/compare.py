@@ -30,15 +30,18 @@ TABLE = (
     *compare_pairs.TABLE,
     *duels.TABLE,
 )
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
+EXPERT = ("only", "x", "pairs")
 _MENU = "fmviz:compare:menu"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Compare", Settings("compare", TABLE)) as settings:
-        st.title("Compare")
-        st.markdown(
-            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on."
+    with shell.page("Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Compare",
+            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on.",
         )
         try:
             runs = store()
@@ -49,11 +52,15 @@ def render() -> None:
         if len(picked) < 2:
             _empty(settings, runs, picked)
         else:
-            _side_by_side(settings, picked)
+            if settings.shows("sides", "What differs"):
+                _side_by_side(settings, picked)
             _curves(settings, runs, picked)
-            _trade(settings, picked)
-            compare_pairs.draw(settings, runs, picked)
-        duels.draw(settings)
+            if settings.shows("trade", "What they trade"):
+                _trade(settings, picked)
+            if settings.shows("pairs", "Pairs that differ or come back"):
+                compare_pairs.draw(settings, runs, picked)
+        if settings.shows("duels", "The duel"):
+            duels.draw(settings)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:

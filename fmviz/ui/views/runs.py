@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
 from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.lab.capsule import Capsule
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import runs_table, title_of_run
 from fmviz.lab.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.state import Settings, Several, Text
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
 
 SHOWN = 500
 _ORIGINS = {"page": "Train page", "sweep": "Sweep", "command": "Command line", "python": "Python"}
@@ -174,6 +179,13 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 disabled=True,
                 help="Pick one run.",
             )
+        if one is not None and one.ended and one.last:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": one.id},
+            )
         if len(picked) > 1:
             st.page_link(
                 shell.COMPARE.script,
@@ -271,7 +283,22 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             st.warning(str(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        widgets.python_block(program(experiment, run.epoch if halted else None))
+        name = experiment.dataset
+        found = capsule.capsule(
+            f"{title_of_run(run)}: {run.message}",
+            program(experiment, run.epoch if halted else None),
+            seed=experiment.seed,
+            data={name: run.data_hash} if run.data_hash else {},
+            versions=run.versions,
+        )
+        capsule.report("runs_report", partial(_outcome, run, runs, found), f"report-{run.id}.html")
+        capsule.draw("runs", found)
+
+
+def _outcome(run: StoredRun, runs: RunStore, found: Capsule) -> Outcome:
+    from fmviz.report import of_stored
+
+    return of_stored(run, runs, found)
 
 
 def _empty(settings: Settings) -> None:

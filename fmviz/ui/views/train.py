@@ -23,8 +23,10 @@ from fmviz.ui.kinds import Setting
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.strengths import NOW, adopt, draw_now
 from fmviz.ui.train_settings import (
+    EXPERT,
     OWN,
     experiment_of,
+    expert_own,
     load_suggested,
     own_specs,
     settings_panel,
@@ -35,7 +37,15 @@ from fmviz.ui.train_settings import (
 _VIEW: tuple[ParamSpec | Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
-    ParamSpec("metric", "choice", "rmse", choices=tuple(METRICS)),
+    ParamSpec(
+        "metric",
+        "choice",
+        "rmse",
+        choices=tuple(METRICS),
+        help="How predictions are measured. RMSE is "
+        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
+        "above one of the other.",
+    ),
     *train_controls.VIEW,
     *NOW,
     *interactions.VIEW,
@@ -43,7 +53,8 @@ _VIEW: tuple[ParamSpec | Setting, ...] = (
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
-PARTS = (*train_controls.PARTS, "suggest", "forget", "exports")
+_SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
+PARTS = (*_SECTIONS, *train_controls.PARTS, "suggest", "forget")
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
@@ -54,7 +65,7 @@ BOX [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
 }
 BOX .katex-display {
-  overflow-x: auto; overflow-y: hidden; padding: 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
+  overflow-x: auto; overflow-y: hidden; padding: 2px 5px 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
 }
 BOX .katex-display > .katex,
 BOX .katex-display > .katex > .katex-html {
@@ -67,21 +78,26 @@ BOX .katex-display > .katex > .katex-html {
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("train", (*OWN, *own_specs(), *_VIEW), parts=PARTS)
+    own = own_specs()
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert_own(own)))
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
             st.rerun()  # What was suggested has parameters that this table lacks.
-        st.title("Train")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Train",
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
             "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
-            "the address bar: the same link gives the same numbers."
+            "the address bar: the same link gives the same numbers.",
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
+        if not settings.shows("settings", "All settings on the left"):
+            _right(settings, experiment_of(settings), reason)
+            return
         left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = settings_panel(settings)
@@ -184,6 +200,15 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
         return
     live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
     if not job.state.active and settings.shows("exports", "Downloads and code"):
+        if job.state.ended and (view := job.view()).saved and view.parameters is not None:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": view.id},
+                help="Its pairs in sentences, as a network and window by window, and one prediction "
+                "taken apart.",
+            )
         draw_exports(job.view())
 
 
@@ -240,6 +265,9 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
 
 
 def _empty(settings: Settings, reason: str | None) -> None:
+    if not settings.shows("play"):
+        st.info("Nothing has been trained yet.", icon=":material/hourglass_empty:")
+        return
     with st.container(border=True, key="train_empty"):
         first = "Press **Play** to train with the settings given, or take this example:"
         st.markdown(

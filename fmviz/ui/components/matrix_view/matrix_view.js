@@ -20,6 +20,7 @@ export default function (component) {
     views.set(parentElement, view);
   }
   view.pick = (cell) => component.setStateValue("cell", cell);
+  view.take = (box) => component.setTriggerValue("box", box);
   view.update(data);
   return () => {
     view.destroy();
@@ -309,11 +310,15 @@ class Picture {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  // The cell under a pointer as half-open ranges of rows and columns.
-  cell(event) {
+  // The cell under a pointer as half-open ranges of rows and columns; the nearest one with `near`.
+  cell(event, near = false) {
     const rect = this.canvas.getBoundingClientRect();
-    const col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
-    const row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    let col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
+    let row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    if (near) {
+      col = Math.min(this.canvas.width - 1, Math.max(0, col));
+      row = Math.min(this.canvas.height - 1, Math.max(0, row));
+    }
     if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
     return {
       rows: [row * this.rowPool, Math.min(this.n, (row + 1) * this.rowPool)],
@@ -361,6 +366,9 @@ class Panel {
       picture.canvas.addEventListener("pointerdown", hover);
       picture.canvas.addEventListener("pointerleave", () => view.leave());
       picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
+      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
+      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
+      picture.canvas.addEventListener("pointercancel", () => view.drop());
     }
   }
 
@@ -652,6 +660,8 @@ class View {
       if (header.mark) this.picked = null;
       this.keepPick();
       this.root.classList.toggle("clickable", header.clickable);
+      this.root.classList.toggle("selectable", header.selectable);
+      this.drag = null;
       if ((this.driver ? this.driver.key : null) !== header.driver) {
         if (this.driver) this.driver.destroy();
         this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
@@ -767,6 +777,7 @@ class View {
   }
 
   hover(panel, picture, event) {
+    if (this.drag) return this.stretch(event);
     const cell = picture.cell(event);
     if (!cell || !this.panels.includes(panel)) return this.leave();
     this.pointed = [panel, picture, event];
@@ -824,7 +835,51 @@ class View {
     if (event.key === "Enter") this.click(panel, picture, point);
   }
 
+  // From the cell that was pressed to the one under the pointer, as half-open ranges.
+  stretched(event) {
+    const { picture, from } = this.drag;
+    const to = picture.cell(event, true);
+    const span = (a, b) => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+    return { rows: span(from.rows, to.rows), cols: span(from.cols, to.cols) };
+  }
+
+  press(panel, picture, event) {
+    const from = this.header.selectable && event.button === 0 ? picture.cell(event) : null;
+    if (!from) return;
+    this.drag = { panel, picture, from };
+    picture.canvas.setPointerCapture(event.pointerId);
+  }
+
+  stretch(event) {
+    const box = this.stretched(event);
+    this.drag.picture.mark([box]);
+    put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
+    put(this.tipValue, "let go to open it");
+    return undefined;
+  }
+
+  release(event) {
+    if (!this.drag) return;
+    const { panel, picture } = this.drag;
+    const { rows, cols } = this.stretched(event);
+    this.drop();
+    this.take({
+      panel: this.panels.indexOf(panel),
+      picture: picture.part,
+      top: rows[0],
+      bottom: rows[1],
+      left: cols[0],
+      right: cols[1],
+    });
+  }
+
+  drop() {
+    this.drag = null;
+    this.leave();
+  }
+
   leave() {
+    if (this.drag) return;
     this.pointed = null;
     this.tip.classList.remove("on");
     for (const panel of this.panels) {

@@ -51,6 +51,7 @@ class ViewOptions(TypedDict, total=False):
     max_height: int
     clickable: bool
     mark: Mark | None
+    selectable: bool
     empty: str
 
 
@@ -97,6 +98,7 @@ def encode_view(
     max_height: int = 420,
     clickable: bool = False,
     mark: Mark | None = None,
+    selectable: bool = False,
     empty: str = "Nothing to show yet.",
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
@@ -127,6 +129,8 @@ def encode_view(
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     mark : Mark, optional
         A cell that is outlined while no other one is pointed at; in all pictures that have it.
+    selectable : bool
+        Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
     empty : str
         The sentence shown when there are no panels.
 
@@ -237,6 +241,7 @@ def encode_view(
         "columns": columns,
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
+        "selectable": bool(selectable),
         "maxHeight": int(max_height),
         "empty": empty,
         "palette": {
