@@ -101,6 +101,6 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     wait_for_query(page, "cell_i", "^0$")
     wait_for_query(page, "cell_j", "^2$")
     page.get_by_text(re.compile("left weight and right weight (do not )?interact")).wait_for()
-    page.locator(".st-key-train_why .js-plotly-plot:visible").wait_for()
+    page.locator(".st-key-train_why .js-plotly-plot:visible").first.wait_for()
     wait_idle(page)
     shoot(page, "train-why")
