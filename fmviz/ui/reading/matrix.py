@@ -143,7 +143,7 @@ def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
         [CodesFrame(codes, scale, caption=f"{shown:,} of {codes.size:,} {kind} are not zero")],
         row_labels=rows,
         col_labels=columns,
-        **({"gram_label": "W"} if window.exact else {}),
+        gram_label="W" if window.exact else Panel.gram_label,
     )
 
 
