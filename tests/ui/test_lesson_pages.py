@@ -12,7 +12,7 @@ from fmviz.ui import lesson_panel
 from fmviz.ui.presets import presets
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import OWN
-from fmviz.ui.views import compare, prox, sweeps, train
+from fmviz.ui.views import compare, geometry, path, prox, sweeps, train
 
 
 def address(app: AppTest) -> dict[str, str]:
@@ -144,7 +144,14 @@ def test_the_tour_leads_from_page_to_page(store):
 
 
 def settings_of(name: str) -> Settings:
-    tables = {"prox": prox.TABLE, "sweeps": sweeps.TABLE, "compare": compare.TABLE, "train": train_table()}
+    tables = {
+        "prox": prox.TABLE,
+        "geometry": geometry.TABLE,
+        "train": train_table(),
+        "path": path.TABLE,
+        "sweeps": sweeps.TABLE,
+        "compare": compare.TABLE,
+    }
     return Settings(name, tables[name])
 
 
@@ -164,7 +171,9 @@ def test_presets_are_states_of_their_page(one):
         assert experiment.why_not() is None
 
 
-@pytest.mark.parametrize(("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1)])
+@pytest.mark.parametrize(
+    ("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1), ("geometry", 1)]
+)
 def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store):
     app = page(name)
     mine = [one for one in presets() if one.target.script == f"pages/{name}.py"]
