@@ -41,9 +41,8 @@ def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     if name != "start":
         app.switch_page(f"pages/{name}.py")
-    settings = {
-        key: text for state in mine for key, text in state.settings.items() if key not in ("play", "seek")
-    }
+    started = ("play", "seek")
+    settings = {key: text for state in mine for key, text in state.settings.items() if key not in started}
     for key, text in {**settings, **{k: v for k, v in query.items() if v}}.items():
         app.query_params[key] = text
     app.run()
