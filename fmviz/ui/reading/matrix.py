@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -138,12 +139,14 @@ def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
     shown = int(np.count_nonzero(sight.values))
     window = sight.window
     kind = "pairs" if window.exact else "tiles"
+    # Tiles say so by themselves.
+    own: dict[str, Any] = {"gram_label": "W"} if window.exact else {}
     return Panel(
         window.label,
         [CodesFrame(codes, scale, caption=f"{shown:,} of {codes.size:,} {kind} are not zero")],
         row_labels=rows,
         col_labels=columns,
-        **({"gram_label": "W"} if window.exact else {}),
+        **own,
     )
 
 
