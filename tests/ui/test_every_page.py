@@ -120,10 +120,11 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
 
     # The looks see what they look for.
     page.evaluate("""() => {
-      const one = document.querySelectorAll('[data-testid="stMain"] [data-testid="stElementContainer"] p')[1];
-      one.closest('[data-testid="stElementContainer"]').style.cssText =
-        "position: relative; top: 9rem; left: 70rem; width: 60rem";
-      one.style.cssText = "color: #bbb; background: #fff";
+      const texts = document.querySelectorAll('[data-testid="stMain"] [data-testid="stElementContainer"] p');
+      const boxes = [...texts].map((text) => text.closest('[data-testid="stElementContainer"]'));
+      boxes[1].style.cssText = "position: relative; left: 30rem";
+      boxes[2].style.cssText = "position: relative; top: -4rem";
+      texts[2].style.cssText = "color: #bbb; background: #fff";
     }""")
     found = " ".join(page.evaluate(_LAYOUT))
     assert "overlap" in found
