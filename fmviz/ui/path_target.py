@@ -54,6 +54,7 @@ TABLE = (
     ),
     ParamSpec("seek", "bool", False, help="A link with seek=1 makes the search."),
 )
+PARTS = ("seek_start", "seek_stop")
 _SHOWN = "fmviz:path:search"
 # A way out was taken: search at once.
 _NOW = "fmviz:path:search_now"
@@ -131,18 +132,20 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     stale = shown is not None and shown[0] != asked
     active = shown is not None and shown[1].state.active
     with st.container(horizontal=True, vertical_alignment="center", key="path_target_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "seek_start",
             "Search λ̃" if shown is None or stale else "Search again",
             icon=":material/my_location:",
-            key="path_seek_start",
             type="primary",
             disabled=active and not stale,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "seek_stop",
             "Stop",
             icon=":material/stop:",
-            key="path_seek_stop",
             disabled=not active,
             on_click=shown[1].stop if shown is not None else None,
         )
@@ -235,15 +238,15 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
         source = search_program(
             asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
         )
-        told = asked.experiment
+        dataset = load_dataset(asked.experiment.dataset, **dict(asked.experiment.dataset_params))
+        result = f"λ̃ of {asked.experiment.regularizer} for {asked.target:,} interactions"
         found = capsule.capsule(
-            f"search for {asked.target:,} interactions by {told.regularizer} on {told.dataset}",
+            f"{result} on {asked.experiment.dataset}, seed {asked.experiment.seed}",
             source,
-            seed=told.seed,
-            data={told.dataset: data_hash(load_dataset(told.dataset, **dict(told.dataset_params)))},
+            seed=asked.experiment.seed,
+            data={asked.experiment.dataset: data_hash(dataset)},
         )
-        note = f"Makes the same {len(bouts)} fits and prints the same counts."
-        capsule.draw("search", found, note, "Copy the search as Python")
+        capsule.draw("path_search", found, f"Makes the same {len(bouts)} fits and prints the same counts.")
 
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout]) -> None:

@@ -174,10 +174,19 @@ STATES = {
     ),
     "path": (
         "pages/path.py",
-        {"dataset": "balance_scale", "points": "3", "rank": "3", "penalties": "ti,cs", "seed": "2"},
-        "path_run",
+        {
+            "dataset": "balance_scale",
+            "rank": "3",
+            "points": "3",
+            "penalties": "ti,cs",
+            "target": "4",
+            "accept": "20",
+            "seek": "1",
+            "seed": "2",
+        },
+        "path_start",
     ),
-    "geometry": ("pages/geometry.py", {"penalties": "ti,cs", "a": "0.5"}, ""),
+    "geometry": ("pages/geometry.py", {"plane": "diagonal", "a": "-0.4", "strength": "1.1", "e2": "3.0"}, ""),
     "paper": ("pages/paper.py", {"artefact": "atarashi2021_fig2"}, ""),
 }
 
