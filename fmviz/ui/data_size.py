@@ -125,20 +125,22 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             widgets.param(settings, "validation", "Validation share", style="number")
     name = shelf.name_of(settings["file"], recipe)
     with st.container(horizontal=True, key="data_actions"):
-        st.button(
+        widgets.action(
+            settings,
+            "train",
             "Train with sensible defaults",
             icon=":material/play_arrow:",
             type="primary",
-            key="data_train",
             disabled=size is None,
             on_click=_want,
             args=(name, "train"),
             help="TI at a strength that short trial fits on these data suggest, then the page Train.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "keep",
             "Keep as a data set",
             icon=":material/bookmark_add:",
-            key="data_keep",
             disabled=size is None,
             on_click=_want,
             args=(name, "keep"),

@@ -100,19 +100,22 @@ TABLE: tuple[ParamSpec | Setting, ...] = (
         help="The share of rows kept out of training and used to validate.",
     ),
 )
-_UPLOAD = "fmviz:data:upload"
+PARTS = ("upload", "use_paste", "example", "other", "train", "keep")
+_EXPERT = ("kind", "skip", "scaling", "rare")
+_UPLOAD = "fmviz:data:uploads"
 _REFUSED = "fmviz:data:refused"
 _ROWS = 8
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Your data", Settings("data", TABLE)) as settings:
-        st.title("Your data")
-        st.markdown(
+    with shell.page("Your data", Settings("data", TABLE, parts=PARTS, expert=_EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Your data",
             "Bring a table, say what is to be predicted, and see which interactions matter in it. The file "
             "stays on the "
-            "computer that serves this page; nothing in it is executed."
+            "computer that serves this page; nothing in it is executed.",
         )
         if settings["file"]:
             _file(settings)
@@ -129,38 +132,49 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     left, right = st.columns(2, gap="large")
     with left:
-        number = st.session_state.setdefault(_UPLOAD, 0)
-        st.file_uploader(
-            "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not",
-            key=f"data_upload_{number}",
-            max_upload_size=limits.MOST_BYTES // 1_000_000,
-            on_change=_uploaded,
-            args=(settings, f"data_upload_{number}"),
-        )
-        st.caption(limits.sentence())
+        _uploader(settings)
     with right:
-        st.text_area(
+        widgets.control(
+            settings,
+            "paste",
+            st.text_area,
             "Or paste a table",
             height=132,
             placeholder="age,town,bought\n34,Bonn,yes\n51,Kiel,no",
-            help=settings.table["paste"].help,  # type: ignore[union-attr]
-            **settings.bind("paste"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
+            widgets.action(
+                settings,
+                "use_paste",
                 "Use this table",
                 icon=":material/content_paste_go:",
-                key="data_use_paste",
                 on_click=lambda: _take(settings, settings["paste"].encode(), "Pasted table"),
             )
-            st.button(
+            widgets.action(
+                settings,
+                "example",
                 "Try with an example",
                 icon=":material/flight_takeoff:",
-                key="data_example",
                 on_click=_example,
                 args=(settings,),
                 help="20,000 flights from New York: which of them were late?",
             )
+
+
+def _uploader(settings: Settings) -> None:
+    label = "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not"
+    if not settings.shows("upload", label):
+        return
+    number = st.session_state.setdefault(_UPLOAD, 0)
+    st.file_uploader(
+        label,
+        key=f"data_upload_{number}",
+        max_upload_size=limits.MOST_BYTES // 1_000_000,
+        disabled=settings.locks("upload"),
+        on_change=_uploaded,
+        args=(settings, f"data_upload_{number}"),
+    )
+    st.caption(limits.sentence())
 
 
 def _uploaded(settings: Settings, key: str) -> None:
@@ -218,10 +232,11 @@ def _file(settings: Settings) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
         widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
-        st.button(
+        widgets.action(
+            settings,
+            "other",
             "Take another",
             icon=":material/swap_horiz:",
-            key="data_other",
             on_click=settings.reset,
             help="Put this file away. Data sets made of it stay.",
         )
@@ -339,13 +354,15 @@ def _aim(settings: Settings, profile: Profile) -> None:
             names = list(columns) or [settings["target"]]
             if settings["target"] not in names:
                 names = ["", *names]
-            st.selectbox(
+            widgets.control(
+                settings,
+                "target",
+                st.selectbox,
                 "Target",
                 names,
                 format_func=lambda name: name or "choose a column",
-                help=settings.table["target"].help,  # type: ignore[union-attr]
                 disabled=not columns,
-                **settings.bind("target", then=lambda: settings.set(positive="", task="auto")),
+                then=lambda: settings.set(positive="", task="auto"),
             )
         with middle:
             labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
@@ -357,14 +374,15 @@ def _aim(settings: Settings, profile: Profile) -> None:
                 settings["task"] == "binary" or len(levels) == 2 or (target and target.kind == "word")
             ):
                 given = settings["positive"]
-                st.selectbox(
+                widgets.control(
+                    settings,
+                    "positive",
+                    st.selectbox,
                     "The class that is +1",
                     ["", *levels] if given in ("", *levels) else ["", given, *levels],
                     format_func=lambda level: (
                         level or ("the later of two" if len(levels) == 2 else "choose a class")
                     ),
-                    help=settings.table["positive"].help,  # type: ignore[union-attr]
-                    **settings.bind("positive"),
                 )
 
 
