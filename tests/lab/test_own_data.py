@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
+from fmviz.figures.wording import defused
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS, is_own, load
 from fmviz.lab.experiment import Experiment, suggested
@@ -31,7 +32,6 @@ from fmviz.lab.own.suggestion import first_settings, largest_gain
 from fmviz.lab.places import data_folder
 from fmviz.lab.program import program
 from fmviz.lab.runner import Run
-from fmviz.lab.spreadsheet import defused
 from fmviz.lab.store import RunStore
 from fmviz.lab.sweep_plan import SweepPlan
 
