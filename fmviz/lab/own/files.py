@@ -68,8 +68,7 @@ def read(data: bytes, asked: Reading | None = None, name: str = "The file") -> S
     if len(data) > limits.MOST_BYTES:
         raise ValueError(
             f"{name} has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
-            "its "
-            "rows, or compress it with gzip."
+            "its rows, or compress it with gzip."
         )
     data = _unfolded(data, name)
     kind = detect(data, name) if asked.kind == "auto" else asked.kind

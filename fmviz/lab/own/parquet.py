@@ -28,16 +28,14 @@ def read_parquet(data: bytes, name: str) -> Source:
         if size > limits.MOST_UNFOLDED:
             raise ValueError(
                 f"{name} unfolds to {in_words(size)}, more than {in_words(limits.MOST_UNFOLDED)}. Take a "
-                "sample "
-                "of its rows."
+                "sample of its rows."
             )
         arrow = file.read()
         flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
         if lost := [field.name for field in schema if _compound(field.type)]:
             notes.append(
                 f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
-                "were "
-                f"left out: {', '.join(lost[:5])}{', …' if len(lost) > 5 else ''}."
+                f"were left out: {', '.join(lost[:5])}{', …' if len(lost) > 5 else ''}."
             )
         arrays = {str(place): _plain(arrow.column(at)) for place, at in enumerate(flat)}
         table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)

@@ -114,8 +114,7 @@ def render() -> None:
             settings,
             "Your data",
             "Bring a table, say what is to be predicted, and see which interactions matter in it. The file "
-            "stays on the "
-            "computer that serves this page; nothing in it is executed.",
+            "stays on the computer that serves this page; nothing in it is executed.",
         )
         if settings["file"]:
             _file(settings)
@@ -243,22 +242,20 @@ def _file(settings: Settings) -> None:
     if size is None:
         st.error(
             "The file of this link is not on this computer, or was not used for a week. Bring it again: "
-            "what was decided "
-            "about it comes back with it only if the link is opened afterwards.",
+            "what was decided about it comes back with it only if the link is opened afterwards.",
             icon=":material/folder_off:",
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    title = settings["title"] or "The file"
     ready = done(
-        f"data:read:{file}:{reading}:{title}",
-        lambda: shelf.profile(file, reading, title),
+        f"data:read:{file}:{reading}",
+        lambda: shelf.profile(file, reading),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )
     if not ready:
         return
-    profile = shelf.profile(file, reading, title)
+    profile = shelf.profile(file, reading)
     _adopt(settings, profile)
     st.subheader("Check")
     for note in profile.source.notes:
