@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.training import BLUE, ORANGE
+from fmviz.figures.wording import literal
 
 # More numbers would not be read in cells so narrow.
 _MOST_WRITTEN = 12
@@ -131,4 +132,4 @@ def _pulls(
 
 
 def _short(name: str, most: int = 18) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return literal(name if len(name) <= most else name[: most - 1] + "…")

@@ -14,6 +14,7 @@ from fmviz.lab.job import Job, JobState, JobView
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import MAX_GRAM_FEATURES, FactorFrame, Mark, Panel, matrix_view
 from fmviz.ui.components.matrix_view.model import largest_interaction
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 VIEW = (
@@ -193,7 +194,7 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
         )
         return
     last = made[-1]
-    st.markdown(f"**{lab.headline(made, names)}**")
+    st.markdown(f"**{plain(lab.headline(made, names))}**")
     if len(made) > 1:
         st.caption(lab.summary(made))
         return

@@ -17,6 +17,7 @@ from fmviz.lab.why_zero import Story, why_zero
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, Mark
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 VIEW = (
@@ -87,9 +88,9 @@ def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
             st.caption("Click a cell of the matrix above, or choose two features.")
         return
     story = _story(view, *pair)
-    st.markdown(_plain(story.sentence(names)))
+    st.markdown(plain(story.sentence(names)))
     if reason := story.reason(names):
-        st.markdown(_plain(reason))
+        st.markdown(plain(reason))
     _figure(story, names)
     if story.shared.size:
         _sum(story, names)
@@ -153,10 +154,3 @@ def _threshold_words(story: Story) -> str:
         f"Pull: the {pull}. A step leaves {what} that is zero at zero up to the threshold, λ̃ times the "
         f"weight of its {'norm' if story.by_norm else 'size'} in Ω."
     )
-
-
-def _plain(text: str) -> str:
-    """Return Markdown that shows the text as it is: names come from data."""
-    for sign in ("\\", "*", "_", "`", "$", "[", "]", "<", ">", "#", "~", ":"):
-        text = text.replace(sign, "\\" + sign)
-    return text
