@@ -38,6 +38,7 @@ def main(given: list[str] | None = None) -> int:
     for name, module in modules.items():
         module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
     arguments = parser.parse_args(given)
+    arguments.given = sys.argv[1:] if given is None else given
     try:
         code = modules[arguments.command].run(arguments)
         sys.stdout.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Literal
@@ -112,11 +112,15 @@ def iterate_path(
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     solver = chosen_solver(problem, solver)
+    params = path_params(solver, solver_params)
+    return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, params)
+
+
+def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a solver has along a path: those given, and what warm starts call for."""
     taken = {spec.name for spec in get_solver(solver).params}
-    for name, value in (("active_sweeps", ACTIVE_SWEEPS), ("anderson", ANDERSON)):
-        if name in taken:
-            solver_params.setdefault(name, value)
-    return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, solver_params)
+    wanted = {"active_sweeps": ACTIVE_SWEEPS, "anderson": ANDERSON}
+    return {name: value for name, value in wanted.items() if name in taken} | dict(given)
 
 
 def _path(
@@ -262,8 +266,8 @@ class Probe:
     message: str
 
 
-def _between_binomials(target: int) -> tuple[int, int]:
-    """Return the largest j(j − 1)/2 up to the target and the next one."""
+def accepted_range(target: int) -> tuple[int, int]:
+    """Return the largest j(j − 1)/2 up to the target and the next one (atarashi2021, 8.3)."""
     whole_number("target_interactions", target, 0)
     j = int((1 + (1 + 8 * target) ** 0.5) / 2)
     while j * (j - 1) // 2 > target:
@@ -358,7 +362,7 @@ def search_lambda(
 ) -> Iterator[Probe]:
     """Search as `find_lambda` does, for a problem that is built; its own λ̃ has no say."""
     target = whole_number("target_interactions", target_interactions, 0)
-    accept = _between_binomials(target_interactions) if accept is None else accept
+    accept = accepted_range(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")

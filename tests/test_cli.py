@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +14,8 @@ from fmviz.cli import COMMANDS
 from fmviz.cli import paper as command
 from fmviz.lab import papers
 from fmviz.lab.papers import Artefact, Check, Picture, Published, Result, Statement
+from fmviz.lab.store import RunStore, default_path
+from fmviz.lab.store.results import Kept, kept_results
 
 
 def runner(desk):
@@ -43,8 +48,16 @@ MADE_UP = Artefact(
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch):
+def registry(monkeypatch, tmp_path):
     monkeypatch.setattr(papers, "ARTEFACTS", {"made_up": MADE_UP})
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+
+
+def kept() -> Kept:
+    store = RunStore(default_path())
+    (found,) = kept_results(store).values()
+    store.close()
+    return found
 
 
 def test_every_command_has_help(capsys):
@@ -55,8 +68,16 @@ def test_every_command_has_help(capsys):
 
 
 def test_list(capsys):
-    assert main(["paper", "list"]) == 0
-    assert capsys.readouterr().out == "made_up  A title (Nobody et al.)\n"
+    def told() -> list[str]:
+        assert main(["paper", "list"]) == 0
+        return re.split(" {2,}", capsys.readouterr().out.splitlines()[-1])
+
+    assert told() == ["made_up", "A title"]
+    assert main(["paper", "made_up", "--jobs", "1"]) == 0
+    capsys.readouterr()
+    *_, when, checks = told()
+    assert when == time.strftime("%Y-%m-%d %H:%M, quick", time.localtime(kept().created))
+    assert checks == "1 holds"
 
 
 def test_a_paper_is_printed_and_written(capsys, tmp_path):
@@ -71,6 +92,55 @@ def test_a_paper_is_printed_and_written(capsys, tmp_path):
     result = Result.from_dict(json.loads((folder / "made_up.json").read_text(encoding="utf-8")))
     assert result.state == "complete"
     assert "plotly" in (folder / "made_up.html").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
+    asked = []
+
+    def interrupted(desk):
+        desk.total = 2
+        for seed in range(2):
+
+            def steps(seed=seed):
+                asked.append(seed)
+                if asked == [0, 1]:
+                    raise KeyboardInterrupt
+                desk.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+                yield f"start {seed}"
+
+            yield from desk.once(f"start {seed}", steps)
+            desk.done += 1
+
+    monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
+    line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]
+    assert main(line) == 130
+    said = capsys.readouterr()
+    assert said.err.endswith("Stopped. The same command goes on from 1 piece of finished work.\n")
+    assert "Budget: quick, stopped after" in said.out
+    assert main(["paper", "list"]) == 0
+    assert "quick, 1 piece" in capsys.readouterr().out
+    assert main(["paper", "made_up", "--so-far"]) == 0
+    said = capsys.readouterr()
+    assert "| x | m | 3 | 0 | 0.5 |" in said.out
+    assert "| x | m | 3 | 1 | 1.5 |" not in said.out
+    assert main(line) == 0
+    assert asked == [0, 1, 1]
+    assert "The best score is 1.5." in capsys.readouterr().out
+    kept()
+    assert main(["paper", "made_up", "--so-far"]) == 2
+    assert "no unfinished run of made_up with the quick budget" in capsys.readouterr().err
+    asked.clear()
+    assert main([*line, "--fresh"]) == 130
+
+
+def test_a_result_that_cannot_be_kept_is_printed(capsys, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("no database " * 500)
+    assert main(["paper", "made_up", "--jobs", "1", "--store", str(file)]) == 1
+    said = capsys.readouterr()
+    assert "- HOLDS – x: The best score is 1.5." in said.out
+    assert "is complete but could not be kept" in said.err
+    assert "Traceback" not in said.err
 
 
 def test_what_is_unknown_is_refused(capsys):

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from fmviz.cli._terminal import cell, plain, text_table
+from fmviz.cli._terminal import plain, text_table
+from fmviz.lab.capsule import Capsule
 from fmviz.lab.history import METRICS
 from fmviz.lab.pair_table import pair_table
+from fmviz.lab.program import program
 from fmviz.lab.provenance import array_hash, versions
+from fmviz.lab.spreadsheet import defused
 from fmviz.lab.table_run import SavedModel
+from fmviz.lab.table_text import cell
 from fmviz.lab.tables import Target
+from fmviz.report import Outcome
+from fmviz.report import html as page
 
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
-
-_SHOWN_PAIRS = 50
-_SHOWN_WEIGHTS = 20
-_STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1c2430}"
-    "table{border-collapse:collapse;margin:.5rem 0 1.5rem}th,td{padding:.2rem .8rem .2rem 0;text-align:left;"
-    "border-bottom:1px solid #d3dae3;vertical-align:top}td.n{text-align:right;"
-    "font-variant-numeric:tabular-nums}"
-    "h2{margin-top:2rem;font-size:1.2rem}"
-)
 
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -168,79 +163,40 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
         own.encoding if own is not None else None,
         dict(experiment.model_params),
     ).save(folder / "model.npz")
-    pairs.to_csv(folder / "interactions.csv", index=False)
+    pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(html(told, pairs), encoding="utf-8")
+    (folder / "report.html").write_text(html(fit, told, pairs), encoding="utf-8")
 
 
 def _target_of(dataset: Any) -> Target:
     return Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
 
 
-def html(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
-    """Return the report as one page; the script that draws its figures is in it, about 5 MB."""
-    from fmviz.figures import training
-
-    data, result = told["data"], told["result"]
-    history = pd.DataFrame(told["history"])
-    drawn = [
-        ("Objective", training.objective(history, parts=True)),
-        ("Used interactions and features", training.sparsity(history)),
-        *((training.METRICS[m], training.prediction(history, m)) for m in training.metric_names(history)),
-    ]
-    parts = [
-        f"<h1>{escape(data['name'])}</h1>",
-        *_paragraphs([f"Target: {data['target']} ({data['task']}). {result['message']}", *told["notes"]]),
-        *_paragraphs([] if told["search"] is None else [told["search"]["message"]]),
-        "<h2>Result</h2>",
-        _pairs_of({**result, **told["metrics"], **{f"data, {k}": v for k, v in data.items()}}),
-        f"<h2>The strongest interactions</h2><p>{result['used_interactions']:,} are used"
-        + (f"; these are the first {_SHOWN_PAIRS}" if result["used_interactions"] > _SHOWN_PAIRS else "")
-        + ".</p>",
-        _html_table(_rows(pairs.head(_SHOWN_PAIRS))),
-        "<h2>The strongest linear weights</h2>",
-        _html_table(told["linear_weights"][:_SHOWN_WEIGHTS]),
-        "<h2>The course of the fit</h2>",
-    ]
-    for place, (title, figure) in enumerate(drawn):
-        figure.update_layout(template="plotly_white")
-        drawing = figure.to_html(full_html=False, include_plotlyjs=place == 0)
-        parts += [f"<h3>{escape(title)}</h3>", drawing]
-    parts += [
-        "<h2>Settings</h2>",
-        _pairs_of(told["settings"]),
-        "<h2>Made with</h2>",
-        _pairs_of(told["versions"]),
-    ]
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(data["name"])} · fmviz'
-        f"</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
+    """Return the report as one page."""
+    data, experiment = told["data"], fit.run.experiment
+    # The program of a fit to somebody's own table is the command.
+    script = fit.command if fit.own is not None else program(experiment)
+    capsule = Capsule(
+        f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
+        script,
+        seed=experiment.seed,
+        data={data["name"]: data["hash"]},
+        versions=told["versions"],
     )
-
-
-def _paragraphs(texts: Iterable[str]) -> list[str]:
-    return [f"<p>{escape(text)}</p>" for text in texts]
-
-
-def _pairs_of(values: Mapping[str, Any]) -> str:
-    return _html_table([{"": name.replace("_", " "), " ": value} for name, value in values.items()])
-
-
-def _html_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return "<p>None.</p>"
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="n">{escape(cell(v))}</td>'
-            if isinstance(v, int | float)
-            else f"<td>{escape(cell(v))}</td>"
-            for v in row.values()
-        )
-        + "</tr>"
-        for row in rows
+    notes = [*told["notes"], *([] if told["search"] is None else [told["search"]["message"]])]
+    outcome = Outcome(
+        data["name"],
+        experiment,
+        fit.run.problem.model,
+        f"Target: {data['target']} ({data['task']}). {told['result']['message']}",
+        told["history"],
+        fit.end.parameters,
+        fit.run.dataset,
+        notes,
+        capsule,
+        {name: data[name] for name in ("training_rows", "dropped_rows", "hash")},
+        told["settings"],
     )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return page(outcome, pairs)

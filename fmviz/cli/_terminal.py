@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fmviz.lab.table_text import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
@@ -50,20 +53,26 @@ class Progress:
     ----------
     every : int
         Off a terminal, only one in so many lines is written.
+    seconds : float, optional
+        There, one is written after so many seconds, too.
     """
 
-    def __init__(self, every: int = 1) -> None:
+    def __init__(self, every: int = 1, seconds: float = math.inf) -> None:
         self._live = sys.stderr.isatty()
-        self._every = every
-        self._count = 0
+        self._every, self._seconds = every, seconds
+        self._count, self._told = 0, time.monotonic()
 
     def tell(self, line: str) -> None:
         """Show a line in place of the one before."""
         self._count += 1
         if self._live:
             print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
-        elif self._every and self._count % self._every == 0:
+        elif (self._every and self._count % self._every == 0) or self._late():
+            self._told = time.monotonic()
             print(line, file=sys.stderr, flush=True)
+
+    def _late(self) -> bool:
+        return time.monotonic() - self._told >= self._seconds
 
     def clear(self) -> None:
         """Take the line away."""
@@ -75,17 +84,6 @@ def bar(done: int, total: int, width: int = 24) -> str:
     """Return a bar in characters, with the count."""
     full = round(width * done / max(1, total))
     return f"[{'#' * full}{'.' * (width - full)}] {done:,}/{total:,}"
-
-
-def cell(value: Any) -> str:
-    """Return a value as a table shows it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:

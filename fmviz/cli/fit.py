@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, cell, open_store, plain
+from fmviz.cli._terminal import Progress, add_store, open_store, plain
+from fmviz.lab.table_text import cell
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot
@@ -92,7 +94,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fit that has ended: its run, its end, its course, and the data where they are somebody's own."""
+    """A fit that has ended: run, end and course, the data where they are somebody's own, the command."""
 
     run: Run
     end: Snapshot
@@ -100,6 +102,7 @@ class Fit:
     own: OwnData | None
     search: dict[str, Any] | None
     stored: str | None
+    command: str
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -263,7 +266,8 @@ def _fitted(
     assert end is not None, "every run has a last snapshot"
     if recorder is not None and recorder.trouble:
         raise ValueError(recorder.trouble)
-    return Fit(prepared, end, history, own, search, None if recorder is None else recorder.run)
+    stored = None if recorder is None else recorder.run
+    return Fit(prepared, end, history, own, search, stored, f"fmviz {shlex.join(arguments.given)}")
 
 
 def _told(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:

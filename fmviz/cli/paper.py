@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
 import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress
+from fmviz.cli._terminal import Progress, add_store, open_store, text_table
 
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result
@@ -40,17 +44,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a folder for NAME.json, NAME.md and NAME.html, the figure",
     )
     parser.add_argument("--jobs", type=int, default=-1, help="worker processes (default: one a core)")
+    parser.add_argument(
+        "--fresh", action="store_true", help="do not go on from where an earlier run was stopped"
+    )
+    parser.add_argument(
+        "--so-far", action="store_true", help="tell what an unfinished run has found until now, and end"
+    )
+    add_store(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run an artefact, print tables and checks as Markdown, and write the files."""
-    from fmviz.lab.papers import ARTEFACTS, find
+    """Run an artefact, print tables and checks as Markdown, write the files, and keep the result.
+
+    Returns 1 where the result cannot be kept, and 130 after Ctrl-C.
+    """
+    from fmviz.lab.papers import find
     from fmviz.lab.workers import checked_jobs
 
     if arguments.name == "list":
-        for one in ARTEFACTS.values():
-            print(f"{one.name}  {one.title} ({one.paper.split(',')[0]} et al.)")
-        return 0
+        return _list(arguments)
     try:
         artefact = find(arguments.name)
         checked_jobs(arguments.jobs)
@@ -59,27 +71,102 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    result = _run(artefact, arguments.budget, arguments.jobs)
+    result, trouble, left = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
     text = report(artefact, result)
     if arguments.output is not None:
         _write(artefact, result, text, arguments.output)
     print(text)
+    if trouble:
+        print(trouble, file=sys.stderr)
+        return 1
+    if result.state == "stopped" and not arguments.so_far:
+        on = f" The same command goes on from {_pieces(left)} of finished work." if left else ""
+        print(f"Stopped.{on}", file=sys.stderr)
+        return 130
     return 0
 
 
-def _run(artefact: Artefact, budget: str, n_jobs: int) -> Result:
-    """Run to the end, or until Ctrl-C, after which what there is counts."""
-    progress, result = Progress(every=0), None
+def _list(arguments: argparse.Namespace) -> int:
+    """Print what there is, and what the last result of each came to."""
+    from fmviz.lab.papers import ARTEFACTS, BUDGETS
+    from fmviz.lab.papers.keeping import unfinished
+    from fmviz.lab.store.results import kept_results
+
+    store = open_store(arguments)
     try:
-        for result in artefact.run(budget, n_jobs=n_jobs):
+        kept = kept_results(store)
+        pieces = {
+            (one.name, budget): unfinished(one, budget, store)
+            for one in ARTEFACTS.values()
+            for budget in BUDGETS
+        }
+    finally:
+        store.close()
+    rows = []
+    for one in ARTEFACTS.values():
+        mine = [last for (name, _), last in kept.items() if name == one.name]
+        last = max(mine, key=lambda found: found.created, default=None)
+        row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
+        row["unfinished"] = ", ".join(
+            f"{budget}, {_pieces(pieces[one.name, budget])}" for budget in BUDGETS if pieces[one.name, budget]
+        )
+        if last is not None:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
+            row["last result"] = f"{when}, {last.budget}"
+            row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
+        rows.append(row)
+    print(text_table(rows))
+    return 0
+
+
+def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
+    """Run to the end, or until Ctrl-C, after which what there is counts.
+
+    Returns
+    -------
+    (Result, str, int)
+        The result, why it could not be kept, and how many finished pieces of work are kept.
+    """
+    from fmviz.lab.papers.keeping import run_and_keep, unfinished
+    from fmviz.lab.store import StoreError
+
+    progress, result, trouble, left = Progress(every=0, seconds=60.0), None, "", 0
+    store = cache(partial(open_store, arguments))
+    try:
+        for result in run_and_keep(
+            artefact, arguments.budget, store, n_jobs=arguments.jobs, fresh=arguments.fresh
+        ):
             progress.tell(f"{result.done}/{result.total} {result.message}")
     except KeyboardInterrupt:
         if result is None:
             raise
         result = replace(result, state="stopped")
-    progress.clear()
+        with suppress(StoreError, sqlite3.Error):
+            left = unfinished(artefact, arguments.budget, store())
+    except ValueError as error:
+        if result is None or result.state != "complete":
+            raise
+        trouble = str(error)
+    finally:
+        progress.clear()
+        if store.cache_info().currsize:
+            store().close()
     assert result is not None, "every run ends with a result"
-    return result
+    return result, trouble, left
+
+
+def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
+    from fmviz.lab.papers.keeping import found_so_far
+
+    store = open_store(arguments)
+    try:
+        return found_so_far(artefact, arguments.budget, store), "", 0
+    finally:
+        store.close()
+
+
+def _pieces(count: int) -> str:
+    return f"{count:,} piece" + ("" if count == 1 else "s")
 
 
 def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:

@@ -10,7 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, bar, cell, open_store, plain, text_table
+from fmviz.cli._terminal import Progress, add_store, bar, open_store, plain, text_table
+from fmviz.lab.table_text import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun

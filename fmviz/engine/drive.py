@@ -14,6 +14,7 @@ from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
 from .problem import Problem
+from .schedule import Schedule
 from .snapshot import Parameters, Reason, Snapshot, Status
 from .solvers import Solver, make_solver
 from .warmup import make_ready
@@ -93,6 +94,7 @@ def iterate(
     rng: np.random.Generator | None = None,
     resume: Checkpoint | None = None,
     keep: Keep = _keep_none,
+    schedule: Schedule | None = None,
     **solver_params: Any,
 ) -> Iterator[Snapshot]:
     """Run a solver and report.
@@ -120,6 +122,11 @@ def iterate(
     keep : callable
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
         epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
+    schedule : Schedule, optional
+        Changes of the strengths on the way. At each the solver starts anew from the present parameters, with
+        the generator as it is; the figures of an epoch belong to the strengths under which it was made. The
+        run does not converge while a change is still to come. Asked before every epoch, so that changes
+        may be added between two.
     **solver_params
         The solver's own parameters.
 
@@ -151,38 +158,86 @@ def iterate(
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
     _check_start(problem, start)
-    method = make_solver(solver, problem, **solver_params)
+    schedule = schedule or Schedule()
     if resume is not None:
-        method.start(start, rng)
-        recall(method, resume.memory)
-    return _closing(problem, method, budget, should_stop, start, rng, resume, keep)
+        problem = problem.at(**schedule.after(resume.epoch - 1))
+    course = _Course(problem, partial(make_solver, solver, **solver_params), schedule, rng)
+    if resume is not None:
+        course.method.start(start, rng)
+        recall(course.method, resume.memory)
+    return _closing(course, budget, should_stop, start, resume, keep)
 
 
-def _closing(problem: Problem, method: Solver, *rest: Any) -> Iterator[Snapshot]:
+class _Course:
+    """The problem of the moment and the solver at work on it.
+
+    Attributes
+    ----------
+    problem : Problem
+        With the strengths under which the last epoch was made.
+    method : Solver
+        Its solver.
+    schedule : Schedule
+        The changes.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        make: Callable[[Problem], Solver],
+        schedule: Schedule,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.schedule = problem, schedule
+        self._make, self._rng = make, rng
+        self.method = make(problem)
+
+    def start(self, parameters: Parameters) -> float:
+        """Start the solver; return the seconds that it took."""
+        begin = self.method.clock()
+        self.method.start(parameters, self._rng)
+        return self.method.clock() - begin
+
+    def advance(self, epoch: int) -> float:
+        """Take over the strengths that hold once so many epochs are done; return the seconds it took."""
+        strengths = self.schedule.after(epoch)
+        if all(getattr(self.problem, name) == value for name, value in strengths.items()):
+            return 0.0
+        here = self.method.parameters()
+        self.method.close()
+        self.problem = self.problem.at(**strengths)
+        self.method = self._make(self.problem)
+        return self.start(here)
+
+
+def _closing(course: _Course, *rest: Any) -> Iterator[Snapshot]:
     try:
-        yield from _loop(problem, method, *rest)
+        yield from _loop(course, *rest)
     finally:
-        method.close()
+        course.method.close()
 
 
 def _loop(
-    problem: Problem,
-    method: Solver,
+    course: _Course,
     budget: Budget,
     should_stop: Callable[[], bool],
     start: Parameters,
-    rng: np.random.Generator,
     resume: Checkpoint | None,
     keep: Keep,
 ) -> Iterator[Snapshot]:
-    clock, cause = method.clock, problem.model.overflow_cause
+    cause = course.problem.model.overflow_cause
     every = budget.report_every
     epoch, seconds, change = 0, 0.0, float("nan")
     if resume is not None:
-        epoch, seconds, change, start = resume.epoch, resume.seconds, resume.change, method.parameters()
+        epoch, seconds, change, start = (
+            resume.epoch,
+            resume.seconds,
+            resume.change,
+            course.method.parameters(),
+        )
     status = _finished(budget, epoch, seconds, float("inf"), should_stop)
     ended = status is not None
-    last = _report(problem, start, epoch, seconds, change, ended or every is not None, ended)
+    last = _report(course.problem, start, epoch, seconds, change, ended or every is not None, ended)
     if not np.isfinite(last.objective):
         yield replace(last, status=_diverged(epoch, cause + Solver.diverged_hint))
         return
@@ -192,19 +247,20 @@ def _loop(
     if status is None:
         # Before the solver's kernels are compiled: the start can be looked at meanwhile.
         yield last
-        make_ready(problem, method)
+        make_ready(course.problem, course.method)
         if resume is None:
-            begin = clock()
-            method.start(start, rng)
-            seconds = clock() - begin
+            seconds = course.start(start)
     while status is None:
-        begin = clock()
+        seconds += course.advance(epoch)
+        problem, method = course.problem, course.method
+        begin = method.clock()
         change = method.epoch()
-        seconds += clock() - begin
+        seconds += method.clock() - begin
         epoch += 1
         finite_now = bool(np.isfinite(change))
+        pending = course.schedule.pending(epoch, budget.epochs)
         status = (
-            _finished(budget, epoch, seconds, change, should_stop)
+            _finished(budget, epoch, seconds, float("inf") if pending else change, should_stop)
             if finite_now
             else _diverged(epoch, cause + method.diverged_hint)
         )

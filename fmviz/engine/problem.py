@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -127,6 +127,19 @@ class Problem:
             theta,
             _weights(sample_weight, design.n_samples),
         )
+
+    def at(self, **strengths: float) -> Problem:
+        """Return the problem with other λ_w, λ_p or λ̃_p.
+
+        Raises
+        ------
+        ValueError
+            If one is out of range, or the model does not take them.
+        """
+        new: dict[str, Any] = {name: finite_number(name, x, low=0) for name, x in strengths.items()}
+        found = replace(self, **new) if new else self
+        self.model.check_strengths(found.lambda_p, found.lambda_sparse)
+        return found
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -87,7 +87,7 @@ def descent(
                     name=method,
                     legendgroup=method,
                     showlegend=method not in named,
-                    line={"color": SERIES[number % len(SERIES)], "width": 2},
+                    line={"color": method_color(method, number), "width": 2},
                     hovertemplate=f"{method}, epoch %{{customdata[0]}}: %{{y:.4g}}<extra></extra>",
                     **place,
                 )
@@ -251,7 +251,7 @@ def lines(
     y: str = "y",
     columns: int = 2,
     log: bool = False,
-    powers_of_two: bool = True,
+    ticks: Literal["powers of two", "numbers"] = "powers of two",
 ) -> go.Figure:
     """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
 
@@ -268,13 +268,14 @@ def lines(
         Panels beside each other.
     log : bool
         Whether y is on a logarithmic axis.
-    powers_of_two : bool
-        Whether x is on a logarithmic axis, with every second power of 2 named.
+    ticks : {"powers of two", "numbers"}
+        What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
+        x as it is.
     """
     rows = tables.get(table, ())
     titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
-    ticks = sorted({row[x] for row in rows})[::2]
+    at_all = sorted({row[x] for row in rows})
     for number, (title, place) in enumerate(zip(titles, places, strict=False)):
         for kind, method in enumerate(methods):
             groups: dict[float, list[float]] = {}
@@ -297,9 +298,14 @@ def lines(
                 hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
                 **place,
             )
-    if powers_of_two and ticks:
-        names = [f"2<sup>{math.log2(value):.0f}</sup>" for value in ticks]
-        figure.update_xaxes(type="log", tickvals=ticks, ticktext=names)
+    if ticks == "powers of two":
+        at_all = at_all[::2]
+    if at_all:
+        names = [
+            f"2<sup>{math.log2(value):.0f}</sup>" if ticks == "powers of two" else f"{value:,}"
+            for value in at_all
+        ]
+        figure.update_xaxes(type="log", tickvals=at_all, ticktext=names)
     figure.update_xaxes(title_text=x_title)
     if log:
         figure.update_yaxes(type="log", dtick=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -14,18 +15,23 @@ _TEXT = "#7d8590"
 _GRID = "#7d859033"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
 _MOST = 300
+# Points of longer curves are not told apart.
+_MARKED = 60
 _DASH = {"dot": "2 3", "dash": "7 4"}
 
 
-def svg(figure: go.Figure, width: int = WIDTH) -> str:
+def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     """Return the curves of a figure with one panel or several stacked ones.
 
     Parameters
     ----------
     figure : plotly Figure
-        Scatter traces on linear or logarithmic axes, as in `fmviz.figures.training`.
+        Scatter traces of lines or markers on linear or logarithmic axes, as in `fmviz.figures.training`,
+        perhaps with the lines of `fmviz.figures.marks`.
     width : int
         In pixels; the height is the figure's.
+    text : str
+        The colour of the letters; "currentColor" where the picture is part of a page.
 
     Returns
     -------
@@ -35,17 +41,19 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     height = int(figure.layout.height or 290)
     traces = [t for t in figure.data if len(t.x)]
     axes = sorted({t.yaxis or "y" for t in traces}, key=lambda name: (len(name), name))
-    x_all = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(1)
-    x_low, x_high = 0.0, float(x_all.max()) or 1.0
+    log_x = any(axis.type == "log" for axis in figure.select_xaxes())
+    given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
+    x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{_TEXT}">'
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" fill="{text}">'
     ]
     out += _legend(traces, width)
 
     def at_x(x: float) -> float:
-        return _LEFT + (x - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
+        value = math.log10(x) if log_x else x
+        return _LEFT + (value - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
 
     for number, name in enumerate(axes):
         top = _TOP + number * (each + _GAP)
@@ -58,7 +66,7 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
             value = math.log10(y) if log else y
             return top + (1 - (value - low) / (high - low)) * each
 
-        for tick in _ticks(low, high, 3 if len(axes) > 1 else 5):
+        for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
             out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
@@ -68,12 +76,17 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
             out.append(
                 _path(
                     trace,
-                    [(at_x(a), at_y(b)) if _drawable(b, log) else None for a, b in zip(xs, ys, strict=True)],
+                    [
+                        (at_x(a), at_y(b)) if _drawable(a, log_x) and _drawable(b, log) else None
+                        for a, b in zip(xs, ys, strict=True)
+                    ],
                 )
             )
-    for tick in _ticks(x_low, x_high, 5):
+    out += _marks(figure, at_x, height)
+    for tick in _ticks(x_low, x_high, 5, log_x):
+        value = 10**tick if log_x else tick
         out.append(
-            f'<text x="{at_x(tick):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{tick:.4g}</text>'
+            f'<text x="{at_x(value):.1f}" y="{height - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>'
         )
     titles = [a.title.text for a in figure.select_xaxes() if a.title.text]
     title = escape(titles[-1]) if titles else ""
@@ -83,8 +96,36 @@ def svg(figure: go.Figure, width: int = WIDTH) -> str:
     return "".join(out)
 
 
+def _marks(figure: go.Figure, at_x: Callable[[float], float], height: int) -> list[str]:
+    """Draw the vertical lines of `fmviz.figures.marks` and their words."""
+    out = [
+        f'<path d="M{at_x(shape.x0):.1f} {_TOP}V{height - _BOTTOM}" stroke="{shape.line.color}" '
+        f'stroke-width="{shape.line.width}" stroke-dasharray="{_DASH[shape.line.dash]}"/>'
+        for shape in figure.layout.shapes
+    ]
+    out += [
+        f'<text x="{at_x(note.x) + note.xshift:.1f}" y="{_TOP + 11 - note.yshift:.1f}">'
+        f"{escape(note.text)}</text>"
+        for note in figure.layout.annotations
+    ]
+    return out
+
+
 def _drawable(y: float, log: bool) -> bool:
     return math.isfinite(y) and (y > 0 or not log)
+
+
+def _breadth(traces: list[Any], log: bool) -> tuple[float, float]:
+    """Return the ends of the horizontal axis: from 0, or of the logarithms with a margin."""
+    values = np.concatenate([np.asarray(t.x, float) for t in traces]) if traces else np.zeros(0)
+    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    if not values.size:
+        return 0.0, 1.0
+    if not log:
+        return 0.0, float(values.max()) or 1.0
+    low, high = math.log10(values.min()), math.log10(values.max())
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin
 
 
 def _thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -110,8 +151,10 @@ def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
     return (low if axis.rangemode == "tozero" else low - margin), high + margin
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
     rough = (high - low) / max(1, most)
+    if log and high - low >= 1.5:  # Whole powers of ten, where there are two.
+        rough = max(rough, 1.0)
     if not math.isfinite(rough) or rough <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(rough))
@@ -121,6 +164,17 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
+    circles = ""
+    if trace.mode == "markers" or ("markers" in (trace.mode or "") and len(points) <= _MARKED):
+        radius = 0.4 * (trace.marker.size or 6)
+        circles = "".join(
+            f'<circle cx="{p[0]:.1f}" cy="{p[1]:.1f}" r="{radius:g}" '
+            f'fill="{trace.marker.color or trace.line.color}"/>'
+            for p in points
+            if p is not None
+        )
+    if trace.mode == "markers":
+        return circles
     parts, pen = [], "M"
     for point in points:
         if point is None:
@@ -134,6 +188,7 @@ def _path(trace: Any, points: list[tuple[float, float] | None]) -> str:
     return (
         f'<path d="{"".join(parts)}" fill="none" stroke="{trace.line.color}" '
         f'stroke-width="{trace.line.width}" stroke-linecap="round" opacity="{trace.opacity or 1}"{dash}/>'
+        + circles
     )
 
 
@@ -147,10 +202,13 @@ def _legend(traces: list[Any], width: float) -> list[str]:
     size = f' font-size="{11 * letter / 6.2:.1f}"' if letter < 6.2 else ""
     out, x = [], float(_LEFT)
     for trace in named:
-        out.append(
-            f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
-            f'stroke-width="{min(trace.line.width, 3)}"/>'
-        )
+        if trace.mode == "markers":
+            out.append(f'<circle cx="{x + 9:.0f}" cy="16" r="4" fill="{trace.marker.color}"/>')
+        else:
+            out.append(
+                f'<path d="M{x:.0f} 16h18" stroke="{trace.line.color}" '
+                f'stroke-width="{min(trace.line.width, 3)}"/>'
+            )
         out.append(f'<text x="{x + 23:.0f}" y="20"{size}>{escape(trace.name)}</text>')
         x += 38 + letter * len(trace.name)
     return out

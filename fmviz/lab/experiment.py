@@ -13,13 +13,15 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.params import ParamSpec, check_params
 from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.changes import changes_from_text, changes_to_text
+from fmviz.lab.datasets import DATASETS, DatasetParam
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
 SPECS: tuple[ParamSpec, ...] = (
-    ParamSpec("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
+    DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
     ParamSpec(
         "seed",
         "int",
@@ -29,7 +31,13 @@ SPECS: tuple[ParamSpec, ...] = (
         help="Draws the start and the split; the same seed repeats the run exactly.",
     ),
     ParamSpec("model", "choice", "fm", choices=tuple(MODELS), help="What is fitted."),
-    ParamSpec("regularizer", "choice", "ti", choices=tuple(REGULARIZERS), help="The sparsity penalty Ω."),
+    ParamSpec(
+        "regularizer",
+        "choice",
+        "ti",
+        choices=tuple(REGULARIZERS),
+        help=r"The sparsity penalty Ω: the objective holds $\tilde\lambda_p\,\Omega(P)$.",
+    ),
     ParamSpec(
         "solver",
         "choice",
@@ -37,13 +45,41 @@ SPECS: tuple[ParamSpec, ...] = (
         choices=("auto", *SOLVERS),
         help="Auto takes the one made for the penalty.",
     ),
-    ParamSpec("loss", "choice", "squared", choices=tuple(LOSSES), help="What a wrong prediction costs."),
-    ParamSpec("rank", "int", 30, 1, 200, symbol="k", help="Columns of P."),
     ParamSpec(
-        "lambda_w", "float", 1e-4, 0, 1e6, log=True, symbol=r"\lambda_w", help=f"Of ‖w‖². {_STRENGTH_HELP}"
+        "loss",
+        "choice",
+        "squared",
+        choices=tuple(LOSSES),
+        help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
     ),
     ParamSpec(
-        "lambda_p", "float", 1.0, 0, 1e6, log=True, symbol=r"\lambda_p", help=f"Of ‖P‖²_F. {_STRENGTH_HELP}"
+        "rank",
+        "int",
+        30,
+        1,
+        200,
+        symbol="k",
+        help=r"Columns of P: $w_{ij}=\sum_{s=1}^{k}p_{is}\,p_{js}$.",
+    ),
+    ParamSpec(
+        "lambda_w",
+        "float",
+        1e-4,
+        0,
+        1e6,
+        log=True,
+        symbol=r"\lambda_w",
+        help=rf"Of $\lambda_w\|w\|^2$. {_STRENGTH_HELP}",
+    ),
+    ParamSpec(
+        "lambda_p",
+        "float",
+        1.0,
+        0,
+        1e6,
+        log=True,
+        symbol=r"\lambda_p",
+        help=rf"Of $\lambda_p\|P\|_F^2$. {_STRENGTH_HELP}",
     ),
     ParamSpec(
         "lambda_sparse",
@@ -53,11 +89,20 @@ SPECS: tuple[ParamSpec, ...] = (
         1e6,
         log=True,
         symbol=r"\tilde\lambda_p",
-        help=f"Of the sparsity penalty Ω(P). {_STRENGTH_HELP}",
+        help=rf"Of the sparsity penalty, $\tilde\lambda_p\,\Omega(P)$. {_STRENGTH_HELP}",
     ),
-    ParamSpec("fit_linear", "bool", True, help="Whether there is a linear term ⟨w, x⟩."),
-    ParamSpec("fit_intercept", "bool", True, help="Whether there is an unpenalised bias."),
-    ParamSpec("init_scale", "float", 0.01, 0, 100, log=True, symbol=r"\sigma", help="P starts as N(0, σ²)."),
+    ParamSpec("fit_linear", "bool", True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$."),
+    ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, without a penalty."),
+    ParamSpec(
+        "init_scale",
+        "float",
+        0.01,
+        0,
+        100,
+        log=True,
+        symbol=r"\sigma",
+        help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
+    ),
     ParamSpec("max_epochs", "int", 300, 1, 100_000, help="The run ends here at the latest."),
     ParamSpec(
         "tol",
@@ -66,7 +111,8 @@ SPECS: tuple[ParamSpec, ...] = (
         0,
         1,
         log=True,
-        help="Converged when no parameter changes by more than this share of the largest one.",
+        help="Converged when no parameter changes by more than this share of the largest one: "
+        r"$\max|\Delta|\leq\mathrm{tol}\cdot\max|\theta|$.",
     ),
     ParamSpec(
         "validation",
@@ -118,6 +164,9 @@ class Experiment:
     The fields are those of `SPECS`, in which each is described, and the own parameters of the chosen data
     set, regularizer, loss and solver: (name, value) pairs, of which only those that differ from their
     defaults are kept.
+
+    `changes` are the strengths that change on the way: (epoch, name, value), in force after so many epochs,
+    with the names `fmviz.engine.schedule.STRENGTHS`. What changes nothing is left out.
     """
 
     dataset: str = "planted_interactions"
@@ -141,6 +190,7 @@ class Experiment:
     regularizer_params: tuple[tuple[str, Any], ...] = ()
     loss_params: tuple[tuple[str, Any], ...] = ()
     solver_params: tuple[tuple[str, Any], ...] = ()
+    changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -153,6 +203,14 @@ class Experiment:
             default = {spec.name: spec.default for spec in specs}
             changed = {name: value for name, value in given.items() if value != default[name]}
             object.__setattr__(self, field, tuple(sorted(changed.items())))
+        present = {name: getattr(self, name) for name in STRENGTHS}
+        kept = []
+        for change in changes_of(self.changes):
+            value = _BY_NAME[change.name].check(change.value)
+            if present[change.name] != value:
+                present[change.name] = value
+                kept.append(Change(change.epoch, change.name, value))
+        object.__setattr__(self, "changes", tuple(kept))
 
     @property
     def machine(self) -> Model:
@@ -164,6 +222,24 @@ class Experiment:
         """The loss's own parameter, or None where it is the default or there is none."""
         return next((value for _, value in self.loss_params), None)
 
+    def strengths(self, epoch: int) -> dict[str, float]:
+        """Return the strengths that hold once so many epochs are done: those of the epoch after."""
+        return {name: getattr(self, name) for name in STRENGTHS} | Schedule(self.changes).after(epoch)
+
+    def changed(self, epoch: int, **strengths: float) -> Experiment:
+        """Return the experiment with other strengths from the epoch after `epoch` on.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of range, or the model does not take it.
+        """
+        new = [Change(epoch, name, value) for name, value in strengths.items()]
+        found = replace(self, changes=(*self.changes, *new))
+        if (reason := found._why_not_strengths()) is not None:
+            raise ValueError(reason)
+        return found
+
     def applicable(self) -> Experiment:
         """Return the experiment with another penalty or solver where these do not suit the model."""
         found = self
@@ -172,7 +248,7 @@ class Experiment:
             name = next((n for n in REGULARIZERS if not why_not(n, **fixed)), found.regularizer)
             found = replace(found, regularizer=name, regularizer_params=())
         if found._why_not_strengths() is not None:
-            found = replace(found, lambda_sparse=0.0)
+            found = replace(found, lambda_sparse=0.0, changes=())
         if found.why_not() is not None:
             found = replace(found, solver="auto", solver_params=())
         return found
@@ -199,18 +275,23 @@ class Experiment:
 
     def _why_not_strengths(self) -> str | None:
         try:
-            self.machine.check_strengths(self.lambda_p, self.lambda_sparse)
+            for epoch in (-1, *(change.epoch for change in self.changes)):
+                found = self.strengths(epoch)
+                self.machine.check_strengths(found["lambda_p"], found["lambda_sparse"])
         except ValueError as error:
             return str(error)
         return None
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings, own parameters as ``<setting>_<name>``; unchanged ones with `defaults`."""
+        """Return the settings, own parameters as ``<setting>_<name>``; unchanged ones with `defaults`.
+
+        Changes on the way are a text, where there are any.
+        """
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
         chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
         for owner in OWNERS:
             chosen |= {f"{owner}_{name}": value for name, value in getattr(self, f"{owner}_params")}
-        return chosen
+        return chosen | ({"changes": changes_to_text(self.changes)} if self.changes else {})
 
     def to_json(self) -> str:
         """Return the settings as JSON, keys sorted."""
@@ -230,7 +311,10 @@ class Experiment:
         for owner in OWNERS:
             names = [name for name in given if name.startswith(f"{owner}_")]
             own[f"{owner}_params"] = tuple((name.removeprefix(f"{owner}_"), given[name]) for name in names)
+        if "changes" in given:
+            own["changes"] = changes_from_text(str(given["changes"]))
         unknown = set(given) - set(known) - {f"{o}_{n}" for o in OWNERS for n, _ in own[f"{o}_params"]}
+        unknown -= {"changes"}
         if unknown:
             raise ValueError(f"Unknown setting {min(unknown)!r}; known are {', '.join(_BY_NAME)}.")
         return cls(**known, **own)
@@ -248,6 +332,10 @@ class Experiment:
             choice = settings.get(owner, _BY_NAME[owner].default)
             own = _read(specs_of(choice), f"{owner}_", query, notices)
             settings[f"{owner}_params"] = tuple(own.items())
+        try:
+            settings["changes"] = changes_from_text(query.get("changes", ""))
+        except ValueError as error:
+            notices.append(f"{error} The link's changes were left out.")
         return cls(**settings), notices
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from fmviz.lab.datasets import DATASETS, is_own
 from fmviz.lab.store import StoredRun
 
 __all__ = ["METRICS", "differing", "metrics_of", "runs_table", "title_of_run"]
@@ -37,6 +38,8 @@ def title_of_run(run: StoredRun) -> str:
     told = run.settings
     strength = told.get("lambda_sparse")
     words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
+    if is_own(words[0]):
+        words[0] = DATASETS[words[0]].title
     if told.get("model", "fm") != "fm":
         words.insert(1, str(told["model"]))
     if isinstance(strength, int | float):

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import in_words
-from fmviz.lab.job_view import MOST_FRAMES, MOST_RECORDS, JobState, JobView
+from fmviz.lab.job_view import MOST_FRAMES, MOST_RECORDS, EveryNth, JobState, JobView
 from fmviz.lab.pool import Executor
 from fmviz.lab.recorder import Recorder
 from fmviz.lab.runner import Run
@@ -36,36 +38,12 @@ class Prepared(Protocol):
     def dataset(self) -> Dataset:
         """The data."""
 
+    @property
+    def schedule(self) -> Schedule:
+        """The changes of strengths, read before every epoch."""
+
     def snapshots(self, should_stop: Callable[[], bool], **checkpoints: Any) -> Iterator[Snapshot]:
         """Run; see `fmviz.lab.runner.Run.snapshots`."""
-
-
-T = TypeVar("T")
-
-
-class _Thinned(Generic[T]):
-    """Every 2ⁱ-th epoch and the last one, at most `most` items in all, the same at every repetition."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.stride = 1
-        self._kept: list[tuple[int, T]] = []
-        self._last: tuple[int, T] | None = None
-
-    def add(self, epoch: int, item: T) -> None:
-        self._last = (epoch, item)
-        if epoch % self.stride == 0:
-            self._kept.append(self._last)
-        # One place is the last item's.
-        while len(self._kept) >= self.most:
-            self.stride *= 2
-            self._kept = [kept for kept in self._kept if kept[0] % self.stride == 0]
-
-    def items(self) -> tuple[T, ...]:
-        kept = [item for _, item in self._kept]
-        if self._last is not None and (not self._kept or self._kept[-1][0] != self._last[0]):
-            kept.append(self._last[1])
-        return tuple(kept)
 
 
 class Job:
@@ -115,10 +93,13 @@ class Job:
         self._scheduled = False
         self._inside = False
         self._stream: Iterator[Snapshot] | None = None
+        self._run: Prepared | None = None
+        self._wishes: dict[str, float] = {}
+        self._kept: Callable[[], Checkpoint] | None = None
         self._dataset: Dataset | None = None
         self._last: Snapshot | None = None
-        self._history: _Thinned[dict[str, Any]] = _Thinned(MOST_RECORDS)
-        self._frames: _Thinned[Frame] = _Thinned(MOST_FRAMES)
+        self._history: EveryNth[dict[str, Any]] = EveryNth(MOST_RECORDS)
+        self._frames: EveryNth[Frame] = EveryNth(MOST_FRAMES)
         self._saved = False
         self._reached = -1
         for record in recorder.trace if recorder is not None else ():
@@ -200,6 +181,46 @@ class Job:
         with self._lock:
             self._pace = max(0.0, float(epochs_per_second))
 
+    @property
+    def strengths(self) -> dict[str, float]:
+        """The strengths of the next epoch."""
+        with self._lock:
+            done = self._last.epoch if self._last is not None else -1
+            return self.experiment.strengths(done) | self._wishes
+
+    def change(self, **strengths: float) -> None:
+        """Go on with other strengths from the next epoch on; nothing happens to a job that has ended.
+
+        The present epoch is finished first. The change becomes part of `experiment`.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of range, or the model does not take it.
+        """
+        with self._lock:
+            if self._state.ended:
+                return
+            self.experiment.changed(0, **self._wishes | strengths)
+            self._wishes |= strengths
+            self._version += 1
+            if not self._inside:
+                self._take_wishes()
+        self._record_pause()
+
+    def memory(self) -> Mapping[str, Any] | None:
+        """Return what the solver remembers after the last epoch, or None where that alone does not tell.
+
+        It does not while an epoch is being made, nor where the next one begins anew.
+        """
+        with self._lock:
+            done = self._last.epoch if self._last is not None else 0
+            anew = bool(self._wishes) or any(change.epoch == done for change in self.experiment.changes)
+            if self._inside or self._kept is None or anew:
+                return None
+            kept = self._kept()
+            return kept.memory if kept.epoch == done else None
+
     def view(self) -> JobView:
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
@@ -263,6 +284,17 @@ class Job:
                 return
             self._scheduled = True
         self._executor.submit(self._slice)
+
+    def _take_wishes(self) -> None:
+        """Make the changes that were asked for part of the run, after the epochs that are done."""
+        if not self._wishes or self._last is None or self._run is None:
+            return
+        self.experiment = self.experiment.changed(self._last.epoch, **self._wishes)
+        self._wishes = {}
+        self._run.schedule.changes = self.experiment.changes
+        if self._recorder is not None:
+            self._recorder.amend(self.experiment)
+        self._version += 1
 
     def _stop_now(self) -> None:
         if self._stream is not None:
@@ -333,7 +365,7 @@ class Job:
     def _advance(self) -> tuple[Snapshot | None, BaseException | None]:
         try:
             if self._stream is None:
-                run = self._prepare(self.experiment)
+                run = self._run = self._prepare(self.experiment)
                 self._dataset = run.dataset
                 self._stream = run.snapshots(self._stop.is_set, **self._checkpoints(run.dataset))
             return next(self._stream), None
@@ -354,10 +386,9 @@ class Job:
         self._version += 1
         if snapshot.status is not None:
             self._set(_END.get(snapshot.status.reason, JobState.FINISHED), snapshot.status.message)
-        elif self._state is JobState.PAUSED:
-            self._message = self._paused_after()
-        else:
-            self._message = "Training."
+            return
+        self._take_wishes()
+        self._message = self._paused_after() if self._state is JobState.PAUSED else "Training."
 
     def _fail(self, failure: BaseException) -> None:
         sentence, self._details = in_words(failure)
@@ -367,10 +398,18 @@ class Job:
 
     def _checkpoints(self, dataset: Dataset) -> dict[str, Any]:
         """Return where the run goes on, and who keeps its checkpoints."""
-        if self._recorder is None:
-            return {}
-        self._recorder.prepared(dataset)
-        return {"resume": self._recorder.resume, "keep": self._recorder.keep}
+        recorder = self._recorder
+        if recorder is None:
+            return {"keep": self._keep}
+        recorder.prepared(dataset)
+        if (resume := recorder.resume) is not None:
+            self._kept = lambda: resume
+        return {"resume": resume, "keep": self._keep}
+
+    def _keep(self, take: Callable[[], Checkpoint]) -> None:
+        self._kept = take
+        if self._recorder is not None:
+            self._recorder.keep(take)
 
     def _record(self, snapshot: Snapshot | None, failure: BaseException | None) -> None:
         if self._recorder is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.thinned import Frame, Thinned, thin
 
-__all__ = ["MOST_FRAMES", "MOST_RECORDS", "JobState", "JobView"]
+__all__ = ["MOST_FRAMES", "MOST_RECORDS", "EveryNth", "JobState", "JobView"]
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40
@@ -38,6 +38,36 @@ class JobState(StrEnum):
     def ended(self) -> bool:
         """Whether nothing more will happen."""
         return self not in (JobState.QUEUED, JobState.RUNNING, JobState.PAUSED)
+
+
+T = TypeVar("T")
+
+
+class EveryNth(Generic[T]):
+    """Every 2ⁱ-th epoch and the last one, at most `most` items in all, the same at every repetition."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.stride = 1
+        self._kept: list[tuple[int, T]] = []
+        self._last: tuple[int, T] | None = None
+
+    def add(self, epoch: int, item: T) -> None:
+        """Take in the item of an epoch later than all before."""
+        self._last = (epoch, item)
+        if epoch % self.stride == 0:
+            self._kept.append(self._last)
+        # One place is the last item's.
+        while len(self._kept) >= self.most:
+            self.stride *= 2
+            self._kept = [kept for kept in self._kept if kept[0] % self.stride == 0]
+
+    def items(self) -> tuple[T, ...]:
+        """Return what is kept."""
+        kept = [item for _, item in self._kept]
+        if self._last is not None and (not self._kept or self._kept[-1][0] != self._last[0]):
+            kept.append(self._last[1])
+        return tuple(kept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
-"""The strongest pairs of a fit in words, with how many rows of the data have both."""
+"""The strongest pairs of a fit, with how often both features occur together in the data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.models import Model
-from fmviz.engine.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.runner import in_pairs
+from fmviz.lab.model_pairs import pairs_of
 
-__all__ = ["pair_table", "rows_with_both"]
+__all__ = ["mean_squares", "pair_table", "rows_with_both"]
 
 # Entries of the columns that are looked at together.
 _BLOCK = 4_000_000
@@ -22,17 +22,32 @@ _BLOCK = 4_000_000
 
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return in how many rows of the data both features of each pair are non-zero."""
-    X: Any = sp.csc_array(dataset.X) if sp.issparse(dataset.X) else dataset.X
     counts = np.empty(i.size, dtype=int)
-    step = max(1, _BLOCK // max(1, X.shape[0]))
-    for begin in range(0, i.size, step):
-        part = slice(begin, begin + step)
-        one, two = X[:, i[part]], X[:, j[part]]
+    for part, one, two in _columns(dataset, i, j):
         if sp.issparse(one):
             counts[part] = np.asarray((one != 0).multiply(two != 0).sum(axis=0)).ravel()
         else:
             counts[part] = np.count_nonzero((one != 0) & (two != 0), axis=0)
     return counts
+
+
+def mean_squares(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return the mean of (x_i x_j)² over the rows of the data for each pair."""
+    means = np.empty(i.size)
+    for part, one, two in _columns(dataset, i, j):
+        if sp.issparse(one):
+            means[part] = np.asarray(one.multiply(two).power(2).mean(axis=0)).ravel()
+        else:
+            means[part] = np.square(one * two).mean(axis=0)
+    return means
+
+
+def _columns(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
+    X: Any = sp.csc_array(dataset.X) if sp.issparse(dataset.X) else dataset.X
+    step = max(1, _BLOCK // max(1, X.shape[0]))
+    for begin in range(0, i.size, step):
+        part = slice(begin, begin + step)
+        yield part, X[:, i[part]], X[:, j[part]]
 
 
 def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
@@ -60,19 +75,13 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     ValueError
         If the model has no pairs.
     """
-    pairs = in_pairs(model, parameters)
-    if pairs is None:
-        raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be ranked.")
-    if pairs.W is not None:
-        i, j, weight = ranked_weights(pairs.W, top)
-    else:
-        i, j, weight = ranked_pairs(pairs.P, top, pairs.coefficients)
+    found = pairs_of(model, parameters).ranked(top)
     names = np.asarray(dataset.feature_names, dtype=object)
     return pd.DataFrame(
         {
-            "feature_i": names[i],
-            "feature_j": names[j],
-            "weight": weight,
-            "rows_with_both": rows_with_both(dataset, i, j),
+            "feature_i": names[found.i],
+            "feature_j": names[found.j],
+            "weight": found.weight,
+            "rows_with_both": rows_with_both(dataset, found.i, found.j),
         }
     )

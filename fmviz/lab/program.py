@@ -1,20 +1,55 @@
-"""The Python program that repeats a run."""
+"""The Python programs that repeat a run, a sweep, a duel and an artefact of a paper."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import textwrap
+from collections.abc import Sequence
+from pprint import pformat
 from typing import Any
 
 from fmviz.engine.models import MODELS
+from fmviz.lab.datasets import is_own
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.sweep_plan import SweepPlan
 
-__all__ = ["program", "python_value"]
+__all__ = ["duel_program", "experiment_source", "paper_program", "program", "python_value", "sweep_program"]
 
 
 def python_value(value: Any) -> str:
     """Return a setting's value as Python source."""
+    if isinstance(value, tuple):
+        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def experiment_source(experiment: Experiment) -> str:
+    """Return the call that makes an experiment, as Python source."""
+    given = {
+        field.name: getattr(experiment, field.name)
+        for field in dataclasses.fields(experiment)
+        if getattr(experiment, field.name) != field.default
+    }
+    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
+    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
+    return f"Experiment(\n{arguments}\n)"
+
+
+def _data(name: str) -> str:
+    """Return the lines that see to it that a data set of one's own is there."""
+    if not is_own(name):
+        return ""
+    from fmviz.lab.own.shelf import find
+
+    if (found := find(name)) is None:
+        return ""
+    recipe = pformat(found.recipe.to_dict(), width=96, sort_dicts=False)
+    arguments = ",\n".join([python_value(found.title), python_value(name), recipe])
+    return (
+        "# The data are kept on the computer on which they were brought. Elsewhere put their file beside "
+        f"this.\nbring(\n{textwrap.indent(arguments, '    ')},\n)\n"
+    )
 
 
 def program(experiment: Experiment, until: int | None = None) -> str:
@@ -27,20 +62,18 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     until : int, optional
         The epoch at which somebody halted it; without it the program runs to its own end.
     """
-    given = {
-        field.name: getattr(experiment, field.name)
-        for field in dataclasses.fields(experiment)
-        if getattr(experiment, field.name) != field.default
-    }
-    given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
-    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
     halt = "    pass\n"
     if until is not None:
         halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
+    imports = ["from fmviz.lab.experiment import Experiment"]
+    if is_own(experiment.dataset):
+        imports.append("from fmviz.lab.own.shelf import bring")
+    imports.append("from fmviz.lab.runner import Run")
     return (
-        "from fmviz.lab.experiment import Experiment\n"
-        "from fmviz.lab.runner import Run\n\n"
-        f"experiment = Experiment(\n{arguments}\n)\n"
+        "\n".join(imports)
+        + "\n\n"
+        + _data(experiment.dataset)
+        + f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
         + halt
         + '\nprint(f"epoch {snapshot.epoch}")\n'
@@ -51,3 +84,54 @@ def program(experiment: Experiment, until: int | None = None) -> str:
         + (" and λ" if "coefficients" in experiment.machine.shapes(1, 1) else "")
         + ": snapshot.parameters\n"
     )
+
+
+def sweep_program(plan: SweepPlan) -> str:
+    """Return a program that carries out a sweep and prints its means over the seeds."""
+    return (
+        "from fmviz.lab.store import RunStore\n"
+        "from fmviz.lab.sweep_plan import SweepPlan\n"
+        "from fmviz.lab.sweep_run import carry_out\n"
+        "from fmviz.lab.sweep_table import fits_table, main_metric, means_table\n\n"
+        f"plan = SweepPlan.from_dict(\n{_indented(plan.to_dict())}\n)\n"
+        'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
+        "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
+        "store.close()\n"
+        "metric = main_metric(table)\n"
+        'print(f"mean and std of {metric}")\n'
+        "print(means_table(table, list(plan.grid), metric).to_string(index=False))\n"
+    )
+
+
+def duel_program(experiment: Experiment, regularizers: Sequence[str], target: int) -> str:
+    """Return a program that holds a duel and prints, for every penalty, what it has come to."""
+    return (
+        "from fmviz.lab.duel import duel\n"
+        "from fmviz.lab.experiment import Experiment\n\n"
+        f"experiment = {experiment_source(experiment)}\n"
+        "last = {}\n"
+        f"for bout in duel(experiment, {list(regularizers)!r}, target={target}):\n"
+        "    last[bout.experiment.regularizer] = bout\n"
+        "for name, bout in last.items():\n"
+        "    probe = bout.probe\n"
+        '    print(f"{name}: lambda {probe.lambda_sparse:.6g}, {probe.used_interactions} interactions, "\n'
+        '          f"{probe.snapshot.used_features} features")\n'
+        "    for metric, value in bout.metrics.items():\n"
+        '        print(f"    {metric} {value:.6g}")\n'
+    )
+
+
+def paper_program(artefact: str, budget: str) -> str:
+    """Return a program that makes an artefact of a paper again and prints what its checks found."""
+    return (
+        "from fmviz.lab.papers import ARTEFACTS\n\n"
+        f"for result in ARTEFACTS[{artefact!r}].run({budget!r}):\n"
+        "    pass  # it grows; the last is complete\n"
+        "for check in result.checks:\n"
+        '    print(f"{check.verdict}: {check.case}. {check.measured}")\n'
+        "# the numbers: result.tables\n"
+    )
+
+
+def _indented(value: Any) -> str:
+    return "\n".join("    " + line for line in pformat(value, sort_dicts=False, width=96).splitlines())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from fmviz.lab.datasets import Dataset
 
-__all__ = ["array_hash", "data_hash", "versions"]
+__all__ = ["array_hash", "data_hash", "made_with", "versions"]
 
 _hashes: WeakKeyDictionary[Dataset, str] = WeakKeyDictionary()
 
@@ -63,3 +64,8 @@ def versions() -> dict[str, str]:
         "numba": numba.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def made_with() -> dict[str, str]:
+    """Return `versions` and that of scikit-learn, which has peers of our methods."""
+    return {**versions(), "scikit-learn": version("scikit-learn")}

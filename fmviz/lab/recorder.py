@@ -58,6 +58,7 @@ class Recorder:
         self._flushed = self._kept = time.monotonic()
         self.run = new_id()
         self.stored = False
+        self._amended = False
         self.trace: list[dict[str, Any]] = []
         self.resume: Checkpoint | None = None
         self.trouble = ""
@@ -82,6 +83,11 @@ class Recorder:
     def prepared(self, dataset: Dataset) -> None:
         """Note which data the run has."""
         self._hash = data_hash(dataset)
+
+    def amend(self, experiment: Experiment) -> None:
+        """Note that the settings have changed on the way: they are written with what is made under them."""
+        with self._lock:
+            self.experiment, self._amended = experiment, True
 
     def keep(self, take: Callable[[], Checkpoint]) -> None:
         """Take a checkpoint if the last one is old enough; for `fmviz.engine.drive.iterate`."""
@@ -116,6 +122,7 @@ class Recorder:
     def _write(self, status: str, message: str, details: str = "", thorough: bool = False) -> None:
         self._flushed = time.monotonic()
         last, records, checkpoint = self._last, self._records, self._pending
+        amended = self.experiment if self._amended else None
         try:
             store = self._open_store()
             if not self.stored:
@@ -131,6 +138,7 @@ class Recorder:
                 message=message,
                 details=details,
                 data_hash=self._hash,
+                experiment=amended,
             )
         except (StoreError, sqlite3.Error, OSError) as error:
             self.trouble = (
@@ -141,4 +149,4 @@ class Recorder:
             )
             return
         self.trouble = ""
-        self._records, self._pending = [], None
+        self._records, self._pending, self._amended = [], None, False

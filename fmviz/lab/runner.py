@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from fmviz.engine.drive import Budget, iterate, never
 from fmviz.engine.losses import evaluate
 from fmviz.engine.problem import Problem
 from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
@@ -102,12 +103,15 @@ class Run:
         The objective on the training rows.
     validation : (Design, ndarray) or None
         The rows kept out.
+    schedule : Schedule
+        The changes of strengths; more may be added while a stream of snapshots goes on.
     """
 
     experiment: Experiment
     dataset: Dataset
     problem: Problem
     validation: Rows | None
+    schedule: Schedule = field(default_factory=Schedule)
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
@@ -133,7 +137,7 @@ class Run:
             model_params=dict(experiment.model_params),
             loss_param=experiment.loss_param,
         )
-        return cls(experiment, dataset, problem, held_out)
+        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Run, with the metrics of `measure` added to every snapshot.
@@ -172,6 +176,7 @@ class Run:
             should_stop,
             init_scale=experiment.init_scale,
             rng=rng,
+            schedule=self.schedule,
             **checkpoints,
             **dict(experiment.solver_params),
         )

@@ -1,4 +1,4 @@
-"""Charts that do not blink while their data changes.
+"""Charts that do not blink while their data changes, each with its numbers and its picture to take away.
 
 `st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
 chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run
@@ -7,18 +7,20 @@ goes on its curves are drawn as pictures, which are replaced in place; once it r
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from fmviz.figures import sketch
+from fmviz.figures import sketch, tabular
+from fmviz.ui.components.picture_buttons import picture_buttons
 
 _CONFIG = {"displaylogo": False}
 
 
 def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
-    """Draw a plotly chart to zoom and to save.
+    """Draw a plotly chart to zoom, and to save as numbers or as a picture.
 
     Parameters
     ----------
@@ -36,8 +38,12 @@ def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:
     object
         What `st.plotly_chart` returns.
     """
-    with st.container(key=key):
-        return st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
+    with st.container(key=key, gap="small"):
+        picked = st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
+        with _menu(key):
+            _numbers(figure, key)
+            picture_buttons(key, _file_name(key), key=f"{key}_pictures")
+    return picked
 
 
 def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
@@ -54,8 +60,32 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool) -> None:
     live : bool
         Whether it is about to change: then it is a picture, else a chart to zoom and to save.
     """
-    if live:
-        with st.container(key=key):
-            st.image(sketch.svg(figure), width="stretch", alt=alt)
-    else:
+    if not live:
         chart(figure, key, alt)
+        return
+    with st.container(key=key, gap="small"):
+        st.image(sketch.svg(figure), width="stretch", alt=alt)
+        with _menu(key):
+            _numbers(figure, key)
+            _save("Picture (SVG)", partial(sketch.svg, figure), f"{_file_name(key)}.svg", key=f"{key}_svg")
+
+
+def _menu(key: str) -> Any:
+    row = st.container(horizontal=True, horizontal_alignment="right", key=f"takeaway_{key}")
+    menu = row.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_download")
+    return menu.container(gap="xsmall")
+
+
+def _numbers(figure: go.Figure, key: str) -> None:
+    _save("Data (CSV)", partial(tabular.csv, figure), f"{_file_name(key)}.csv", key=f"{key}_csv")
+
+
+def _save(label: str, make: partial[str], file_name: str, *, key: str) -> None:
+    mime = "image/svg+xml" if file_name.endswith(".svg") else "text/csv"
+    st.download_button(
+        label, data=make, file_name=file_name, mime=mime, key=key, on_click="ignore", width="stretch"
+    )
+
+
+def _file_name(key: str) -> str:
+    return f"fmviz-{key.replace('_', '-')}"

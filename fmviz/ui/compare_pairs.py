@@ -15,13 +15,14 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.tiles import tile_labels
+from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings
 
 TABLE = (
-    ParamSpec("one", "int", 0, 0, 23, help="The run whose W is taken."),
-    ParamSpec("other", "int", 1, 0, 23, help="The run whose W is subtracted."),
+    ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),
+    ParamSpec("other", "int", 1, 0, 23, help=r"The run whose $W=PP^\top$ is subtracted."),
 )
 
 
@@ -64,12 +65,13 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
             settings.set(**{name: fallback})
     left, right = st.columns(2)
     for column, name, label in ((left, "one", "W of"), (right, "other", "minus W of")):
-        column.selectbox(
+        widgets.control(
+            settings,
+            name,
+            column.selectbox,
             label,
             range(len(picked)),
             format_func=lambda place: f"{title_of_run(picked[place])} ({picked[place].id[:4]})",
-            help=settings.spec(name).help,
-            **settings.bind(name),
         )
     one, other = picked[settings["one"]], picked[settings["other"]]
     if one.data_hash != other.data_hash:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -18,12 +19,15 @@ from fmviz.lab.duel import Bout, duel
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
-from fmviz.lab.task import Task, TaskView
-from fmviz.ui import shell, widgets
-from fmviz.ui.charts import curves
+from fmviz.lab.program import duel_program
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.task import TaskView
+from fmviz.ui import capsule, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.6
 # Those that an FM takes with an exact operator; ridge makes nothing sparse.
 _FIGHTERS = tuple(n for n, r in REGULARIZERS.items() if n != "l2" and r.exact_prox and why_not(n) is None)
 TABLE = (
@@ -67,23 +71,40 @@ def draw(settings: Settings) -> None:
         def start() -> None:
             jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
 
-        st.button(
+        widgets.action(
+            settings,
+            "duel",
             "Start the duel" if task is None else "Again",
             icon=":material/swords:",
-            key="compare_duel",
+            shortcut="P",
             type="primary",
             disabled=active or not fighters,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "duel_stop",
             "Stop",
             icon=":material/stop:",
-            key="compare_duel_stop",
+            shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
         )
     if task is not None:
-        _watch(task)
+        watch(task, _draw)
+        if task.state.ended and task.view().items:
+            _capsule(experiment, fighters, settings["target"])
+
+
+def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    found = capsule.capsule(
+        f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+        duel_program(experiment, fighters, target),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
+    capsule.draw("duel", found, "Searches again and prints the table above.")
 
 
 def _experiment(settings: Settings) -> Experiment:
@@ -93,26 +114,14 @@ def _experiment(settings: Settings) -> Experiment:
     return Experiment(**told | {"validation": told["validation"] or 0.2})
 
 
-def _watch(task: Task) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        _draw(view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
-
-
 def _draw(view: TaskView) -> None:
     bouts: list[Bout] = list(view.items)
     last = {bout.experiment.regularizer: bout for bout in bouts}
     if view.state.active:
-        now = bouts[-1].probe.message if bouts else "Preparing the data."
+        now = bouts[-1].message if bouts else "Preparing the data."
         st.caption(f"{len(bouts)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     elif view.state is JobState.STOPPED:
         st.caption("Stopped. What was found until then is shown.")
     if not last:
@@ -125,13 +134,13 @@ def _draw(view: TaskView) -> None:
             {
                 "regularizer": name,
                 "label": REGULARIZERS[name].label,
-                "λ̃": bout.probe.lambda_sparse,
-                "Interactions": bout.probe.used_interactions,
-                "Features": bout.probe.snapshot.used_features,
+                "λ̃": bout.experiment.lambda_sparse,
+                "Interactions": bout.used_interactions,
+                "Features": bout.used_features,
                 "value": bout.metrics.get(metric, math.nan) if metric else math.nan,
                 "F1": bout.metrics.get("support_f1", math.nan),
                 "Fits": tries,
-                "How": bout.probe.message,
+                "How": bout.message,
             }
         )
     table = pd.DataFrame(rows)
@@ -153,12 +162,12 @@ def _draw(view: TaskView) -> None:
                 "Fits": st.column_config.NumberColumn(width="small"),
             },
         )
-    found = table[[bout.probe.status == "found" for bout in last.values()]]
+    found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:
-            curves(
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
                 figures.duel(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
-                live=view.state.active,
             )

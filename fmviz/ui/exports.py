@@ -5,16 +5,25 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fmviz.engine.models import MODELS
+from fmviz.lab.capsule import Capsule
+from fmviz.lab.course import with_strengths
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
-from fmviz.ui import widgets
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.spreadsheet import defused
+from fmviz.ui import capsule, widgets
 from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
 
 
 def draw_exports(view: JobView) -> None:
@@ -41,14 +50,22 @@ def draw_exports(view: JobView) -> None:
     if parameters.coefficients is not None:
         more["coefficients"] = parameters.coefficients
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
+    found = capsule.capsule(
+        f"{experiment.dataset} · {kind} · seed {experiment.seed}, {view.epoch:,} epochs: objective "
+        f"{view.last['objective']:.10g}",
+        script(view),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
     st.markdown("**Take it with you**")
     with st.container(horizontal=True, key="train_exports"):
         widgets.download(
             "Curves (CSV)",
-            lambda: pd.DataFrame(view.history).to_csv(index=False),
+            lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
             f"curves-{name}.csv",
             key="train_curves_csv",
-            help="One row an epoch, all figures." if view.stride == 1 else f"Every {view.stride}th epoch.",
+            help=("One row an epoch" if view.stride == 1 else f"Every {view.stride}th epoch")
+            + ", all figures, and the strengths of the epoch.",
         )
         widgets.download(
             f"{letter} (CSV)",
@@ -85,12 +102,20 @@ def draw_exports(view: JobView) -> None:
             + (" and its weight" if parameters.coefficients is not None else "")
             + ": numpy.load opens it.",
         )
+        capsule.report("train_report", partial(_outcome, view, found), f"report-{name}.html")
     last = view.last
-    widgets.python_block(
-        script(view),
-        note=f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
+    capsule.draw(
+        "train",
+        found,
+        f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']}, used interactions {last['used_interactions']}.",
     )
+
+
+def _outcome(view: JobView, found: Capsule) -> Outcome:
+    from fmviz.report import of_view
+
+    return of_view(view, found)
 
 
 def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] | None = None) -> str:
@@ -108,9 +133,9 @@ def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] 
     heading = [f"p{s + 1}" for s in range(matrix.shape[1])] if columns is None else columns
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["feature", *heading])
+    writer.writerow(["feature", *map(defused, heading)])
     for name, row in zip(names, matrix.tolist(), strict=True):
-        writer.writerow([name, *(0 if x == 0 else x for x in row)])
+        writer.writerow([defused(name), *(0 if x == 0 else x for x in row)])
     return sink.getvalue()
 
 

@@ -11,17 +11,21 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.params import ParamSpec
 from fmviz.engine.snapshot import Parameters
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.job import JobView
 from fmviz.lab.pair_table import rows_with_both
 from fmviz.lab.runner import pairs_matrix
+from fmviz.lab.support import CLASSES, compare_supports, structural_support
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned, ThinnedFactors
 from fmviz.lab.tiles import pooled_matrix, tile_labels
-from fmviz.ui import orders
+from fmviz.ui import orders, pair_why, widgets
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
+    CellClass,
+    ClassesFrame,
     CodesFrame,
     FactorFrame,
     Panel,
@@ -29,9 +33,32 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.look import Look, order_name
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
+VIEW = (
+    ParamSpec(
+        "support",
+        "bool",
+        False,
+        help="Every pair in the colour of what it is: truly there and found, missed, wrongly found, or "
+        "rightly left out.",
+    ),
+    *pair_why.VIEW,
+)
+"""The settings of what is drawn of the interactions."""
 TOP_PAIRS = 10
+# Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
+# lightness for what is right.
+_CLASSES = tuple(
+    CellClass(label.capitalize(), light, dark)
+    for label, light, dark in zip(
+        CLASSES,
+        ("#f2f3f5", "#0a8f5b", "#56b4e9", "#b8460e"),
+        ("#1c212b", "#22b57c", "#2f74b5", "#f08a3c"),
+        strict=True,
+    )
+)
 # What all pictures of the filmstrip may weigh on their way to the browser.
 STRIP_BYTES = 2_500_000
 
@@ -56,13 +83,18 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
     title = st.empty()
     look = orders.choose(view, settings)
     title.markdown(f"**{_title(view, dataset, look)}**")
-    frames = _strip(view, look) if not view.state.active else ()
+    d = dataset.X.shape[1]
+    truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
+    compared = truth is not None and _compare_toggle(settings, d)
+    frames = _strip(view, look, compared) if not view.state.active else ()
     scrub = len(frames) > 1
-    learned = _panel(view, dataset, frames if scrub else (_last_frame(view),), look)
+    shown = frames if scrub else (_last_frame(view),)
+    learned = _panel(view, dataset, shown, look)
     panels = [learned]
     structure_only = None
-    truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
-    if truth is not None:
+    if truth is not None and compared:
+        panels.append(_support_panel(dataset, truth, shown, look))
+    elif truth is not None:
         panel = _truth_panel(dataset, truth, sized, look)
         if sized:
             panels.append(panel)
@@ -71,8 +103,11 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
             structure_only = panel
     names = dataset.feature_names if isinstance(learned.frames[0], FactorFrame) else None
     options: dict[str, Any] = {"show": "gram", "feature_names": names, "columns": 2, "max_height": 400}
+    if names is not None and pair_why.explains(view):
+        pair_why.take_click(settings, "train_matrix", d)
+        options |= {"clickable": True, "mark": pair_why.mark(settings, d)}
     # A key a run: a new one starts at its last epoch.
-    driver = f"train_frame_{view.id}_{view.epoch}"
+    driver = _driver(view)
     if scrub:
         options["driver_key"] = driver
     if structure_only is None and len(panels) == 2:
@@ -91,16 +126,42 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
             keys,
             value=keys[-1],
             key=driver,
-            help="Drag, or use the arrow keys. The picture follows while you drag.",
+            help="Drag, or use the arrow keys. The picture follows while you drag; when you let go, the "
+            "curves mark the epoch.",
         )
     _notes(view)
     return look
 
 
+def _driver(view: JobView) -> str:
+    return f"train_frame_{view.id}_{view.epoch}"
+
+
+def looked_at(view: JobView) -> int | None:
+    """Return the earlier epoch that the filmstrip of a run at rest shows, or None."""
+    key = None if view.state.active else st.session_state.get(_driver(view))
+    epoch = next((frame.epoch for frame in view.frames if _frame_key(frame) == key), None)
+    return None if epoch == view.epoch else epoch
+
+
+def _frame_key(frame: Frame) -> str:
+    return f"epoch {frame.epoch:,}"
+
+
+def _compare_toggle(settings: Settings, d: int) -> bool:
+    """Draw the choice to compare with the truth; return whether that is to be drawn."""
+    few = d <= EXACT_FEATURES
+    words = None if few else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many pairs each."
+    on = widgets.param(
+        settings, "support", "Compare with the truth, pair by pair", disabled=not few, help=words
+    )
+    return bool(on) and few
+
+
 def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
     if look is None:
         return f"The interactions {MODELS[view.experiment.model].notation.weights}"
-    held = ", ".join(dataset.feature_names[j] for j in look.at)
+    held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
     return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
 
@@ -139,7 +200,7 @@ def _last_frame(view: JobView) -> Frame:
     return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
 
 
-def _strip(view: JobView, look: Look | None) -> tuple[Frame, ...]:
+def _strip(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
     """Return frames of finite factors, few enough for the wire."""
     frames = [frame for frame in view.frames if frame.finite]
     if not frames or view.dataset is None:
@@ -149,7 +210,7 @@ def _strip(view: JobView, look: Look | None) -> tuple[Frame, ...]:
         weight = 4 * d * view.experiment.rank
     else:
         weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
-    most = max(2, STRIP_BYTES // weight)
+    most = max(2, STRIP_BYTES // (weight + (d**2 if compared else 0)))
     if len(frames) > most:
         kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
         frames = [frames[i] for i in kept]
@@ -159,8 +220,7 @@ def _strip(view: JobView, look: Look | None) -> tuple[Frame, ...]:
 def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     records = {record["epoch"]: record for record in view.history}
     drawn = [
-        _picture(frame.thinned, f"epoch {frame.epoch:,}", _caption(frame, records, look), look)
-        for frame in frames
+        _picture(frame.thinned, _frame_key(frame), _caption(frame, records, look), look) for frame in frames
     ]
     d = dataset.X.shape[1]
     notation = MODELS[view.experiment.model].notation
@@ -174,9 +234,46 @@ def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Loo
         row_labels=labels,
         col_labels=labels,
         factor_label=notation.matrix,
-        # Tiles say so by themselves.
-        **({"gram_label": look.label() if look else notation.weights} if d <= EXACT_FEATURES else {}),
+        **_named(look.label() if look else notation.weights, d),
     )
+
+
+def _named(label: str, d: int) -> dict[str, Any]:
+    """Return the name of a picture; tiles say so by themselves."""
+    return {"gram_label": label} if d <= EXACT_FEATURES else {}
+
+
+def _support_panel(
+    dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None
+) -> Panel:
+    """Return the learned support against the true one, an epoch a frame."""
+    held = look.at if look is not None else ()
+    drawn = []
+    for frame in frames:
+        found = compare_supports(truth, _learned_support(frame.thinned, look), held)
+        codes = found.codes.copy()
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+        codes[list(held)] = codes[:, list(held)] = NOT_AN_INTERACTION
+        exactly = "exactly recovered (PSSR 1)" if found.exact else "not exactly recovered (PSSR 0)"
+        caption = f"epoch {frame.epoch:,}: F1 {found.f1:.3f}, {exactly}"
+        drawn.append(ClassesFrame(codes, found.counts, key=_frame_key(frame), caption=caption))
+    return Panel(
+        "Against the truth",
+        drawn,
+        row_labels=dataset.feature_names,
+        col_labels=dataset.feature_names,
+        gram_label="support",
+        classes=_CLASSES,
+    )
+
+
+def _learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        codes = np.asarray(look.picture(thinned, "", "").codes)
+        return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
+    if isinstance(thinned, ThinnedFactors):
+        return structural_support(thinned.dense())
+    return thinned.values != 0
 
 
 def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None) -> str:
@@ -216,7 +313,7 @@ def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | 
         [frame],
         row_labels=labels,
         col_labels=labels,
-        **({"gram_label": "W" if known else name} if exact else {}),
+        **_named("W" if known else name, d),
     )
 
 

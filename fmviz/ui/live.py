@@ -6,18 +6,23 @@ import math
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
+from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
+from fmviz.lab.course import change_words, with_jumps
 from fmviz.lab.job import Job, JobState, JobView
 from fmviz.lab.subsets import orders_of
-from fmviz.ui import orders, shell, widgets
+from fmviz.ui import inside, orders, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.interactions import draw_matrix, draw_pairs
+from fmviz.ui.interactions import draw_matrix, draw_pairs, looked_at
+from fmviz.ui.pair_why import draw_why
 from fmviz.ui.state import Settings
+from fmviz.ui.strengths import adopt, changed_words
 
 POLL_SECONDS = 0.4
 GOOD_CERTIFICATE = 1e-3
@@ -45,20 +50,23 @@ def show(job: Job, settings: Settings, *, stale: str | None = None) -> None:
     stale : str, optional
         The sentence that the settings have changed since.
     """
-    active = job.state.active
+    active, moving = job.state.active, settings["motion"]
 
     def draw() -> None:
+        if moving and settings["motion"]:
+            inside.tick(settings, job)
         view = job.view()
-        if active and not view.state.active:
-            # The controls above change with the state.
+        # The controls above change with the state, and the settings with the run.
+        ended = view.state.ended if moving else not view.state.active
+        if ((active or moving) and ended) or adopt(settings, job):
             st.rerun()
-        _draw(view, settings, stale)
+        _draw(job, view, settings, stale)
 
-    shell.fragment(draw, run_every=POLL_SECONDS if active else None)()
+    shell.fragment(draw, run_every=POLL_SECONDS if active or moving else None)()
 
 
-def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
-    _status(view)
+def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> None:
+    _status(view, settings["motion"])
     if view.unsaved:
         st.warning(view.unsaved, icon=":material/save:")
     if stale:
@@ -71,20 +79,28 @@ def _draw(view: JobView, settings: Settings, stale: str | None) -> None:
         return
     history = pd.DataFrame(view.history)
     _numbers(view)
-    _curves(view, history, settings)
+    if not stale:
+        inside.draw(settings, job, view)
+    if settings.shows("curves", "Curves"):
+        _curves(view, history, settings)
     look = draw_matrix(view, view.dataset, settings)
     if look is not None:
         orders.draw_columns(view, look)
         orders.draw_subset(view, view.dataset, settings)
-    _quality(view, history, settings)
-    draw_pairs(view, view.dataset, look)
+    draw_why(view, view.dataset, settings)
+    if settings.shows("quality", "Prediction and recovery"):
+        _quality(view, history, settings)
+    if settings.shows("pairs", "The strongest interactions"):
+        draw_pairs(view, view.dataset, look)
 
 
 # ------------------------------------------------------------------------------------------------- status
 
 
-def _status(view: JobView) -> None:
+def _status(view: JobView, moving: bool) -> None:
     label, color, icon = _BADGES[view.state]
+    if moving and not view.state.ended:
+        label, color, icon = "Slow motion", "blue", ":material/slow_motion_video:"
     if view.state is JobState.FINISHED and not view.converged:
         label, color, icon = "Not converged", "orange", ":material/timer_off:"
     sentence = view.message
@@ -227,43 +243,64 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
         widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
         names = figures.metric_names(history)
-        st.segmented_control(
+        if settings["metric"] not in names:
+            settings.set(metric=names[0])
+        widgets.control(
+            settings,
+            "metric",
+            st.segmented_control,
             "Prediction measured by",
             names,
             format_func=figures.METRICS.__getitem__,
             required=True,
-            **_bind_metric(settings, names),
         )
         widgets.param(settings, "parts", "Parts of the objective")
+    live = _live(view, settings)
     left, right = st.columns(2)
     notation = view.experiment.machine.notation
     with left:
         st.markdown("**Objective**")
+        made = changed_words(view.experiment, view.epoch)
+        figure = figures.objective(
+            with_jumps(history, view.experiment),
+            settings["x"],
+            parts=settings["parts"],
+            terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
+            color=regularizer_color(view.experiment.regularizer),
+            revision=view.id,
+        )
         curves(
-            figures.objective(
-                history,
-                settings["x"],
-                parts=settings["parts"],
-                terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
-                color=regularizer_color(view.experiment.regularizer),
-                revision=view.id,
-            ),
+            _marked(figure, view, history, settings),
             key="train_objective",
-            alt=f"The objective against {figures.X_TITLES[settings['x']]}.",
-            live=view.state.active,
+            alt=f"The objective against {figures.X_TITLES[settings['x']]}. {made}".strip(),
+            live=live,
         )
     with right:
         st.markdown("**What the model uses**")
         parts = orders.interaction_columns(view.experiment.machine, history)
         counts = orders.true_counts(view.experiment.machine, view.dataset, bool(parts))
+        figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
         curves(
-            figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts),
+            _marked(figure, view, history, settings),
             key="train_sparsity",
             alt="The numbers of used interactions and of used features.",
-            live=view.state.active,
+            live=live,
         )
+    if made:
+        st.caption(made)
     if view.stride > 1:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
+
+
+def _live(view: JobView, settings: Settings) -> bool:
+    """Return whether the curves are about to change."""
+    return view.state.active or (settings["motion"] and not view.state.ended)
+
+
+def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
+    """Mark the changes of strengths, and the epoch that is looked at."""
+    words = change_words(view.experiment, view.epoch)
+    return mark_epochs(figure, history, settings["x"], words, looked_at(view))
 
 
 def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
@@ -272,31 +309,27 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with columns[0]:
         metric = settings["metric"]
         st.markdown("**Prediction**")
+        figure = figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}")
         curves(
-            figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}"),
+            _marked(figure, view, history, settings),
             key="train_prediction",
             alt=f"{figures.METRICS[metric]} on the training rows"
             + (" and the validation rows." if f"validation_{metric}" in history else "."),
-            live=view.state.active,
+            live=_live(view, settings),
         )
         if view.experiment.validation == 0:
             st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
     if planted:
         with columns[1]:
             st.markdown("**Recovery of the truth**")
+            figure = figures.recovery(history, settings["x"], revision=view.id)
             curves(
-                figures.recovery(history, settings["x"], revision=view.id),
+                _marked(figure, view, history, settings),
                 key="train_recovery",
                 alt="The F1 score of the support, and the estimation error.",
-                live=view.state.active,
+                live=_live(view, settings),
             )
             st.caption(_recovery_words(view))
-
-
-def _bind_metric(settings: Settings, names: list[str]) -> dict[str, Any]:
-    if settings["metric"] not in names:
-        settings.set(metric=names[0])
-    return settings.bind("metric")
 
 
 def _recovery_words(view: JobView) -> str:

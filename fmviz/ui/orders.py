@@ -16,7 +16,10 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.job import JobView
 from fmviz.lab.subsets import factors_of, orders_of, rankable, weight_of
 from fmviz.lab.thinned import ThinnedFactors
+from fmviz.ui import widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.look import Look, completed, order_name, sets_table, true_sets
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings, Whole
 
 VIEW = (
@@ -41,13 +44,14 @@ def choose(view: JobView, settings: Settings) -> Look | None:
         if len(orders) > 1:
             if settings["order"] not in orders:
                 settings.set(order=order)
-            st.segmented_control(
+            widgets.control(
+                settings,
+                "order",
+                st.segmented_control,
                 "Interactions of",
                 orders,
                 format_func=lambda m: order_name(m).capitalize(),
                 required=True,
-                help=settings.spec("order").help,
-                **settings.bind("order"),
             )
             order = settings["order"]
         if order == 2:
@@ -69,6 +73,8 @@ def choose(view: JobView, settings: Settings) -> Look | None:
 def _features(
     settings: Settings, name: str, label: str, names: tuple[str, ...], *, most: int | None, placeholder: str
 ) -> None:
+    if not settings.shows(name, label):
+        return
     fits = tuple(j for j in settings[name] if j < len(names))[:most]
     if fits != settings[name]:
         settings.set(**{name: fits})
@@ -86,6 +92,7 @@ def _features(
         format_func=lambda j: names[j],
         max_selections=most,
         placeholder=placeholder,
+        disabled=settings.locks(name),
         help=settings.table[name].help,  # type: ignore[union-attr]
         width=420,
         key=key,
@@ -187,7 +194,7 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
         chosen = settings["subset"]
         if chosen:
             weight = weight_of(factors_of(view.experiment.machine, view.thinned, 2), chosen)
-            st.metric(" × ".join(names[j] for j in chosen), f"{weight:.4g}", width="content")
+            st.metric(" × ".join(plain(names[j]) for j in chosen), f"{weight:.4g}", width="content")
         else:
             st.caption(
                 "Any number of them: the weight of their product is Σₛ Πⱼ pⱼₛ over the columns of P.",
@@ -218,10 +225,9 @@ def _draw_coefficients(place: Any, weights: np.ndarray) -> None:
     with place:
         st.markdown(f"**The weights {_LAMBDA} of the columns**")
         positive, negative = int((weights > 0).sum()), int((weights < 0).sum())
-        st.plotly_chart(
+        chart(
             signed_bars(weights, x="column, by |λ|", y=_LAMBDA),
             key="train_coefficients",
-            config={"displaylogo": False},
             alt=f"{positive} positive and {negative} negative weights, sorted by size.",
         )
         st.caption(f"{positive} positive, {negative} negative, {weights.size - positive - negative} zero.")
@@ -231,10 +237,9 @@ def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
     with place:
         st.markdown(f"**The spectrum of W = {formula}**")
         up = int((eigenvalues > 0).sum())
-        st.plotly_chart(
+        chart(
             signed_bars(eigenvalues, x="eigenvalue, by size", y="value"),
             key="train_spectrum",
-            config={"displaylogo": False},
             alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
         )
         st.caption(f"Rank {eigenvalues.size}: {up} positive, {eigenvalues.size - up} negative.")

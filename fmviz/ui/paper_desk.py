@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -10,13 +12,13 @@ import streamlit as st
 from fmviz.lab import jobs
 from fmviz.lab.job_view import JobState
 from fmviz.lab.papers import Artefact, Result
-from fmviz.lab.papers.keeping import last_kept, run_and_keep
-from fmviz.lab.store import store
+from fmviz.lab.papers.keeping import last_kept, run_and_keep, unfinished
+from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept
-from fmviz.lab.task import Task, TaskView
-from fmviz.ui import paper_result, shell
+from fmviz.lab.task import TaskView
+from fmviz.ui import paper_result
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.6
 # A chart is drawn anew with every change, which would flicker at every poll.
 REDRAW_SECONDS = 3.0
 _SHOWN = "fmviz:paper:shown"
@@ -31,19 +33,29 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
 
-    def start() -> None:
+    pieces = 0 if active else _unfinished(artefact, budget)
+
+    def start(fresh: bool = False) -> None:
         st.session_state.pop(_SHOWN, None)
-        tasks.start(key, partial(run_and_keep, artefact, budget, store), most=1)
+        tasks.start(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
 
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
-            "Run" if task is None and kept is None else "Run again",
+            "Go on" if pieces else "Run" if task is None and kept is None else "Run again",
             icon=":material/play_arrow:",
             key="paper_run",
             type="primary",
             disabled=active,
             on_click=start,
+            help=f"{pieces:,} finished pieces of work of an earlier run are kept." if pieces else None,
         )
+        if pieces:
+            st.button(
+                "Start afresh",
+                icon=":material/restart_alt:",
+                key="paper_fresh",
+                on_click=partial(start, fresh=True),
+            )
         st.button(
             "Stop",
             icon=":material/stop:",
@@ -60,23 +72,18 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             )
     st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
     if task is not None:
-        _watch(artefact, task)
+        watch(task, partial(_draw, artefact))
     elif kept is not None:
         _draw_kept(artefact, kept)
     else:
-        _empty(artefact)
+        _empty(artefact, pieces)
 
 
-def _watch(artefact: Artefact, task: Task) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        _draw(artefact, view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
+def _unfinished(artefact: Artefact, budget: str) -> int:
+    # A store that cannot be read is told of by the page.
+    with suppress(StoreError, sqlite3.Error):
+        return unfinished(artefact, budget, store())
+    return 0
 
 
 def _draw(artefact: Artefact, view: TaskView) -> None:
@@ -87,13 +94,10 @@ def _draw(artefact: Artefact, view: TaskView) -> None:
         st.progress(min(share, 1.0), text=f"{view.elapsed:.0f} s. {now}")
         result = _steady(view.key, result)
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
-        if view.details:
-            with st.expander("Details", icon=":material/info:"):
-                st.code(view.details, language=None, wrap_lines=True)
+        failure(view)
     elif view.state is JobState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
-        st.info(f"Stopped{done}. What was found until then is shown, and not kept.", icon=":material/stop:")
+        st.info(f"Stopped{done}. What was found until then is shown.", icon=":material/stop:")
     if result is None:
         return
     paper_result.draw(artefact, result, live=view.state.active)
@@ -121,8 +125,9 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
         paper_result.draw(artefact, result, live=False)
 
 
-def _empty(artefact: Artefact) -> None:
+def _empty(artefact: Artefact, pieces: int) -> None:
+    done = f"Not finished yet: {pieces:,} of its pieces of work are kept." if pieces else "Not run yet."
     with st.container(border=True, key="paper_empty"):
-        st.markdown("Not run yet. What will be checked:")
+        st.markdown(f"{done} What will be checked:")
         st.markdown("\n".join(f"- “{one.text}” ({one.where})" for one in artefact.statements))
     paper_result.differences(artefact.differences)

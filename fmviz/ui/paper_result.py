@@ -14,14 +14,15 @@ from pandas.io.formats.style import Styler
 from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.papers import Artefact, Result
-from fmviz.ui import widgets
+from fmviz.lab.program import paper_program
+from fmviz.ui import capsule, widgets
+from fmviz.ui.charts import chart
 
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
     "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
     "not settled": ("gray", ":material/help:", "not settled", "not settled"),
 }
-_CONFIG = {"displaylogo": False}
 
 
 def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
@@ -32,8 +33,7 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
         if not live:
             st.caption(f"{result.budget.capitalize()} budget, {result.seconds:.0f} s.", width="content")
     if figure.data:
-        with st.container(key="paper_picture"):
-            st.plotly_chart(figure, key="paper_figure", config=_CONFIG, alt=_in_words(artefact, result))
+        chart(figure, key="paper_picture", alt=_in_words(artefact, result))
     _checks(artefact, result)
     if compared := artefact.compared(result.tables):
         st.markdown("#### Published beside ours")
@@ -50,8 +50,8 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
     if live:
         return
     _tables(result)
-    _capsule(result)
     _downloads(artefact, result)
+    _capsule(artefact, result)
 
 
 def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
@@ -132,16 +132,23 @@ def _tables(result: Result) -> None:
                 )
 
 
-def _capsule(result: Result) -> None:
-    with st.expander("Settings, versions and data", icon=":material/inventory_2:"):
-        for title, told in (
-            ("Settings", result.settings),
-            ("Versions", result.versions),
-            ("Data, as digests", result.data),
-        ):
-            text = ", ".join(f"{name} = {value}" for name, value in told.items())
-            st.markdown(f"**{title}**")
-            st.code(text or "none", language=None, wrap_lines=True)
+def _capsule(artefact: Artefact, result: Result) -> None:
+    with st.expander("Settings", icon=":material/tune:"):
+        told = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
+        st.code(told or "none", language=None, wrap_lines=True)
+    seed = result.settings.get("seed")
+    found = capsule.capsule(
+        f"{artefact.title}, {result.budget} budget",
+        paper_program(artefact.name, result.budget),
+        seed=int(seed) if isinstance(seed, int) else None,
+        data={name: str(digest) for name, digest in result.data.items()},
+        versions={name: str(value) for name, value in result.versions.items()},
+    )
+    capsule.draw(
+        "paper",
+        found,
+        "Makes it again and prints what the checks found; times differ from machine to machine.",
+    )
 
 
 def _downloads(artefact: Artefact, result: Result) -> None:

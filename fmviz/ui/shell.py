@@ -19,12 +19,14 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui import own_sets, teach, widgets
 from fmviz.ui.state import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -42,11 +44,17 @@ class Link(NamedTuple):
 
 START = Link("app.py", "Start", ":material/home:")
 PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
+GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
 COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
 PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
+ABOUT = Link("pages/about.py", "About", ":material/info:")
 
 # Streamlit's own margins leave little room for pictures side by side.
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -55,12 +63,15 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[class*="st-key-takeaway_"] {margin-top: -0.9rem}
+[class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
-    "Learn": (START, PROX),
-    "Experiment": (TRAIN, SWEEPS, COMPARE),
-    "Research": (PAPER, RUNS),
+    "Learn": (START, LESSONS, PROX, GEOMETRY),
+    "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
+    "My data": (DATA, INTERACTIONS),
+    "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
 
@@ -82,16 +93,33 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         The same object.
     """
     st.set_page_config(page_title=f"{title} · fmviz", page_icon=str(_ICON), layout="wide")
-    st.html(_STYLE)
+    # Before anything is drawn: a fragment that the browser already knows may not vanish with its page.
+    Settings.leave()
     with guard(settings):
         settings.read_url()
+        if settings["lesson"] and Settings.names_a_lesson_alone():
+            _lesson_panel().open_step(settings)
+        st.html(_STYLE)
         with st.sidebar:
             _navigation()
             _shared(settings)
             _status()
+            last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+        settings.shortcuts.clear()
+        if settings["lesson"]:
+            _lesson_panel().draw(settings)
         yield settings
+        with last:
+            teach.menu(settings)
+            _keys(settings)
+
+
+def _lesson_panel() -> ModuleType:
+    from fmviz.ui import lesson_panel  # It uses the shell, and what trains models.
+
+    return lesson_panel
 
 
 @contextmanager
@@ -158,38 +186,60 @@ def _navigation() -> None:
 
 
 def _shared(settings: Settings) -> None:
-    st.caption("**Data and seed**")
-    missing = {name: reason for name, spec in DATASETS.items() if (reason := spec.unavailable())}
+    if settings.shows_any("dataset", "seed"):
+        st.caption("**Data and seed**")
+    names = own_sets.menu(settings["dataset"])
+    missing = {name: reason for name in names if (reason := DATASETS[name].unavailable())}
 
     def words(name: str) -> str:
-        return DATASETS[name].title + (" (not here)" if name in missing else "")
+        return own_sets.label(name) + (" (not here)" if name in missing else "")
 
-    names = list(DATASETS)
-    st.selectbox(
-        "Data set",
-        names,
-        format_func=words,
-        help=settings.spec("dataset").help,
-        **settings.bind("dataset"),
-    )
+    widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:
         st.info(missing[chosen], icon=":material/folder_off:")
-    else:
+    elif settings.shows("dataset"):
         spec = DATASETS[chosen]
         with st.popover("About this data set", icon=":material/dataset:", type="tertiary"):
             st.markdown(f"**{spec.title}** · {spec.task}\n\n{spec.description}")
             if spec.source:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
-    st.number_input("Seed", int(seed.low or 0), int(seed.high or 0), help=seed.help, **settings.bind("seed"))
+    widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
+    if settings.expert:
+        widgets.param(settings, "level", "Controls")
+        if settings.widened:
+            st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+
+
+def _keys(settings: Settings) -> None:
+    """Draw the line that lists the keys of this page."""
+    keys = [f"**{key}** {label}" for key, label in settings.shortcuts.items()]
+    st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
+
+
+def heading(settings: Settings, title: str, text: str) -> None:
+    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more."""
+    if settings["lesson"]:
+        st.subheader(title)
+        return
+    from fmviz.ui import presets  # They name pages, which are named here.
+
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.title(title, width="content")
+        presets.menu(settings, f"pages/{settings.page}.py")
+    st.markdown(text)
+
+
+def theme_color(name: str, otherwise: str) -> str:
+    """Return a colour of the present theme by its name in Streamlit's configuration."""
+    kind = st.context.theme.type or "light"
+    return str(st.get_option(f"theme.{kind}.{name}") or st.get_option(f"theme.{name}") or otherwise)
 
 
 def background_color() -> str:
     """Return the page's background colour, for what must cover what scrolls beneath it."""
-    kind = st.context.theme.type or "light"
-    chosen = st.get_option(f"theme.{kind}.backgroundColor") or st.get_option("theme.backgroundColor")
-    return str(chosen or "Canvas")
+    return theme_color("backgroundColor", "Canvas")
 
 
 # --------------------------------------------------------------------------------------------------- status

@@ -9,23 +9,32 @@ Examples
 >>> TABLE = (ParamSpec("rank", "int", 10, 1, 200, help="Columns of P."), Text("note"))
 >>> settings = Settings("train", TABLE)  # holds no state: make one wherever it is needed
 >>> settings.read_url()  # `shell.page` does this
->>> st.number_input("Rank", 1, 200, **settings.bind("rank"))
+>>> widgets.param(settings, "rank")  # or widgets.control, for a widget of another kind
 >>> settings["rank"], settings["seed"], settings["dataset"]
+
+A link may also hide and lock what a page offers, ``hide=rank,solver&lock=dataset``, and ``level=simple``
+leaves out what the page calls `expert`. `fmviz.ui.widgets` honours both; a page declares nothing but its
+buttons and sections (`parts`) and its expert settings:
+
+>>> settings = Settings("train", TABLE, parts=("play", "exports"), expert=("rank",))
+>>> if settings.shows("exports", "Downloads"):
+...     draw_exports()
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.datasets import DATASETS, DatasetParam
+from fmviz.ui.kinds import Names, Param, Setting, Several, Text, Whole
+
+__all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Param", "Settings", "Several", "Text", "Whole"]
 
 _PREFIX = "fmviz"
 _PAGE = f"{_PREFIX}:page"
@@ -37,123 +46,16 @@ _ECHO = 5.0
 _SETTLE = 5.0
 
 
-@dataclass(frozen=True)
-class Param:
-    """A setting described by a ParamSpec; tables may hold the ParamSpec itself."""
+RESTRICTIONS: tuple[Names, ...] = (
+    Names("hide", help="What is not drawn; hidden settings keep their values."),
+    Names("lock", help="What is drawn, but cannot be changed."),
+)
+"""What a link can forbid on a page; every page has them."""
 
-    spec: ParamSpec
-
-    @property
-    def name(self) -> str:
-        """Return the name, also that in the query string."""
-        return self.spec.name
-
-    @property
-    def default(self) -> Any:
-        """Return the value taken where the link says nothing."""
-        return self.spec.default
-
-    def check(self, value: Any) -> Any:
-        """Return a valid value in its canonical type, or raise ValueError."""
-        return self.spec.check(value)
-
-    def parse(self, text: str) -> Any:
-        """Return the value that a query string spells."""
-        kind = self.spec.kind
-        if kind == "bool":
-            return self.check({"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text))
-        if kind in ("int", "float"):
-            try:
-                number = int(text) if kind == "int" else float(text)
-            except ValueError:
-                return self.check(text)
-            return self.check(number)
-        return self.check(text)
-
-    def format(self, value: Any) -> str | None:
-        """Return the value as the query string spells it, or None to leave it out."""
-        if self.spec.kind == "bool":
-            return "1" if value else "0"
-        # str() of a float gives back the same float.
-        return str(value)
-
-
-@dataclass(frozen=True)
-class Several:
-    """A setting that holds several of some choices, always in the order of the choices."""
-
-    name: str
-    default: tuple[str, ...]
-    choices: tuple[str, ...]
-    help: str = ""
-
-    def check(self, value: Any) -> tuple[str, ...]:
-        """Return the chosen names in order, or raise ValueError."""
-        chosen = {one_of(self.name, item, self.choices) for item in value}
-        return tuple(choice for choice in self.choices if choice in chosen)
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        """Return the names in a comma-separated list; "none" for no name at all."""
-        return () if text == "none" else self.check([item.strip() for item in text.split(",")])
-
-    def format(self, value: Any) -> str | None:
-        """Return the names, separated by commas."""
-        return ",".join(value) or "none"
-
-
-@dataclass(frozen=True)
-class Text:
-    """A setting of free text; text longer than `limit` characters stays out of the query string."""
-
-    name: str
-    default: str = ""
-    limit: int = 1500
-    help: str = ""
-
-    def check(self, value: Any) -> str:
-        """Return the text."""
-        return str(value)
-
-    def parse(self, text: str) -> str:
-        """Return the text."""
-        return text
-
-    def format(self, value: Any) -> str | None:
-        """Return the text, or None if it is too long for a link."""
-        return value if len(value) <= self.limit else None
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A setting that holds several different whole numbers from 0, in the order given."""
-
-    name: str
-    default: tuple[int, ...] = ()
-    help: str = ""
-
-    def check(self, value: Any) -> tuple[int, ...]:
-        """Return the numbers, or raise ValueError."""
-        return tuple(dict.fromkeys(whole_number(self.name, item, 0) for item in value))
-
-    def parse(self, text: str) -> tuple[int, ...]:
-        """Return the numbers in a comma-separated list."""
-        try:
-            return self.check([int(item) for item in text.split(",")])
-        except ValueError:
-            raise ValueError(
-                f"{self.name} = {text!r} is not a list of whole numbers from 0; write them as 3,5."
-            ) from None
-
-    def format(self, value: Any) -> str | None:
-        """Return the numbers, separated by commas, or None if there are none."""
-        return ",".join(map(str, value)) or None
-
-
-Setting = Param | Several | Text | Whole
-
+LEVELS = ("simple", "expert")
 SHARED: tuple[Setting, ...] = (
     Param(
-        ParamSpec(
+        DatasetParam(
             "dataset",
             "choice",
             next(iter(DATASETS)),
@@ -171,8 +73,25 @@ SHARED: tuple[Setting, ...] = (
             help="Whatever is drawn at random starts from this number. The same seed gives the same picture.",
         )
     ),
+    Param(
+        ParamSpec(
+            "level",
+            "choice",
+            "expert",
+            choices=LEVELS,
+            help="Simple leaves out the controls that a first look does not need. Their values stay.",
+        )
+    ),
+    Text("lesson", help="The lesson whose panel is shown above the page."),
+    Param(ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson.")),
 )
-"""The settings that all pages share; the sidebar shows them."""
+"""The settings that all pages share."""
+_STICKY = ("level",)
+_FOLLOWED = f"{_PREFIX}:followed"
+_LEAVING = f"{_PREFIX}:leaving"
+_SHORTCUTS = f"{_PREFIX}:shortcuts"
+_WIDENED = f"{_PREFIX}:widened"
+_BARE = f"{_PREFIX}:bare"
 
 
 def _in_fragment() -> bool:
@@ -188,20 +107,40 @@ class Settings:
     ----------
     page : str
         A short name, the prefix of session and widget keys.
-    table : iterable of ParamSpec, Several or Text
+    table : iterable of ParamSpec, Several, Text or Whole
         What can be set on this page.
+    parts : iterable of str
+        What else a link can hide or lock: buttons and sections.
+    expert : iterable of str
+        The names of `table` and `parts` that ``level=simple`` leaves out.
     """
 
-    def __init__(self, page: str, table: Iterable[ParamSpec | Setting] = ()) -> None:
+    def __init__(
+        self,
+        page: str,
+        table: Iterable[ParamSpec | Setting] = (),
+        *,
+        parts: Iterable[str] = (),
+        expert: Iterable[str] = (),
+    ) -> None:
         own = [Param(item) if isinstance(item, ParamSpec) else item for item in table]
         self.page = page
         self.own: dict[str, Setting] = {item.name: item for item in own}
-        self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *own)}
+        self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS, *own)}
+        self.parts = tuple(parts)
+        self.expert = frozenset(expert)
+        reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
+        if reserved:
+            raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
 
     def _home(self, name: str) -> str:
         if name not in self.table:
             raise KeyError(f"page {self.page!r} has no setting {name!r}; it has {', '.join(self.table)}")
-        return f"{_PREFIX}:{self.page if name in self.own else 'shared'}:{name}"
+        return f"{_PREFIX}:{'shared' if self._is_shared(name) else self.page}:{name}"
+
+    @staticmethod
+    def _is_shared(name: str) -> bool:
+        return any(item.name == name for item in SHARED)
 
     def __getitem__(self, name: str) -> Any:
         """Return the present value of a setting."""
@@ -230,16 +169,66 @@ class Settings:
         """Put the named settings, or all of the page's own, back to their defaults."""
         self.set(**{name: self.table[name].default for name in names or self.own})
 
+    def help(self, name: str) -> str:
+        """Return what the declaration of a setting says to the reader."""
+        item = self.table[name]
+        return item.spec.help if isinstance(item, Param) else item.help
+
+    # ---------------------------------------------------------------------------- hidden, locked, expert
+
+    def shows(self, name: str, words: str = "") -> bool:
+        """Return whether a control or part is to be drawn; `words` are what the page calls it."""
+        if name not in self.controls:
+            raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
+        if words:
+            self._words[name] = words
+        return name not in self["hide"] and (self["level"] == "expert" or name not in self.expert)
+
+    def shows_any(self, *names: str) -> bool:
+        """Return whether any of some controls is to be drawn, so that they need a heading or a box."""
+        return any(self.shows(name) for name in names)
+
+    def locks(self, name: str) -> bool:
+        """Return whether a control or part is drawn, but must not be changed."""
+        return name in self["lock"]
+
+    @property
+    def controls(self) -> Collection[str]:
+        """The names that a link can hide or lock."""
+        fixed = {"lesson", "step", *(item.name for item in RESTRICTIONS)}
+        return [*(name for name in self.table if name not in fixed), *self.parts]
+
+    @property
+    def seen(self) -> dict[str, str]:
+        """The controls and parts that this page has drawn in this session, with its words for them."""
+        return {name: words for name, words in self._words.items() if name in self.controls}
+
+    @property
+    def _words(self) -> dict[str, str]:
+        words: dict[str, str] = st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
+        return words
+
+    @property
+    def shortcuts(self) -> dict[str, str]:
+        """The keys that press a button of this page, with its label; `shell.page` empties it."""
+        keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
+        return keys
+
+    def level_or(self, level: str) -> str:
+        """Return the level that the reader or a link chose, or else the one given."""
+        return str(st.session_state.get(self._home("level"), level))
+
     # ----------------------------------------------------------------------------------------- widgets
 
     def key(self, name: str) -> str:
         """Return the key of the widget that shows a setting, for instance ``"prox_seed"``."""
-        return f"{self.page if name in self.own else 'shared'}_{name}"
+        return f"{'shared' if self._is_shared(name) else self.page}_{name}"
 
     def bind(self, name: str, then: Callable[[], None] | None = None) -> dict[str, Any]:
         """Return the keywords ``key`` and ``on_change`` of a widget that shows and changes a setting.
 
-        Do not pass a value to the widget as well. `then` is called after a change.
+        Pages draw widgets by `fmviz.ui.widgets.control`, which also hides and locks them. Do not pass a
+        value to the widget as well. `then` is called after a change.
         """
         key, value = self.key(name), self[name]
         shown = list(value) if isinstance(value, tuple) else value
@@ -271,8 +260,13 @@ class Settings:
 
         So it does where the words have changed since it was drawn, and calls that a change.
         """
-        choices = getattr(getattr(self.table[name], "spec", None), "choices", ())
-        return bool(choices) and value not in choices
+        if not getattr(getattr(self.table[name], "spec", None), "choices", ()):
+            return False
+        try:
+            self.table[name].check(value)
+        except ValueError:
+            return True
+        return False
 
     # ------------------------------------------------------------------------------------ address bar
 
@@ -318,11 +312,14 @@ class Settings:
             st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
-        linked = bool(given) and (opened or given not in echoes)
+        followed = st.session_state.pop(_FOLLOWED, None)
+        linked = bool(given) and (opened or given not in echoes or given == followed)
         if linked:
             notices = []
             for name, item in self.table.items():
                 value = item.default
+                if name in _STICKY and name not in given:
+                    continue
                 if name in given:
                     try:
                         value = item.parse(given[name])
@@ -335,10 +332,64 @@ class Settings:
                 for name in given
                 if name not in self.table
             ]
+            notices += [
+                f"The link is to {item.name} {name!r}, which this page does not have; it was ignored."
+                for item in RESTRICTIONS
+                for name in self[item.name]
+                if name not in self.controls
+            ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
+            st.session_state[_BARE] = set(given) <= {"lesson", "step"}
+            self._widen(given)
         self.write_url()
         return linked
+
+    def _widen(self, given: Collection[str]) -> None:
+        """Show all controls where a link sets one that Simple leaves out, unless it says what to show."""
+        names = [name for name in given if name in self.expert and name in self.table]
+        told = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
+        widen = bool(told) and self["level"] == "simple" and not {"level", "lesson"} & set(given)
+        if widen:
+            st.session_state[self._home("level")] = "expert"
+        st.session_state[_WIDENED] = told if widen else ""
+
+    @property
+    def widened(self) -> str:
+        """The expert settings for which the last link made Expert of Simple, in words."""
+        return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
+
+    @staticmethod
+    def move(query: Mapping[str, str], script: str | None = None) -> None:
+        """Open a link; to be called back by a button.
+
+        On the page itself the query string is replaced, and read as a link, be it one that the page wrote a
+        moment ago. Another page, by its `script`, is switched to before this one draws anything.
+        """
+        st.session_state[_FOLLOWED] = dict(query)
+        if script is None:
+            st.query_params.from_dict(query)
+        else:
+            st.session_state[_LEAVING] = script, dict(query)
+
+    @staticmethod
+    def leave() -> None:
+        """Go where `move` said, if to another page."""
+        if (there := st.session_state.pop(_LEAVING, None)) is not None:
+            script, query = there
+            st.switch_page(script, query_params=query)
+
+    @staticmethod
+    def names_a_lesson_alone() -> bool:
+        """Return, once, whether the last link said nothing but a lesson and its step."""
+        return bool(st.session_state.pop(_BARE, False))
+
+    @staticmethod
+    def free(*pages: str) -> None:
+        """Hide and lock nothing any more on the named pages."""
+        for page in pages:
+            for item in RESTRICTIONS:
+                st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
     def _brought_key(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast
 
 import streamlit as st
@@ -18,10 +18,19 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
+from fmviz.ui.kinds import Changes
 from fmviz.ui.state import Settings
+from fmviz.ui.strengths import CHANGES, draw_schedule, takes_no_penalty
 
-OWN = tuple(spec for spec in SPECS if spec.name not in ("dataset", "seed"))
+OWN: tuple[ParamSpec | Changes, ...] = (
+    *(spec for spec in SPECS if spec.name not in ("dataset", "seed")),
+    CHANGES,
+)
 NAMES = tuple(spec.name for spec in OWN)
+_LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
+_MORE = ("validation", "tol", "init_scale")
+EXPERT = ("model", "lambda_p", "loss", *_LINEAR, "solver", "max_epochs", *_MORE, "suggest")
+"""What Simple leaves out; it keeps the rank, the penalty and its strength."""
 _LABELS = {
     "dataset_n_samples": "Rows",
     "dataset_d_true": "Interacting features",
@@ -43,6 +52,7 @@ _OF_MODEL = (
     "lambda_sparse",
     "init_scale",
     "fit_intercept",
+    "changes",
 )
 
 
@@ -55,9 +65,17 @@ def own_specs() -> tuple[ParamSpec, ...]:
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
-        specs = specs_of(name if name in spec.choices else str(spec.default))
+        try:
+            specs = specs_of(spec.check(name))
+        except ValueError:
+            specs = specs_of(str(spec.default))
         found += [dataclasses.replace(one, name=f"{owner}_{one.name}") for one in specs]
     return tuple(found)
+
+
+def expert_own(specs: Iterable[ParamSpec]) -> list[str]:
+    """Return which of the own parameters Simple leaves out: all but those of the data and of the model."""
+    return [spec.name for spec in specs if not spec.name.startswith(("dataset_", "model_"))]
 
 
 def _own_names(settings: Settings, owner: str) -> list[str]:
@@ -81,6 +99,13 @@ def unavailable(settings: Settings) -> str | None:
     """Return None, or the sentence that says why these settings cannot be run."""
     experiment = experiment_of(settings)
     return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
+
+
+def train_query(experiment: Experiment) -> dict[str, str]:
+    """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
+    # Named also where they are the defaults: what a link names is not replaced by suggestions.
+    strength = {"regularizer": experiment.regularizer, "lambda_sparse": str(experiment.lambda_sparse)}
+    return experiment.to_query() | strength | {"play": "1"}
 
 
 def suggest(settings: Settings, linked: bool) -> None:
@@ -134,19 +159,20 @@ def _note(settings: Settings) -> None:
 def settings_panel(settings: Settings) -> Experiment:
     """Draw all settings of a run; return what they describe."""
     _note(settings)
-    if _own_names(settings, "dataset"):
+    if settings.shows_any(*_own_names(settings, "dataset")):
         with st.container(border=True):
             st.markdown("**Data**")
             _own(settings, "dataset")
     model = experiment_of(settings).machine
     notation = model.notation
-    with st.container(border=True, key="train_model_box"):
-        _model(settings)
-        _own(settings, "model", then=_suited(settings))
-        if model.factorised:
-            widgets.param(settings, "rank", "Rank $k$", style="number")
-        if (note := _cost(settings)) is not None:
-            st.caption(f":material/timer: {note}")
+    if settings.shows_any("model", "rank", *_own_names(settings, "model")):
+        with st.container(border=True, key="train_model_box"):
+            _model(settings)
+            _own(settings, "model", then=_suited(settings))
+            if model.factorised:
+                widgets.param(settings, "rank", "Rank $k$", style="number")
+            if (note := _cost(settings)) is not None:
+                st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
         if not (model.convex and model.factorised and settings["regularizer"] == "l2"):
@@ -159,27 +185,34 @@ def settings_panel(settings: Settings) -> Experiment:
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
             words = f"The objective holds {term}, without a ½ in front."
-            if name == "lambda_sparse" and settings[name] == 0 and (reason := _no_penalty(model)):
+            if name == "lambda_sparse" and settings[name] == 0 and (reason := takes_no_penalty(model)):
                 st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
-    with st.container(border=True):
-        st.markdown("**Loss and linear term**")
-        _loss(settings)
-        widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
-        widgets.scale(
-            settings, "lambda_w", r"Strength $\lambda_w$ of $\|w\|^2$", disabled=not settings["fit_linear"]
-        )
-        widgets.param(settings, "fit_intercept", "Bias")
-    with st.container(border=True):
-        st.markdown("**Solver**")
-        _solver(settings)
-        widgets.param(settings, "max_epochs", "Most epochs", style="number")
-    with st.expander("More", icon=":material/tune:", key="train_more"):
-        widgets.param(settings, "validation", "Validation share", style="slider")
-        widgets.scale(settings, "tol", "Tolerance", highest=0.1)
-        if model.factorised:
-            widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
+        draw_schedule(settings, experiment_of(settings))
+    if settings.shows_any("loss", *_LINEAR, *_own_names(settings, "loss")):
+        with st.container(border=True):
+            st.markdown("**Loss and linear term**")
+            _loss(settings)
+            widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
+            widgets.scale(
+                settings,
+                "lambda_w",
+                r"Strength $\lambda_w$ of $\|w\|^2$",
+                disabled=not settings["fit_linear"],
+            )
+            widgets.param(settings, "fit_intercept", "Bias $b$")
+    if settings.shows_any("solver", "max_epochs", *_own_names(settings, "solver")):
+        with st.container(border=True):
+            st.markdown("**Solver**")
+            _solver(settings)
+            widgets.param(settings, "max_epochs", "Most epochs", style="number")
+    if settings.shows_any(*_MORE):
+        with st.expander("More", icon=":material/tune:", key="train_more"):
+            widgets.param(settings, "validation", "Validation share", style="slider")
+            widgets.scale(settings, "tol", "Tolerance", highest=0.1)
+            if model.factorised:
+                widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
@@ -187,30 +220,17 @@ def settings_panel(settings: Settings) -> Experiment:
         )
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
-    st.button(
+    widgets.action(
+        settings,
+        "suggest",
         "Suggested settings",
         icon=":material/tips_and_updates:",
-        key="train_suggest",
         type="tertiary",
         on_click=load_suggested,
         args=(settings,),
         help="Load the settings that say something on this data set.",
     )
     return experiment_of(settings)
-
-
-def _no_penalty(model: Model) -> str:
-    """Return why a model has no strength of Ω, or nothing where it has one."""
-    if model.fits_coefficients:
-        return (
-            "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
-            "binds nothing. $\\lambda_p$ binds both."
-        )
-    if model.convex and model.factorised:
-        return (
-            "No strength of Ω: the trace norm of W is the penalty, and a sparse one would not be convex in W."
-        )
-    return ""
 
 
 def _cost(settings: Settings) -> str | None:
@@ -254,7 +274,7 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 def _formulas(settings: Settings, model: Model) -> None:
     """Draw the penalty as it acts on the columns of each order, and what it selects."""
-    if settings["lambda_sparse"] == 0 and _no_penalty(model):
+    if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
     chosen = REGULARIZERS[settings["regularizer"]]
@@ -287,12 +307,14 @@ def penalty_forms(
 
 
 def _model(settings: Settings) -> None:
-    st.selectbox(
+    widgets.control(
+        settings,
+        "model",
+        st.selectbox,
         "**Model**",
         list(MODELS),
         format_func=lambda name: MODELS[name].label,
-        help=settings.spec("model").help,
-        **settings.bind("model", then=_suited(settings)),
+        then=_suited(settings),
     )
 
 
@@ -322,7 +344,7 @@ def _loss(settings: Settings) -> None:
     fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task == "binary"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
-    if missing:
+    if missing and settings.shows("loss"):
         st.caption(
             f"Not available here: {', '.join(missing)}. They want two classes; this target is a number."
         )
@@ -374,7 +396,7 @@ def _missing(
 ) -> None:
     """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
-    if missing:
+    if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
             for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
@@ -403,10 +425,11 @@ def _select(settings: Settings, name: str, label: str, fits: list[str], labels: 
     """Draw a select box of what is possible; a present value that is not stays, and is marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
-    st.selectbox(
+    widgets.control(
+        settings,
+        name,
+        st.selectbox,
         label,
         options,
         format_func=lambda value: labels[value] + ("" if value in fits else " (not possible here)"),
-        help=settings.spec(name).help,
-        **settings.bind(name),
     )

@@ -14,8 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from fmviz.lab.spreadsheet import defused
 from fmviz.ui.state import Settings, Several, Text
 
+LOCKED = ":material/lock: Locked by the link of this page."
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -35,6 +37,74 @@ def title_of(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def control(
+    settings: Settings,
+    name: str,
+    widget: Callable[..., Any],
+    label: str,
+    *args: Any,
+    help: str | None = None,
+    disabled: bool = False,
+    then: Callable[[], None] | None = None,
+    **keywords: Any,
+) -> Any:
+    """Draw a widget that shows and changes a setting, unless it is hidden; locked, it cannot be changed.
+
+    Parameters
+    ----------
+    settings, name
+        Which setting.
+    widget : callable
+        A widget of Streamlit, for instance ``st.selectbox``.
+    label : str
+        The caption.
+    *args, **keywords
+        What else the widget takes.
+    help : str, optional
+        Replaces the help of the declaration.
+    disabled : bool
+        Whether it cannot be changed.
+    then : callable, optional
+        Called after a change.
+
+    Returns
+    -------
+    object
+        The present value.
+    """
+    if not settings.shows(name, label):
+        return settings[name]
+    help = help or settings.help(name) or None
+    if settings.locks(name):
+        label, help, disabled = f":material/lock: {label}", f"{LOCKED} {help or ''}".strip(), True
+    widget(label, *args, help=help, disabled=disabled, **keywords, **settings.bind(name, then))
+    return settings[name]
+
+
+def action(
+    settings: Settings,
+    name: str,
+    label: str,
+    *,
+    disabled: bool = False,
+    help: str | None = None,
+    **keywords: Any,
+) -> bool:
+    """Draw a button that is one of the page's `parts`; return whether it was pressed."""
+    if not settings.shows(name, label):
+        return False
+    locked = settings.locks(name)
+    if "shortcut" in keywords:
+        settings.shortcuts[keywords["shortcut"]] = label
+    return st.button(
+        label,
+        key=f"{settings.page}_{name}",
+        disabled=disabled or locked,
+        help=LOCKED if locked else help,
+        **keywords,
+    )
+
+
 def param(
     settings: Settings,
     name: str,
@@ -42,6 +112,7 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
+    step: float | None = None,
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
@@ -59,12 +130,14 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
+    step : float, optional
+        How far an arrow key moves a slider of numbers that are not whole.
     disabled : bool
         Whether it can be changed.
     help : str, optional
         Replaces the help of the declaration.
     then : callable, optional
-        Called after a change, of a control that is neither a scale nor several pills.
+        Called after a change, of a control that is not several pills.
 
     Returns
     -------
@@ -75,14 +148,13 @@ def param(
     if isinstance(item, Several):
         return several(settings, name, label, labels=labels, disabled=disabled)
     label = title_of(name) if label is None else label
+    common: dict[str, Any] = {"help": help, "disabled": disabled, "then": then}
     if isinstance(item, Text):
-        st.text_input(label, help=help or item.help or None, disabled=disabled, **settings.bind(name, then))
-        return settings[name]
+        return control(settings, name, st.text_input, label, **common)
     spec = settings.spec(name)
-    common: dict[str, Any] = {"help": help or spec.help or None, "disabled": disabled}
     if spec.kind == "bool":
-        st.toggle(label, **common, **settings.bind(name, then))
-    elif spec.kind == "choice":
+        return control(settings, name, st.toggle, label, **common)
+    if spec.kind == "choice":
         words = dict(labels or {})
 
         def show(value: str) -> str:
@@ -90,24 +162,22 @@ def param(
 
         common["format_func"] = show
         if style == "auto" and len(spec.choices) <= 4:
-            st.segmented_control(label, spec.choices, required=True, **common, **settings.bind(name, then))
-        else:
-            st.selectbox(label, spec.choices, **common, **settings.bind(name, then))
-    elif spec.kind == "int":
+            return control(settings, name, st.segmented_control, label, spec.choices, required=True, **common)
+        return control(settings, name, st.selectbox, label, spec.choices, **common)
+    if spec.kind == "int":
         low, high = (None if x is None else int(x) for x in (spec.low, spec.high))
         small = low is not None and high is not None and high - low <= 100
-        if low is not None and high is not None and (style == "slider" or (style == "auto" and small)):
-            st.slider(label, low, high, step=1, **common, **settings.bind(name, then))
-        else:
-            st.number_input(label, low, high, step=1, **common, **settings.bind(name, then))
-    elif spec.log and style == "auto":
-        return scale(settings, name, label, disabled=disabled, help=help)
-    elif style == "slider" and spec.low is not None and spec.high is not None:
-        st.slider(label, float(spec.low), float(spec.high), **common, **settings.bind(name, then))
-    else:
-        low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
-        st.number_input(label, low_, high_, format="%.6g", **common, **settings.bind(name, then))
-    return settings[name]
+        slider = low is not None and high is not None and (style == "slider" or (style == "auto" and small))
+        widget = st.slider if slider else st.number_input
+        return control(settings, name, widget, label, low, high, step=1, **common)
+    if spec.log and style == "auto":
+        return scale(settings, name, label, disabled=disabled, help=help, then=then)
+    low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
+    if style == "slider" and low_ is not None and high_ is not None:
+        if step is not None:
+            common["step"] = step
+        return control(settings, name, st.slider, label, low_, high_, **common)
+    return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 
 
 def round_values(low: float, high: float, steps: Sequence[float] = (1, 2, 5)) -> list[float]:
@@ -124,30 +194,31 @@ def scale(
     *,
     lowest: float = 1e-8,
     highest: float = 1e3,
+    steps: Sequence[float] = (1, 2, 5),
     disabled: bool = False,
     help: str | None = None,
+    then: Callable[[], None] | None = None,
 ) -> float:
     """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
 
-    A value from a link that is not round is added to the scale, so nothing is rounded silently.
+    A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
+    the round values of a decade; of a setting in whole numbers those that are whole. `then` is called after a
+    change.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
-    options = round_values(low, high)
+    whole = spec.kind == "int"
+    options: list[Any] = round_values(low, high, steps)
     if (spec.low or 0.0) <= 0.0:
         options = [0.0, *options]
-    present = float(settings[name])
-    options = sorted({*options, present})
-    st.select_slider(
-        title_of(name) if label is None else label,
-        options,
-        format_func=lambda value: f"{value:g}",
-        help=help or spec.help or None,
-        disabled=disabled,
-        **settings.bind(name),
-    )
-    return float(settings[name])
+    if whole:
+        options = [int(value) for value in options if value == int(value)]
+    options = sorted({*options, settings[name]})
+    label = title_of(name) if label is None else label
+    words = "{:,}" if whole else "{:g}"
+    show: dict[str, Any] = {"format_func": words.format, "help": help, "disabled": disabled, "then": then}
+    return float(control(settings, name, st.select_slider, label, options, **show))
 
 
 def power_of_two(
@@ -162,14 +233,8 @@ def power_of_two(
     spec = settings.spec(name)
     if spec.low is None or spec.high is None:
         raise ValueError(f"setting {name!r} needs bounds to be drawn as powers of two")
-    st.select_slider(
-        label,
-        range(int(spec.low), int(spec.high) + 1),
-        format_func=label_of,
-        help=help or spec.help or None,
-        **settings.bind(name),
-    )
-    return int(settings[name])
+    exponents = range(int(spec.low), int(spec.high) + 1)
+    return int(control(settings, name, st.select_slider, label, exponents, format_func=label_of, help=help))
 
 
 def several(
@@ -188,29 +253,29 @@ def several(
     words = dict(labels or {})
     keywords: dict[str, Any] = {
         "format_func": lambda value: words.get(value, title_of(value)),
-        "help": item.help or None,
         "disabled": disabled,
-        **settings.bind(name),
     }
     label = title_of(name) if label is None else label
     if menu:
-        st.multiselect(label, item.choices, placeholder="all", **keywords)
-    else:
-        st.pills(label, item.choices, selection_mode="multi", **keywords)
-    return tuple(settings[name])
+        return tuple(
+            control(settings, name, st.multiselect, label, item.choices, placeholder="all", **keywords)
+        )
+    return tuple(control(settings, name, st.pills, label, item.choices, selection_mode="multi", **keywords))
 
 
 # --------------------------------------------------------------------------------------------- downloads
 
 
 def csv_of(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> str:
-    """Return columns of equal length as CSV text; floats are written so that they read back exactly."""
+    """Return columns of equal length as CSV text; floats are written so that they read back exactly.
+
+    Words that a spreadsheet would execute are defused.
+    """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(
-        zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
-    )
+    writer.writerow(map(defused, columns))
+    rows = zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
+    writer.writerows(map(defused, row) for row in rows)
     return sink.getvalue()
 
 
@@ -240,7 +305,12 @@ def download(
     disabled: bool = False,
 ) -> None:
     """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
-    kinds = {"csv": "text/csv", "npz": "application/octet-stream", "json": "application/json"}
+    kinds = {
+        "csv": "text/csv",
+        "html": "text/html",
+        "npz": "application/octet-stream",
+        "json": "application/json",
+    }
     st.download_button(
         label,
         data=make,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -104,6 +105,20 @@ def test_budgets_and_stopping():
     sparse = run(budget=Budget(epochs=10, tol=0.0, report_every=4, certify_every=2))
     assert [s.epoch for s in sparse] == [0, 4, 8, 10]
     assert [bool(np.isnan(s.certificate)) for s in sparse] == [False, True, False, False]
+
+
+def test_waiting_is_not_solver_time(monkeypatch):
+    """A limit of seconds ends a run at the same epoch however much else the machine does."""
+    real = SOLVERS["pcd"].epoch
+
+    def slow(self):
+        time.sleep(0.02)
+        return real(self)
+
+    monkeypatch.setattr(SOLVERS["pcd"], "epoch", slow)
+    last = run(budget=Budget(epochs=20, tol=0.0, seconds=0.3))[-1]
+    assert last.status.reason is Reason.EPOCHS
+    assert last.seconds < 0.3
 
 
 def test_divergence_stops_at_the_last_finite_state():

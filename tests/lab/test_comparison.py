@@ -78,11 +78,11 @@ def test_a_duel_brings_all_to_the_same_number():
     last = {bout.experiment.regularizer: bout for bout in bouts}
     for name in ("ti", "cs"):
         bout = last[name]
-        assert bout.probe.status == "found"
-        assert 300 <= bout.probe.used_interactions <= 325
+        assert bout.status == "found"
+        assert 300 <= bout.used_interactions <= 325
         assert bout.metrics["validation_rmse"] > 0
         end = Run.prepare(bout.experiment).end()
-        assert end.used_interactions == bout.probe.used_interactions
+        assert end.used_interactions == bout.used_interactions
         assert end.metrics["validation_rmse"] == bout.metrics["validation_rmse"]
-    assert all(not bout.metrics for bout in bouts if bout.probe.status == "searching")
+    assert all(not bout.metrics for bout in bouts if bout.status == "searching")
     assert list(duel(base, ["ti"], 300, should_stop=lambda: True)) == []

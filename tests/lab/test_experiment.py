@@ -15,6 +15,7 @@ def test_settings_and_specs_agree():
     fields = {f.name: f.default for f in dataclasses.fields(Experiment)}
     for owner in OWNERS:
         assert fields.pop(f"{owner}_params") == ()
+    assert fields.pop("changes") == ()
     assert fields == {spec.name: spec.default for spec in SPECS}
 
 

@@ -52,7 +52,7 @@ class Fake:
     def dataset(self) -> Dataset:
         return DATASETS["balance_scale"]()
 
-    def snapshots(self, should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
+    def snapshots(self, should_stop: Callable[[], bool], **checkpoints: object) -> Iterator[Snapshot]:
         try:
             for epoch in range(self.epochs):
                 if self.fail is not None and epoch == 2:
@@ -234,7 +234,7 @@ def test_settings_that_cannot_run_fail_with_the_reason():
 
 def test_divergence_is_a_state_and_repeats_no_epoch():
     class Diverging(Fake):
-        def snapshots(self, should_stop):
+        def snapshots(self, should_stop, **checkpoints):
             yield snapshot(0)
             yield snapshot(1)
             yield snapshot(1, Status(Reason.DIVERGED, "Diverged in epoch 2."))

@@ -7,46 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from lab.tiny_papers import TINY
 
 from fmviz.engine.problem import Problem
 from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
-from fmviz.lab.papers import _table3 as table3
 from fmviz.lab.papers import blondel2016_fig1 as fig1
 from fmviz.lab.papers import blondel2016_fig2 as fig2
 from fmviz.lab.papers import blondel2016_fig3 as fig3
 from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers._descent import times_to
 from fmviz.lab.papers._tuning import Trial, halves
-from fmviz.lab.papers.base import Desk, by_balance, by_majority, plain
+from fmviz.lab.papers.base import Desk, plain
 from fmviz.lab.papers.shared import SUMS
-
-TINY = {
-    "atarashi2021_fig3": {
-        "n_samples": [20, 30], "grid": [1.0], "fm_grid": [1.0], "validation": 1, "test": 2, "epochs": 2,
-    },
-    "atarashi2021_table3": {
-        "data": [table3.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
-        "lambda_p": [0.5e-4, 0.5e-3], "grid": [1e-5, 1e-2], "target": 40, "accept": [20, 60],
-    },
-    "atarashi2021_fig1": {"matrices": 2, "d": 40, "k": 4, "shown": [-1, 1], "tiles": 7},
-    "atarashi2021_fig2": {"matrices": 2, "d": 40, "k": 4, "shown": [-1, 1], "tiles": 7},
-    "atarashi2021_fig4": {
-        "d_true": 6, "d_noise": 4, "N": 20, "k": 2, "log2_lambda": [-1, 0], "epochs": 5, "data_sets": 1,
-    },
-    "atarashi2021_fig10": {
-        "log2_d": [3, 6], "sigma": [1.0], "lambda": [0.1], "vectors": 3, "entries": 8, "rounds": 1,
-    },
-    "blondel2016_fig1": {"seeds": 1, "epochs": 5, "features": ["standard"], "targets": ["centred"]},
-    "blondel2016_fig2": {"rows": 80, "terms": 150, "words": 20, "epochs": 3, "r": 2, "eta0": [0.1]},
-    "blondel2016_fig3": {"data": [fig3.DRAWN], "drawn": 600, "bases": [2, 4], "epochs": 3, "betas": [2.0]},
-    "blondel2016_fig4": {
-        "data": ["diabetes"], "bases": [3, 6], "seeds": 1, "epochs": 5, "grid": [-1.0, 1.0, 2],
-        "folds_used": 1,
-    },
-}  # fmt: skip
+from fmviz.lab.papers.verdicts import by_balance, by_majority
 
 
 @pytest.fixture(scope="module")

@@ -286,7 +286,7 @@ def test_sparse_machines_have_a_tenth_of_the_fm_strength():
 def test_data_that_are_not_here_are_said(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
     desk = Desk(TABLE3.configured("quick"), 1, lambda: False)
-    assert table3._wanted(desk) == [_table3.DRAWN]
+    assert _table3.wanted(desk) == [_table3.DRAWN]
     assert [note.split()[0] for note in desk.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
     assert all(note.endswith(".") for note in desk.notes)
 

@@ -130,7 +130,7 @@ def test_means_are_learned_on_the_given_rows_alone():
     table = frame()
     rows = np.arange(10)
     encoding = TableEncoding.learn(table, "y", rows=rows)
-    assert encoding.columns[0].mean == table["age"][:10].mean()
+    assert encoding.columns[0].center == table["age"][:10].mean()
     assert encoding.target.mean == pytest.approx(table["y"][:10].mean())
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
+import re
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -435,14 +439,50 @@ def test_an_all_zero_matrix_says_so(open_view):
 
 
 @pytest.mark.browser
-def test_the_picture_downloads_as_png(open_view, tmp_path):
-    page = open_view()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download this picture as PNG").click()
-    path = tmp_path / "picture.png"
-    download.value.save_as(path)
-    assert download.value.suggested_filename.endswith(".png")
-    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+def test_pictures_and_numbers_download(open_view, tmp_path):
+    page = open_view("?tiles=1")
+    got = {}
+    for ending, name in (
+        ("png", "Download this picture as PNG"),
+        ("svg", "Download this picture as SVG"),
+        ("csv", "Download the numbers as CSV: what is not zero"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert re.fullmatch(rf"matrices-.*0\.5\.{ending}", download.value.suggested_filename)
+        path = tmp_path / ending
+        download.value.save_as(path)
+        got[ending] = path.read_bytes()
+    assert got["png"][:8] == b"\x89PNG\r\n\x1a\n"
+    svg = ElementTree.fromstring(got["svg"])
+    said = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Panel ti", "exact zero"} <= said
+    assert len(list(svg.iter("{http://www.w3.org/2000/svg}image"))) == 7  # five matrices and two ramps
+    rows = list(csv.DictReader(io.StringIO(got["csv"].decode())))
+    assert {row["panel"] for row in rows} == {"Panel ti", "Panel l21", "Tiles"}
+    P = np.random.default_rng(3).standard_normal((24, 6))
+    Q = P * np.maximum(1 - 0.8 / np.abs(P), 0)  # the frame λ = 0.5
+    factor = [row for row in rows if row["panel"] == "Panel ti" and row["matrix"] == "Q"]
+    assert len(factor) == np.count_nonzero(Q)
+    i, s = np.argwhere(Q)[0]
+    assert (factor[0]["row"], factor[0]["column"]) == (f"feature {i}", str(s))
+    assert float(factor[0]["value"]) == pytest.approx(Q[i, s], rel=1e-6)
+    pairs = [row for row in rows if row["panel"] == "Panel ti" and row["matrix"] == "QQᵀ"]
+    assert len(pairs) == np.triu((Q != 0).astype(int) @ (Q != 0).T.astype(int), 1).astype(bool).sum()
+    assert any(row["row"] == "features 0–99" for row in rows)
+
+
+@pytest.mark.browser
+def test_the_arrow_keys_read_cells_aloud(open_view):
+    page = open_view("?click=1")
+    page.locator(".fmviz-matrix-view .figure").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    said = page.locator(".fmviz-matrix-view .said").text_content()
+    assert said.startswith("feature 1 × feature 2: ")
+    assert page.locator(".fmviz-matrix-view .tip.on").is_visible()
+    page.keyboard.press("Enter")
+    page.get_by_text("picked: (0, 'λ = 0.5', 'gram', 1, 2)").wait_for()
 
 
 @pytest.mark.browser

@@ -19,7 +19,7 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab import jobs
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.papers import ARTEFACTS, Result
-from fmviz.lab.papers.keeping import last_kept, run_and_keep
+from fmviz.lab.papers.keeping import last_kept, pieces_of, run_and_keep
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
@@ -85,6 +85,8 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     told = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
     printed = Result.from_dict(told)
     app = page(artefact=NAME)
+    assert "The last result, of 20" in words(app), "the page shows what the command made"
+    assert chart(app)["data"] == drawn(printed)["data"]
     app.button(key="paper_run").click().run()
     app.run()
     assert not app.exception
@@ -105,11 +107,13 @@ def test_statements_deviations_and_the_capsule_are_shown(executor):
     assert ":red[:material/cancel: does not hold] **TI by columns (Eq. 30).** Used features: 200" in said
     assert ":green[:material/check_circle: holds] **TI by rows.** Used features: 200" in said
     assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
-    assert any("P, seed 0 = " in block.value for block in app.code)
-    assert [expander.label for expander in app.expander][-3:] == [
+    assert any("data:     P, seed 0 " in block.value for block in app.code)
+    assert [expander.label for expander in app.expander][-5:] == [
         "What differs from the paper (4)",
         "The numbers",
-        "Settings, versions and data",
+        "Settings",
+        "Copy as Python",
+        "Reproduction capsule",
     ]
 
 
@@ -145,6 +149,67 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     assert kept_results(store)[NAME, "quick"].seconds == result.seconds, "what was stopped is not kept"
     app.button(key="paper_back").click().run()
     assert "The last result, of 20" in words(app)
+
+
+def in_pieces(made: list[str]):
+    """A runner of three pieces of work, which tells what it makes."""
+
+    def runner(desk):
+        desk.total = 3
+        for number in range(3):
+
+            def steps(number=number):
+                made.append(f"piece {number}")
+                values = {"method": "L1", "seed": number, "features": 2, "share": 0.1}
+                desk.row("counts", **values, log2_lambda=0, interactions=1)
+                yield f"piece {number}"
+
+            if desk.should_stop():
+                return
+            yield from desk.once(f"piece {number}", steps)
+            desk.done += 1
+            yield "next"
+
+    return runner
+
+
+def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
+    made: list[str] = []
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(made)))
+    executor.hold = True
+    app = page(artefact=NAME)
+    assert app.button(key="paper_run").label == "Run"
+    app.button(key="paper_run").click().run()
+    executor.run(4)
+    app.run()
+    app.button(key="paper_stop").click().run()
+    executor.run()
+    app.run()
+    assert made == ["piece 0", "piece 1"]
+    # Another session of another server.
+    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    app = page(artefact=NAME)
+    assert app.button(key="paper_run").label == "Go on"
+    assert "2 finished pieces" in app.button(key="paper_run").help
+    assert "Not finished yet: 2 of its pieces of work are kept." in words(app)
+    app.button(key="paper_run").click().run()
+    app.run()
+    assert not app.exception
+    assert made == ["piece 0", "piece 1", "piece 2"]
+    assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
+    assert app.button(key="paper_run").label == "Run again"
+    assert not [button for button in app.button if button.key == "paper_fresh"]
+
+
+def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
+    made: list[str] = []
+    monkeypatch.setitem(ARTEFACTS, NAME, replace(ARTEFACTS[NAME], runner=in_pieces(made)))
+    pieces_of(ARTEFACTS[NAME], "quick", store).put("piece 0", {}, 1.0)
+    app = page(artefact=NAME)
+    app.button(key="paper_fresh").click().run()
+    app.run()
+    assert not app.exception
+    assert made == ["piece 0", "piece 1", "piece 2"]
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):

@@ -20,8 +20,10 @@ from . import (
     triples,
 )
 from .base import Dataset, DatasetSpec
+from .own import DatasetParam, Registry, is_own
 
-DATASETS: dict[str, DatasetSpec] = {
+DATASETS: dict[str, DatasetSpec] = Registry()
+DATASETS |= {
     "planted_interactions": synthetic.SPECS["planted_interactions"],
     "planted_features": synthetic.SPECS["planted_features"],
     "planted_triples": triples.SPEC,
@@ -46,7 +48,7 @@ def load(name: str, **params: Any) -> Dataset:
     Parameters
     ----------
     name : str
-        A key of `DATASETS`.
+        A key of `DATASETS`, or the name of a data set of one's own.
     **params
         What the set lets be chosen, as declared in ``DATASETS[name].params``.
 
@@ -61,7 +63,7 @@ def load(name: str, **params: Any) -> Dataset:
         If the name or a parameter is not known or not allowed, or if the set cannot be had here; the message
         says how to get it.
     """
-    return DATASETS[one_of("The data set", name, DATASETS)](**params)
+    return DATASETS[name if is_own(name) else one_of("The data set", name, DATASETS)](**params)
 
 
-__all__ = ["DATASETS", "Dataset", "DatasetSpec", "load"]
+__all__ = ["DATASETS", "Dataset", "DatasetParam", "DatasetSpec", "is_own", "load"]

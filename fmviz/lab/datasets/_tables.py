@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .base import Scaling
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -133,7 +135,9 @@ def join(blocks: Sequence[Block]) -> Block:
     )
 
 
-def standardise(X: np.ndarray) -> np.ndarray:
-    """Return float64 columns with mean 0 and (population) standard deviation 1."""
+def standardise(X: np.ndarray) -> tuple[np.ndarray, tuple[Scaling, ...]]:
+    """Return float64 columns with mean 0 and (population) standard deviation 1, and how they were scaled."""
     X = np.asarray(X, dtype=np.float64)
-    return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    scaled = np.ascontiguousarray((X - mean) / deviation)
+    return scaled, tuple(Scaling(float(m), float(s)) for m, s in zip(mean, deviation, strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._tables import SAMPLE_DATA, read_table
-from .base import Dataset, DatasetSpec
+from .base import Dataset, DatasetSpec, Scaling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,7 @@ def _load() -> Dataset:
         y=np.where(frame["class"] == "L", 1.0, -1.0),
         feature_names=names,
         groups=names,
+        scaling=(Scaling(3.0, 1.0, deviations=False),) * len(names),
         target_name="the scale tips left",
         class_labels=("balanced or right", "left"),
         true_pairs=((0, 1), (2, 3)),

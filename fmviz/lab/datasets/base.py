@@ -14,6 +14,31 @@ from fmviz.engine.params import ParamSpec, check_params
 Task = Literal["regression", "binary"]
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """How a number was scaled: it is held as (value − mean)/scale.
+
+    Attributes
+    ----------
+    mean, scale : float
+        In the units that people tell it in.
+    deviations : bool
+        Whether they are the mean and the standard deviation of the data, and not merely round numbers.
+    """
+
+    mean: float = 0.0
+    scale: float = 1.0
+    deviations: bool = True
+
+    def encode(self, value: float) -> float:
+        """Return what is held of a value."""
+        return (value - self.mean) / self.scale
+
+    def decode(self, held: float) -> float:
+        """Return the value of what is held."""
+        return self.mean + self.scale * held
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A design matrix with its target and what is known about both.
@@ -42,6 +67,10 @@ class Dataset:
         The pairs i < j that truly interact, where only the structure is known.
     true_triples : tuple of (int, int, int), optional
         The triples i < j < l that truly interact, where they are known.
+    scaling : tuple of Scaling or None, optional
+        How every column of X was scaled; None for one that was not.
+    target_scaling : Scaling, optional
+        How y was scaled.
     """
 
     name: str
@@ -56,9 +85,15 @@ class Dataset:
     truth: np.ndarray | None = None
     true_pairs: tuple[tuple[int, int], ...] | None = None
     true_triples: tuple[tuple[int, int, int], ...] | None = None
+    scaling: tuple[Scaling | None, ...] | None = None
+    target_scaling: Scaling | None = None
     description: str = ""
     source: str = ""
     licence: str = ""
+
+    def scaling_of(self, column: int) -> Scaling | None:
+        """Return how a column of X was scaled, or None."""
+        return None if self.scaling is None else self.scaling[column]
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,17 @@ def _load_diabetes() -> Dataset:
     from sklearn.datasets import load_diabetes
 
     X, y = load_diabetes(return_X_y=True, scaled=False)
+    X, scaling = standardise(X)
     spec = DIABETES
     return Dataset(
         name=spec.name,
         title=spec.title,
         task="regression",
-        X=standardise(X),
+        X=X,
         y=np.ascontiguousarray(y, dtype=np.float64),
         feature_names=DIABETES_COLUMNS,
         groups=DIABETES_COLUMNS,
+        scaling=scaling,
         target_name="disease progression after one year",
         description=spec.description,
         source=spec.source,
@@ -37,16 +39,18 @@ def _load_breast_cancer() -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()
+    X, scaling = standardise(bunch.data)
     spec = BREAST_CANCER
     names = tuple(str(name) for name in bunch.feature_names)
     return Dataset(
         name=spec.name,
         title=spec.title,
         task="binary",
-        X=standardise(bunch.data),
+        X=X,
         y=np.where(bunch.target == 0, 1.0, -1.0),  # scikit-learn codes malignant as 0
         feature_names=names,
         groups=names,
+        scaling=scaling,
         target_name="the tumour is malignant",
         class_labels=("benign", "malignant"),
         description=spec.description,

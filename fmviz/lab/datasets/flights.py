@@ -19,7 +19,8 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def _path() -> Path | None:
+def local_path() -> Path | None:
+    """Return the file, or None where it is not on this computer."""
     folders = [SAMPLE_DATA]
     if os.environ.get("FMVIZ_DATA"):
         folders.append(Path(os.environ["FMVIZ_DATA"]))
@@ -27,7 +28,7 @@ def _path() -> Path | None:
 
 
 def _unavailable() -> str | None:
-    if _path() is not None:
+    if local_path() is not None:
         return None
     return (
         f"The data set 'flights' needs the file {FILE}, which an installed package does not carry: take "
@@ -37,7 +38,7 @@ def _unavailable() -> str | None:
 
 
 def _load() -> Dataset:
-    path = _path()
+    path = local_path()
     if path is None:
         raise ValueError(_unavailable())
     frame = read_table(path, COLUMNS)

@@ -10,17 +10,8 @@ import numpy as np
 
 from fmviz.engine.counting import used_mask
 from fmviz.lab.operators import EXPONENTS, VARIANTS, pairs, sample, study
-from fmviz.lab.papers.base import (
-    Check,
-    Desk,
-    Row,
-    Statement,
-    Tables,
-    Verdict,
-    by_majority,
-    rows_where,
-    without_numbers,
-)
+from fmviz.lab.papers.base import Check, Desk, Row, Statement, Tables, Verdict, rows_where, without_numbers
+from fmviz.lab.papers.verdicts import by_majority
 from fmviz.lab.tiles import tile_edges
 
 LABELS = {

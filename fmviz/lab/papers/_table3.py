@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,8 +14,10 @@ from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.base import Desk, Row
+from fmviz.lab.papers.pieces import key_of, resumed
 from fmviz.lab.runner import load_dataset, roc_auc
 from fmviz.lab.sweep import LOST, attempt
 from fmviz.lab.workers import stream
@@ -43,6 +46,30 @@ class Parts(NamedTuple):
     highest: bool
 
 
+def wanted(desk: Desk) -> list[str]:
+    """Return the data sets of ``settings["data"]`` that are here; drawn ratings where there are none."""
+    names = []
+    for name in desk.settings["data"]:
+        reason = None if name == DRAWN else DATASETS[SETS[name]].unavailable()
+        if reason is None:
+            names.append(name)
+        else:
+            desk.note(f"{name} is not here and left out. {reason}")
+    if not names:
+        desk.note("Drawn ratings stand in, since none of the data sets is here.")
+    return names or [DRAWN]
+
+
+def whole(data: str, drawn: int) -> tuple[Any, np.ndarray]:
+    """Return all rows of ML100K, of a9a or of so many ratings, about, that are drawn."""
+    if data == DRAWN:
+        users, items = max(10, drawn // 106), max(10, drawn // 60)
+        return rated_items(drawn, users, items, 4, np.random.default_rng(0))
+    own: dict[str, Any] = {"side_features": True} if data == ML100K else {"part": "both"}
+    found = load_dataset(SETS[data], **own)
+    return found.X, found.y
+
+
 @lru_cache(maxsize=2)
 def parts(data: str, split_seed: int, drawn: int) -> Parts:
     """Return a data set, split as in Table 2 of the paper.
@@ -58,12 +85,7 @@ def parts(data: str, split_seed: int, drawn: int) -> Parts:
     """
     rng = np.random.default_rng([split_seed, 0])
     if data in (ML100K, DRAWN):
-        if data == ML100K:
-            found = load_dataset(SETS[data], side_features=True)
-            X, y = found.X, found.y
-        else:
-            users, items = max(10, drawn // 106), max(10, drawn // 60)
-            X, y = rated_items(drawn, users, items, 4, np.random.default_rng(0))
+        X, y = whole(data, drawn)
         order = rng.permutation(y.size)
         cuts = [64 * y.size // 100, 80 * y.size // 100]
         first, second, third = (Rows(Design(X[one]), y[one]) for one in np.split(order, cuts))
@@ -227,13 +249,20 @@ def each(
     desk: Desk, work: Callable[[Trial, Protocol], Row], trials: Sequence[Trial], protocol: Protocol
 ) -> Iterator[tuple[Trial, Row]]:
     """Do the work of all trials, on all cores, until the desk stops; a failure is a row that says why."""
-    results = stream(_Guarded(work, protocol), trials, _lost, n_jobs=desk.n_jobs)
-    for index, found in results:
-        desk.done += 1
-        yield trials[index], found
-        if desk.should_stop():
-            results.close()
-            return
+    guarded = _Guarded(work, protocol)
+
+    def key(trial: Trial) -> str:
+        return key_of(work.__name__, asdict(trial), asdict(protocol), desk.data.get(trial.data))
+
+    def made(rest: list[Trial]) -> Generator[tuple[int, Row]]:
+        return stream(guarded, rest, _lost, n_jobs=desk.n_jobs)
+
+    with closing(resumed(desk.memory, trials, key, made)) as results:
+        for index, found in results:
+            desk.done += 1
+            yield trials[index], found
+            if desk.should_stop():
+                return
 
 
 @dataclass(frozen=True)

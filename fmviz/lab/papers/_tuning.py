@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.pieces import key_of, resumed
 from fmviz.lab.sweep import LOST, attempt
 from fmviz.lab.workers import stream
 
@@ -133,15 +135,20 @@ def _ready(trials: Sequence[Trial], beta: float, fit: Fit) -> None:
 def _all(
     desk: Desk, table: str, trials: Sequence[Trial], work: Callable[[Trial], dict[str, Any]]
 ) -> Iterator[str]:
-    results = stream(partial(_told, work=work), trials, _lost, n_jobs=desk.n_jobs)
-    for index, found in results:
-        trial = trials[index]
-        desk.row(table, **asdict(trial), **found)
-        desk.done += 1
-        yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
-        if desk.should_stop():
-            results.close()
-            return
+    def key(trial: Trial) -> str:
+        return key_of(table, asdict(trial), desk.data.get(trial.data))
+
+    def made(rest: list[Trial]) -> Generator[tuple[int, dict[str, Any]]]:
+        return stream(partial(_told, work=work), rest, _lost, n_jobs=desk.n_jobs)
+
+    with closing(resumed(desk.memory, trials, key, made)) as results:
+        for index, found in results:
+            trial = trials[index]
+            desk.row(table, **asdict(trial), **found)
+            desk.done += 1
+            yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
+            if desk.should_stop():
+                return
 
 
 def _best(desk: Desk, trial: Trial, highest: bool) -> Trial:

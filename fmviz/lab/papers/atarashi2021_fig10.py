@@ -18,11 +18,11 @@ from fmviz.lab.papers.base import (
     Picture,
     Statement,
     Tables,
-    by_majority,
     rows_where,
     without_numbers,
 )
 from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.verdicts import by_majority
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
 # Faster by less is as fast.

@@ -18,13 +18,12 @@ from fmviz.lab.papers.base import (
     Statement,
     Tables,
     Verdict,
-    by_balance,
-    by_majority,
     without_numbers,
 )
 from fmviz.lab.papers.recovery import ERROR, F1, FM_GRID, GRID, METHODS, METRICS, PSSR, Study, strengths
 from fmviz.lab.papers.recovery import SETTINGS as KINDS
 from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.verdicts import by_balance, by_majority
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS
@@ -39,7 +38,7 @@ def _panel(setting: str, metric: str) -> str:
 
 
 def _studies(settings: Mapping[str, Any]) -> list[Study]:
-    """Return all studies, panel by panel."""
+    """Return all studies, those of the most rows first: what is said of single numbers is said of them."""
     return [
         Study(
             setting,
@@ -53,8 +52,8 @@ def _studies(settings: Mapping[str, Any]) -> list[Study]:
             settings["epochs"],
             settings["tol"],
         )
+        for n in sorted(settings["n_samples"], reverse=True)
         for setting in settings["settings"]
-        for n in settings["n_samples"]
         for method in settings["methods"]
     ]
 
@@ -69,7 +68,8 @@ def _run(desk: Desk) -> Iterator[str]:
     for study in studies:
         found: list[Row] = []
         words = f"{study.setting}, N = {study.n_samples}: {study.method}"
-        for count in study.run(found, n_jobs=desk.n_jobs, should_stop=desk.should_stop):
+        run = study.run(found, n_jobs=desk.n_jobs, should_stop=desk.should_stop, memory=desk.memory)
+        for count in run:
             desk.done += count
             if desk.due():
                 yield words
@@ -274,8 +274,9 @@ ARTEFACT = Artefact(
         "say how it chose between the metrics.",
         "A fit ends when no parameter changes by more than 1e-6 of the largest one; the paper has an "
         "absolute change of 1e-3, or 1e-7 for SLQR and Ω*.",
-        "Fits have the paper's N/50 seconds of processor time, those of the dense methods (SLQR, Ω*) a "
-        "quarter of it; in the quick budget a half and a tenth.",
+        "Fits have the paper's N/50 seconds, those of the dense methods (SLQR, Ω*) a quarter of it; in the "
+        "quick budget a half and a tenth. They are processor time of the fit's own thread: what else the "
+        "machine does does not shorten them.",
         "SLQR and Ω*-nmAPGD are our implementations: which estimates they reach within their time says as "
         "much about the program as about the method.",
         "A pair is used where its rows of P share a column in which both are non-zero; the paper asks "

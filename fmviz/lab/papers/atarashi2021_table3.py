@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers._table3 import (
     A9A,
-    DRAWN,
     FD,
     FM,
     ML100K,
     RCV1,
-    SETS,
     SPARSE,
     Parts,
     Protocol,
@@ -26,6 +23,7 @@ from fmviz.lab.papers._table3 import (
     fit,
     ready,
     search,
+    wanted,
 )
 from fmviz.lab.papers.base import (
     Artefact,
@@ -50,23 +48,9 @@ _SAME = 2e-4
 _TOLERANCE, _COUNT = 0.003, {LIMITED: 0.046, FREE: 0.1}
 
 
-def _wanted(desk: Desk) -> list[str]:
-    """Return the data sets that are here; drawn ratings where there are none."""
-    names = []
-    for name in desk.settings["data"]:
-        reason = None if name == DRAWN else DATASETS[SETS[name]].unavailable()
-        if reason is None:
-            names.append(name)
-        else:
-            desk.note(f"{name} is not here and left out. {reason}")
-    if not names:
-        desk.note("Drawn ratings stand in, since none of the data sets is here.")
-    return names or [DRAWN]
-
-
 def _run(desk: Desk) -> Iterator[str]:
     settings, protocol = desk.settings, Protocol.of(desk.settings)
-    names = _wanted(desk)
+    names = wanted(desk)
     pairs = [(w, p) for w in settings["lambda_w"] for p in settings["lambda_p"]]
     seeds, tuning = range(settings["seeds"]), range(min(settings["tuning_seeds"], settings["seeds"]))
     sparse = len(SPARSE) * len(seeds)

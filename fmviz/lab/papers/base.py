@@ -6,15 +6,16 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
-from fmviz.lab.provenance import array_hash, versions
+from fmviz.lab.papers.pieces import Memory, Pieces
+from fmviz.lab.provenance import array_hash, made_with
 from fmviz.lab.workers import checked_jobs
 
 Verdict = Literal["holds", "does not hold", "not settled"]
@@ -120,8 +121,6 @@ class Desk:
         The artefact's settings, those of the budget included.
     n_jobs : int
         Worker processes; -1 for one a core.
-    should_stop : callable
-        Asked between pieces of work; after a yes the runner returns.
     tables : dict of str to list of dict
         The rows so far.
     data : dict of str to str
@@ -130,15 +129,29 @@ class Desk:
         What else, found out on the way, differs from the paper.
     done, total : int
         Pieces of work.
+    memory : Memory
+        What earlier runs of the same protocol have finished.
     """
 
-    def __init__(self, settings: Mapping[str, Any], n_jobs: int, should_stop: Callable[[], bool]) -> None:
-        self.settings, self.n_jobs, self.should_stop = settings, n_jobs, should_stop
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        n_jobs: int,
+        should_stop: Callable[[], bool],
+        memory: Memory | None = None,
+    ) -> None:
+        self.settings, self.n_jobs = settings, n_jobs
+        self.memory = memory or Memory()
+        self._asked = should_stop
         self.tables: dict[str, list[Row]] = {}
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
         self.done, self.total = 0, 0
         self._shown = -math.inf
+
+    def should_stop(self) -> bool:
+        """Return whether the runner is to return: on request, or where a closed memory ends."""
+        return self.memory.exhausted or self._asked()
 
     def row(self, table: str, /, **values: Any) -> None:
         """Add a row to a table."""
@@ -149,6 +162,29 @@ class Desk:
         if name not in self.data:
             self.data[name] = array_hash(X, np.empty(0) if y is None else y)
             self.row("data", data=name, n=X.shape[0], d=X.shape[1], **facts)
+
+    def once(self, key: str, steps: Callable[[], Iterator[str]]) -> Iterator[str]:
+        """Do a piece of work that adds rows, or take the rows that an earlier run has got from it.
+
+        Parameters
+        ----------
+        key : str
+            Names the piece; see `fmviz.lab.papers.pieces.key_of`.
+        steps : callable
+            Returns the messages of the work as it goes on; what was stopped is not kept.
+        """
+        known = self.memory.recall(key)
+        if known is not None:
+            for table, rows in known.items():
+                self.tables.setdefault(table, []).extend(rows)
+            return
+        if self.memory.ends_here():
+            return
+        before = {table: len(rows) for table, rows in self.tables.items()}
+        yield from steps()
+        if not self.should_stop():
+            added = {table: rows[before.get(table, 0) :] for table, rows in self.tables.items()}
+            self.memory.keep(key, {table: rows for table, rows in added.items() if rows})
 
     def due(self) -> bool:
         """Return whether enough time has passed for another look at the tables, within a piece of work."""
@@ -189,7 +225,7 @@ class Result:
     versions : mapping of str to str
         Of Python and of packages.
     seconds : float
-        Wall time.
+        Wall time; after a break, with that of the runs before.
     state : {"running", "complete", "stopped"}
         Whether there is more to come.
     message : str
@@ -300,6 +336,8 @@ class Artefact:
         *,
         should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
+        pieces: Pieces | None = None,
+        so_far: bool = False,
         **changes: Any,
     ) -> Iterator[Result]:
         """Run, yielding the result as it grows; the last one is complete, or was stopped.
@@ -312,6 +350,10 @@ class Artefact:
             Asked between pieces of work.
         n_jobs : int
             Worker processes where fits can be made beside each other; -1 for one a core.
+        pieces : Pieces, optional
+            Finished work of earlier runs with these settings, and where this one's goes.
+        so_far : bool
+            Whether to make nothing and end where the `pieces` end. Runners that keep none run all the same.
         **changes
             Settings to change.
 
@@ -321,12 +363,12 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        return self._results(budget, Desk(settings, checked_jobs(n_jobs), should_stop))
+        return self._results(
+            budget, Desk(settings, checked_jobs(n_jobs), should_stop, Memory(pieces, so_far))
+        )
 
     def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
-        begin = time.perf_counter()
-        # Beside what every run depends on: peers are taken from there.
-        programs = {**versions(), "scikit-learn": version("scikit-learn")}
+        programs = made_with()
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in desk.tables.items()}
@@ -339,15 +381,17 @@ class Artefact:
                 data=dict(desk.data),
                 differences=(*self.differences, *desk.notes),
                 versions=programs,
-                seconds=time.perf_counter() - begin,
+                seconds=desk.memory.seconds,
                 state=state,
                 message=message,
                 done=desk.done,
                 total=desk.total,
             )
 
-        for message in self.runner(desk):
-            yield result("running", message)
+        # Seconds are those of one thread: products of matrices must not be shared among several.
+        with threadpool_limits(1, user_api="blas"):
+            for message in self.runner(desk):
+                yield result("running", message)
         stopped = desk.done < desk.total
         yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
 
@@ -396,24 +440,6 @@ def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
     return [
         row for row in tables.get(table, ()) if all(row.get(name) == value for name, value in where.items())
     ]
-
-
-def by_majority(wins: int, total: int) -> Verdict:
-    """Return "holds" from three wins in four on, "does not hold" up to one in two, else "not settled"."""
-    if total and 4 * wins >= 3 * total:
-        return "holds"
-    return "does not hold" if total and 2 * wins <= total else "not settled"
-
-
-def by_balance(gaps: Sequence[float], same: float) -> tuple[Verdict, int, int]:
-    """Return the verdict on gaps that should be positive, and how many are positive and negative.
-
-    Gaps of at most `same` are ties. Where more than half are ties nothing is settled; else see `by_majority`.
-    """
-    wins, losses = sum(gap > same for gap in gaps), sum(gap < -same for gap in gaps)
-    if 2 * (wins + losses) < len(gaps):
-        return "not settled", wins, losses
-    return by_majority(wins, wins + losses), wins, losses
 
 
 def without_numbers(statement: str, case: str) -> Check:

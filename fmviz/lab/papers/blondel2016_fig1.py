@@ -22,11 +22,11 @@ from fmviz.lab.papers.base import (
     Row,
     Statement,
     Tables,
-    by_balance,
     rows_where,
     without_numbers,
 )
 from fmviz.lab.papers.shared import BLONDEL2016, SUMS
+from fmviz.lab.papers.verdicts import by_balance
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}

@@ -13,7 +13,7 @@ from fmviz.engine.design import Design, augmented
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers._descent import descend, times_to
+from fmviz.lab.papers._descent import SHARE, STAGES, Times, agreed, ahead, descend, times_to, told
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -22,7 +22,6 @@ from fmviz.lab.papers.base import (
     Published,
     Statement,
     Tables,
-    Verdict,
     rows_where,
     without_numbers,
 )
@@ -38,13 +37,8 @@ LIFTED, DIRECT, LBFGS, SGD, FITTED = (
     "Direct (SGD)",
     "Direct (CD), λ fitted",
 )
-# Of the way down; and the ratio of times up to which two are similar.
-_SHARE = 0.01
+# The ratio of times up to which two are similar.
 _SIMILAR = 2.0
-_STAGES = {
-    "early": f"All but {_SHARE:.0%} of the way down",
-    "late": f"to {_SHARE:.0%} above the lowest objective",
-}
 _KEYS = {"A²": "anova", "H²": "homogeneous"}
 # E2006-tfidf: N, for which β = 100 was chosen.
 _PUBLISHED_ROWS = 16_087
@@ -148,56 +142,32 @@ def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
         if not set(needed) <= ended:
             yield from (without_numbers(key, panel) for key in keys)
             continue
-        times = times_to(tables, _SHARE, panel=panel)
+        times = times_to(tables, SHARE, panel=panel)
         if panel == "A²":
-            yield _similar(times, times_to(tables, _SHARE, "epoch", panel=panel))
+            yield _similar(times, times_to(tables, SHARE, "epoch", panel=panel))
             yield _before("anova_lbfgs", panel, times, (LIFTED, DIRECT), (LBFGS,))
         else:
             yield _before("homogeneous_lbfgs", panel, times, (LIFTED,), (LBFGS,))
             yield _before("homogeneous_sgd", panel, times, (LIFTED,), steps)
 
 
-_Times = Mapping[str, Mapping[str, float]]
-
-
-def _told(times: _Times, methods: Sequence[str], unit: str = "s") -> str:
-    """Return the times in words: "To …: Lifted (CD) 0.2 s, …; to …"."""
-
-    def one(name: str, time: float) -> str:
-        return f"{name} {time:.3g} {unit}" if np.isfinite(time) else f"{name} not within its budget"
-
-    parts = [
-        f"{words}: {', '.join(one(name, times[stage][name]) for name in methods)}"
-        for stage, words in _STAGES.items()
-    ]
-    return "; ".join(parts) + "."
-
-
-def _agreed(answers: Sequence[bool]) -> Verdict:
-    return "holds" if all(answers) else "not settled" if any(answers) else "does not hold"
-
-
-def _similar(times: _Times, epochs: _Times) -> Check:
+def _similar(times: Times, epochs: Times) -> Check:
     ratios = []
-    for stage in _STAGES:
+    for stage in STAGES:
         low, high = sorted((times[stage][LIFTED], times[stage][DIRECT]))
         ratios.append(high / low if np.isfinite(low) else np.inf)
     both = (LIFTED, DIRECT)
-    words = f"{_told(times, both)[:-1]} (similar: up to a factor of {_SIMILAR:g}). "
+    words = f"{told(times, both)[:-1]} (similar: up to a factor of {_SIMILAR:g}). "
     return Check(
         "anova_similar",
         "A²",
-        _agreed([ratio <= _SIMILAR for ratio in ratios]),
-        f"{words}In epochs: {_told(epochs, both, 'epochs')[0].lower()}{_told(epochs, both, 'epochs')[1:]}",
+        agreed([ratio <= _SIMILAR for ratio in ratios]),
+        f"{words}In epochs: {told(epochs, both, 'epochs')[0].lower()}{told(epochs, both, 'epochs')[1:]}",
     )
 
 
-def _before(key: str, panel: str, times: _Times, faster: Sequence[str], slower: Sequence[str]) -> Check:
-    answers = [
-        max(times[stage][name] for name in faster) < min(times[stage][name] for name in slower)
-        for stage in _STAGES
-    ]
-    return Check(key, panel, _agreed(answers), _told(times, (*faster, *slower)))
+def _before(key: str, panel: str, times: Times, faster: Sequence[str], slower: Sequence[str]) -> Check:
+    return Check(key, panel, ahead(times, faster, slower), told(times, (*faster, *slower)))
 
 
 ARTEFACT = Artefact(
@@ -227,8 +197,8 @@ ARTEFACT = Artefact(
         "All objectives are divided by that of the lifted start, not each by its own.",
         "SGD: the steps η₀/(1 + η₀λ_p t) for several η₀, each of which counts; an epoch that raised "
         "the objective is undone and replaced by a gradient step.",
-        f"Speed is the processor time to go all but {_SHARE:.0%} of the way from the start to the lowest "
-        f"objective of all, and the time to come to {_SHARE:.0%} above it; where the two disagree, the "
+        f"Speed is the processor time to go all but {SHARE:.0%} of the way from the start to the lowest "
+        f"objective of all, and the time to come to {SHARE:.0%} above it; where the two disagree, the "
         "statement is not settled. Late epochs are looked at in steps of 15%. The paper shows curves.",
     ),
     settings={

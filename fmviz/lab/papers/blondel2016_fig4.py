@@ -21,10 +21,10 @@ from fmviz.lab.papers.base import (
     Published,
     Statement,
     Tables,
-    by_majority,
     without_numbers,
 )
 from fmviz.lab.papers.shared import BLONDEL2016, SUMS
+from fmviz.lab.papers.verdicts import by_majority
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (

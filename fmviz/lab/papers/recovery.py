@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from fmviz.engine.drive import never
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.sweep import FAILED, sweep
+from fmviz.lab.papers.pieces import Memory, fits
 
 SETTINGS = {
     "interaction selection": {"d_true": 80, "b": 8, "d_noise": 20},
@@ -78,7 +79,7 @@ class Study:
     n_validation, n_test, n_inits : int
         Data sets for tuning and unseen ones, and starts for each of the unseen.
     seconds : float
-        Solver seconds of a fit.
+        Solver seconds of a fit: processor time of its thread, whatever else the machine does.
     max_epochs : int
         Epochs of a fit.
     tol : float
@@ -124,27 +125,33 @@ class Study:
         )
 
     def run(
-        self, found: list[Row], *, n_jobs: int = 1, should_stop: Callable[[], bool] = never
+        self,
+        found: list[Row],
+        *,
+        n_jobs: int = 1,
+        should_stop: Callable[[], bool] = never,
+        memory: Memory | None = None,
     ) -> Iterator[int]:
         """Tune for each metric, then measure it on unseen data sets; yields how many fits were counted.
 
         Each metric is tuned by itself: no one pair of strengths is best for all of them. Fills `found` with a
-        row a metric, when all is done; a stopped run returns early.
+        row a metric, when all is done; a stopped run returns early. What `memory` has is not fitted again.
 
         Raises
         ------
         RuntimeError
             If a fit fails.
         """
-        fits = [
+        memory = memory or Memory()
+        todo = [
             self.experiment(pair, seed)
             for pair in self.pairs
             for seed in range(_FIRST_VALIDATION, _FIRST_VALIDATION + self.n_validation)
         ]
         results: list[Row] = []
-        for count in _measure(fits, results, n_jobs, self.seconds, should_stop):
+        for count in _measure(todo, results, n_jobs, self.seconds, should_stop, memory):
             yield count
-        if len(results) < len(fits):
+        if len(results) < len(todo):
             return
         means = {}
         for i, pair in enumerate(self.pairs):
@@ -155,10 +162,11 @@ class Study:
         for pair in dict.fromkeys(chosen.values()):
             shared = sum(other == pair for other in chosen.values())
             unseen = product(range(_FIRST_TEST, _FIRST_TEST + self.n_test), range(self.n_inits))
-            fits = [self.experiment(pair, seed, init) for seed, init in unseen]
-            for count in _measure(fits, tests.setdefault(pair, []), n_jobs, self.seconds, should_stop):
+            todo = [self.experiment(pair, seed, init) for seed, init in unseen]
+            into = tests.setdefault(pair, [])
+            for count in _measure(todo, into, n_jobs, self.seconds, should_stop, memory):
                 yield count * shared
-            if len(tests[pair]) < len(fits):
+            if len(into) < len(todo):
                 return
         found += [
             {
@@ -173,25 +181,25 @@ class Study:
 
 
 def _measure(
-    fits: list[Experiment],
+    todo: list[Experiment],
     results: list[Row],
     n_jobs: int,
     seconds: float,
     should_stop: Callable[[], bool],
+    memory: Memory,
 ) -> Iterator[int]:
     """Fit all; `results` is filled in the given order, at the end."""
-    rows = []
-    stream = sweep(fits, n_jobs=n_jobs, seconds=seconds)
-    for row in stream:
-        if row.status == FAILED:
-            raise RuntimeError(f"{row.experiment.to_json()}: {row.message}\n{row.details}")
-        rows.append(row)
-        yield 1
-        if should_stop() and len(rows) < len(fits):
-            stream.close()
-            return
-    rows.sort(key=lambda row: row.index)
-    results += [{**row.values, "converged": float(row.status == "converged")} for row in rows]
+    rows: dict[int, Row] = {}
+    with closing(fits(memory, todo, n_jobs=n_jobs, seconds=seconds)) as stream:
+        for index, found in stream:
+            if failure := found.get("failure"):
+                raise RuntimeError(f"{todo[index].to_json()}: {failure}\n{found['details']}")
+            rows[index] = {**found["values"], "converged": float(found["status"] == "converged")}
+            yield 1
+            if should_stop() and len(rows) < len(todo):
+                return
+    if len(rows) == len(todo):
+        results += [rows[index] for index in range(len(todo))]
 
 
 def mean(rows: Sequence[Row], name: str) -> float:

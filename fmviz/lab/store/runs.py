@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.places import default_path
 from fmviz.lab.provenance import versions
 from fmviz.lab.store import ownership
 from fmviz.lab.store.database import Database, insert
@@ -104,6 +103,7 @@ class RunStore:
         message: str = "Training.",
         details: str = "",
         data_hash: str | None = None,
+        experiment: Experiment | None = None,
     ) -> None:
         """Write what a run has come to, all of it or nothing.
 
@@ -123,6 +123,8 @@ class RunStore:
             Where the run is.
         data_hash : str, optional
             The hash of its data, once known.
+        experiment : Experiment, optional
+            Takes the place of the one before, after a change on the way.
         """
         # Packed before the lock is taken: others wait for it.
         chunk = pack_records(records) if records else None
@@ -138,6 +140,11 @@ class RunStore:
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
                 (time.time(), status, message, details, ownership.this_process(), data_hash, run),
             )
+            if experiment is not None:
+                connection.execute(
+                    "UPDATE runs SET experiment = ?, digest = ? WHERE id = ?",
+                    (experiment.to_json(), experiment.digest, run),
+                )
             if last is not None and chunk is not None:
                 epoch = int(last.get("epoch", 0))
                 connection.execute(
@@ -353,14 +360,6 @@ def new_id() -> str:
     while (name := secrets.token_urlsafe(9)).startswith("-"):
         pass
     return name
-
-
-def default_path() -> Path:
-    """Return the file that ``FMVIZ_STORE`` names, or that in the user's data directory."""
-    named = os.environ.get("FMVIZ_STORE")
-    if named:
-        return Path(named).expanduser()
-    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
 
 
 _stores: dict[Path, RunStore] = {}

@@ -30,15 +30,18 @@ TABLE = (
     *compare_pairs.TABLE,
     *duels.TABLE,
 )
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
+EXPERT = ("only", "x", "pairs")
 _MENU = "fmviz:compare:menu"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Compare", Settings("compare", TABLE)) as settings:
-        st.title("Compare")
-        st.markdown(
-            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on."
+    with shell.page("Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Compare",
+            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on.",
         )
         try:
             runs = store()
@@ -49,11 +52,15 @@ def render() -> None:
         if len(picked) < 2:
             _empty(settings, runs, picked)
         else:
-            _side_by_side(settings, picked)
+            if settings.shows("sides", "What differs"):
+                _side_by_side(settings, picked)
             _curves(settings, runs, picked)
-            _trade(settings, picked)
-            compare_pairs.draw(settings, runs, picked)
-        duels.draw(settings)
+            if settings.shows("trade", "What they trade"):
+                _trade(settings, picked)
+            if settings.shows("pairs", "Pairs that differ or come back"):
+                compare_pairs.draw(settings, runs, picked)
+        if settings.shows("duels", "The duel"):
+            duels.draw(settings)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
@@ -73,9 +80,12 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     def changed() -> None:
         settings.set(runs=",".join(st.session_state[_MENU]))
 
+    if not settings.shows("runs", "Runs"):
+        return [known[name] for name in here]
     st.multiselect(
         "Runs",
         list(known),
+        disabled=settings.locks("runs"),
         format_func=lambda name: _name(known[name]),
         key=_MENU,
         on_change=changed,
@@ -134,13 +144,14 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
     if settings["curve"] not in offered:
         settings.set(curve=next(iter(offered)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
+        widgets.control(
+            settings,
+            "curve",
+            st.selectbox,
             "Curve",
             list(offered),
             format_func=offered.__getitem__,
             width=260,
-            help=settings.spec("curve").help,
-            **settings.bind("curve"),
         )
         widgets.param(settings, "x", "Against", labels={"epoch": "Epochs", "seconds": "Seconds"})
     curve = settings["curve"]
@@ -162,13 +173,14 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
     if settings["metric"] not in offered:
         settings.set(metric=next(iter(offered)))
     metric = settings["metric"]
-    st.selectbox(
+    widgets.control(
+        settings,
+        "metric",
+        st.selectbox,
         "Metric",
         list(offered),
         format_func=offered.__getitem__,
         width=260,
-        help=settings.spec("metric").help,
-        **settings.bind("metric"),
     )
     values = [f.get(metric, math.nan) for f in found]
     interactions = [float(run.last.get("used_interactions", math.nan)) for run in picked]

@@ -7,86 +7,16 @@ import time
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
+from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
-from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.operator_settings import EXPERT, PARTS, TABLE, draw_matrix
+from fmviz.ui.state import Settings
 
-TABLE = (
-    Several(
-        "regularizers",
-        ("l1", "l21", "ti", "cs"),
-        tuple(lab.VARIANTS),
-        "Which operators to apply to the same P. TI has two readings: squared norms of the columns, as it is "
-        "defined, or of the rows.",
-    ),
-    ParamSpec(
-        "source",
-        "choice",
-        "sampled",
-        choices=("sampled", "pasted"),
-        help="Draw P at random, or paste a matrix of your own.",
-    ),
-    ParamSpec(
-        "distribution",
-        "choice",
-        "normal",
-        choices=tuple(lab.DISTRIBUTIONS),
-        help="How the entries of P are drawn. The seed is in the sidebar.",
-    ),
-    ParamSpec("d", "int", 200, 1, lab.MAX_FEATURES, symbol="d", help="How many features: the rows of P."),
-    ParamSpec("k", "int", 30, 1, lab.MAX_RANK, symbol="k", help="The rank: the columns of P."),
-    Text(
-        "matrix",
-        help="A line a row; entries apart by commas, semicolons, tabs or blanks. What Python prints works.",
-    ),
-    ParamSpec(
-        "log2lambda",
-        "int",
-        -3,
-        lab.EXPONENTS[0],
-        lab.EXPONENTS[-1],
-        symbol=r"\lambda",
-        help="Drag, or click the handle and use the arrow keys. The pictures follow while you drag.",
-    ),
-    ParamSpec(
-        "degree",
-        "int",
-        3,
-        2,
-        10,
-        symbol="m",
-        help="The power in TI and CS of order m: the order of the interactions that they are made for. m = 2 "
-        "gives TI and CS themselves.",
-    ),
-    ParamSpec(
-        "size",
-        "choice",
-        "row",
-        choices=("row", "large"),
-        help="All pictures in one row under the slider, or larger ones, two in a row.",
-    ),
-    ParamSpec(
-        "column",
-        "int",
-        0,
-        0,
-        lab.MAX_RANK - 1,
-        symbol="s",
-        help="The column of P whose numbers are worked out, counted from 0 as in Python.",
-    ),
-    ParamSpec(
-        "y",
-        "choice",
-        "linear",
-        choices=("linear", "log"),
-        help="The scale of the counts. The logarithmic one shows what is left where little is.",
-    ),
-)
 # The slider stays in sight while its pictures and curves scroll by.
 _STYLE = """<style>
 div:has(> .st-key-prox_strength) {
@@ -99,7 +29,6 @@ div:has(> .st-key-prox_strength) {
 @media (max-width: 1000px) {[class*="st-key-prox_worked_"] {grid-template-columns: minmax(0, 1fr)}}
 .stTabs .katex-display {overflow-x: auto; overflow-y: hidden; font-size: 0.95em}
 </style>"""
-EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
@@ -109,16 +38,17 @@ _HEAD_START = 0.35
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Proximal operators", Settings("prox", TABLE)) as settings:
+    with shell.page("Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT)) as settings:
         st.html(_STYLE.replace("BACKGROUND", shell.background_color()))
-        st.title("Proximal operators")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Proximal operators",
             "Training takes a step, then shrinks the factors **P** by a proximal operator. It decides which "
             "entries become **exactly zero**, and with them which features and interactions the model uses. "
-            "Turn λ up and watch."
+            "Turn λ up and watch.",
         )
         widgets.several(settings, "regularizers", "Operators", labels=LABELS)
-        token, P = _matrix(settings)
+        token, P = draw_matrix(settings)
         chosen = settings["regularizers"]
         if P is None:
             return
@@ -131,58 +61,6 @@ def render() -> None:
             )
             return
         _results(settings, token, P, chosen)
-
-
-# -------------------------------------------------------------------------------------------------- P
-
-
-def _matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
-    with st.container(border=True, key="prox_source_box"):
-        pasted = settings["source"] == "pasted"
-        left, *rest = st.columns([1.1, 3] if pasted else [1.1, 1.2, 1, 1], vertical_alignment="top")
-        with left:
-            widgets.param(settings, "source", "The matrix P", labels={"sampled": "Drawn", "pasted": "Pasted"})
-        if pasted:
-            with rest[0]:
-                return _pasted(settings)
-        with rest[0]:
-            words = {name: one.label for name, one in lab.DISTRIBUTIONS.items()}
-            chosen = lab.DISTRIBUTIONS[settings["distribution"]]
-            widgets.param(settings, "distribution", labels=words, style="select", help=chosen.help)
-        with rest[1]:
-            widgets.param(settings, "d", "Features d", style="slider")
-        with rest[2]:
-            widgets.param(settings, "k", "Rank k", style="slider")
-    drawn = (settings["d"], settings["k"], settings["distribution"], settings["seed"])
-    return drawn, lab.sample(*drawn)
-
-
-def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
-    item = settings.table["matrix"]
-    st.text_area(
-        "Matrix",
-        height=150,
-        help=getattr(item, "help", None),
-        placeholder=EXAMPLE,
-        **settings.bind("matrix"),
-    )
-    text = settings["matrix"]
-    if not text.strip():
-        st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
-        st.button(
-            "Use an example", key="prox_example", on_click=lambda: settings.set(matrix=EXAMPLE, log2lambda=-2)
-        )
-        return (), None
-    try:
-        P = lab.parse_matrix(text)
-    except ValueError as error:
-        st.error(f"{error} Your text is kept.", icon=":material/edit_note:")
-        return (), None
-    d, k = P.shape
-    note = "" if settings.query().get("matrix") else " It is too long for the link; download it instead."
-    st.caption(f"Read as {d} {'row' if d == 1 else 'rows'} × {k} {'column' if k == 1 else 'columns'}.{note}")
-    return ("pasted", lab.digest(P)), P
 
 
 # ------------------------------------------------------------------------------------------- computing
@@ -203,7 +81,7 @@ def _studied(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarra
 def pictures(
     token: tuple[object, ...],
     variants: tuple[str, ...],
-    driver: str,
+    driver: str | int,
     _P: np.ndarray,
     *,
     degree: int = 3,
@@ -219,8 +97,9 @@ def pictures(
         Names the contents of P for the cache.
     variants : tuple of str
         Keys of `lab.VARIANTS`.
-    driver : str
-        The key of the slider, whose labels are those of `widgets.power_label`.
+    driver : str or int
+        The key of the slider, whose labels are those of `widgets.power_label`; where it is hidden, the
+        exponent.
     _P : (d, k) ndarray
         The matrix.
     degree : int
@@ -235,8 +114,16 @@ def pictures(
             FactorFrame(q, key=widgets.power_label(e), caption=_caption(one, at))
             for at, (e, q) in enumerate(zip(one.exponents, one.Q, strict=True))
         ]
+        if isinstance(driver, int):
+            frames = [frames[one.at(driver)]]
         panels.append(Panel(one.variant.label, frames, color=regularizer_color(one.variant.name)))
-    return encode_view(panels, driver_key=driver, columns=columns, show=show, max_height=max_height)
+    return encode_view(
+        panels,
+        driver_key=driver if isinstance(driver, str) else None,
+        columns=columns,
+        show=show,
+        max_height=max_height,
+    )
 
 
 def _counts(one: lab.Study, at: int) -> tuple[str, str]:
@@ -270,18 +157,23 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         with st.container(width="content"):
             size = widgets.param(settings, "size", "Pictures", labels={"row": "In a row", "large": "Large"})
     columns, height = (2, 640) if size == "large" else (4, 300)
-    driver = settings.key("log2lambda")
+    driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree, columns=columns, max_height=height)
     matrix_view(payload, key="prox_view")
     if st.session_state.get(_SEEN) != token:
         # A new matrix: let the browser paint the pictures before it lays out and draws the rest.
         st.session_state[_SEEN] = token
         time.sleep(_HEAD_START)
-    _verdicts(P, studies, exponent)
-    _curves(settings, P, studies, exponent)
-    _formulas(settings, P, studies, exponent)
-    _paper(settings, token, P)
-    _exports(settings, P, studies, exponent)
+    if settings.shows("verdicts", "What each one does"):
+        _verdicts(P, studies, exponent)
+    if settings.shows("curves", "What is left, against λ"):
+        _curves(settings, P, studies, exponent)
+    if settings.shows("worked", "The formula with its numbers"):
+        _formulas(settings, P, studies, exponent)
+    if settings.shows("paper", "Beside the paper"):
+        _paper(settings, token, P)
+    if settings.shows("exports", "Downloads and code"):
+        _exports(settings, P, studies, exponent)
 
 
 def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -321,12 +213,12 @@ def _curves(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponen
             for one in studies
         ]
         figure = counts_figure(lab.EXPONENTS, curves, what=what, total=total, current=exponent, y=y)
-        column.plotly_chart(
-            figure,
-            key=f"prox_{what.replace(' ', '_')}",
-            alt=describe(lab.EXPONENTS, curves, what, total),
-            config={"displaylogo": False, "toImageButtonOptions": {"filename": what.replace(" ", "_")}},
-        )
+        with column:
+            chart(
+                figure,
+                key=f"prox_{what.replace(' ', '_')}",
+                alt=describe(lab.EXPONENTS, curves, what, total),
+            )
 
 
 def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
@@ -336,8 +228,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
     if k > 1:
         if settings["column"] > column:
             settings.set(column=column)
-        bound = settings.bind("column")
-        st.number_input("Column s", 0, k - 1, step=1, width=160, help=settings.spec("column").help, **bound)
+        widgets.control(settings, "column", st.number_input, "Column s", 0, k - 1, step=1, width=160)
     for tab, one in zip(st.tabs([one.variant.label for one in studies]), studies, strict=True):
         with tab, st.container(key=f"prox_worked_{one.variant.id}"):
             at = one.at(exponent)
@@ -434,4 +325,10 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         **settings.as_dict("d", "k", "distribution", "seed"),
         P=P if pasted else None,
     )
-    widgets.python_block(code, note="Prints the same counts and certificates.")
+    found = capsule.capsule(
+        f"{', '.join(one.variant.label for one in studies)} at λ = {power} on P, {P.shape[0]} × {P.shape[1]}",
+        code,
+        seed=None if pasted else settings["seed"],
+        data={"P": lab.digest(P)},
+    )
+    capsule.draw("prox", found, "Prints the same counts and certificates.")

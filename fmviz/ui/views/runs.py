@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
 from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.lab.capsule import Capsule
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import runs_table, title_of_run
 from fmviz.lab.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.state import Settings, Several, Text
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
 
 SHOWN = 500
 _ORIGINS = {"page": "Train page", "sweep": "Sweep", "command": "Command line", "python": "Python"}
@@ -35,7 +40,7 @@ TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
     Several("penalty", (), tuple(REGULARIZERS), help="Runs with these penalties; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
-    Text("find"),
+    Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
 )
 _PICKED = "fmviz:runs:picked"
@@ -64,12 +69,13 @@ def render() -> None:
 
 def _filters(settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
-        st.text_input(
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
             "Find",
             placeholder="title, setting, message",
             icon=":material/search:",
-            help="Words in the title, the settings or the message.",
-            **settings.bind("find"),
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
@@ -77,7 +83,7 @@ def _filters(settings: Settings) -> None:
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
-        st.toggle("Deleted", help=settings.spec("bin").help, **settings.bind("bin"))
+        widgets.param(settings, "bin", "Deleted")
 
 
 def _history(settings: Settings, runs: RunStore) -> None:
@@ -172,6 +178,13 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 key="runs_open",
                 disabled=True,
                 help="Pick one run.",
+            )
+        if one is not None and one.ended and one.last:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": one.id},
             )
         if len(picked) > 1:
             st.page_link(
@@ -270,7 +283,22 @@ def _one(runs: RunStore, run: StoredRun) -> None:
             st.warning(str(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        widgets.python_block(program(experiment, run.epoch if halted else None))
+        name = experiment.dataset
+        found = capsule.capsule(
+            f"{title_of_run(run)}: {run.message}",
+            program(experiment, run.epoch if halted else None),
+            seed=experiment.seed,
+            data={name: run.data_hash} if run.data_hash else {},
+            versions=run.versions,
+        )
+        capsule.report("runs_report", partial(_outcome, run, runs, found), f"report-{run.id}.html")
+        capsule.draw("runs", found)
+
+
+def _outcome(run: StoredRun, runs: RunStore, found: Capsule) -> Outcome:
+    from fmviz.report import of_stored
+
+    return of_stored(run, runs, found)
 
 
 def _empty(settings: Settings) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
 from fmviz.lab import operators as lab
-from fmviz.lab.datasets import DATASETS
 from fmviz.ui import shell, widgets
 from fmviz.ui.components.matrix_view import matrix_view
+from fmviz.ui.presets import Preset, operator_presets, training_presets
 from fmviz.ui.state import Settings
 from fmviz.ui.views import prox
 
@@ -29,109 +28,19 @@ _SHOWN = ("l1", "l21", "ti", "cs")
 _DRAWN = (40, 8, "blocks", 1)
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A card that opens another page in a telling state.
-
-    Attributes
-    ----------
-    title, text, icon : str
-        What the card says.
-    action : str
-        The words of its link.
-    target : shell.Link
-        The page.
-    query : dict of str
-        Its settings, as the query string spells them.
-    missing : str, optional
-        Why it cannot be opened here.
-    """
-
-    title: str
-    text: str
-    icon: str
-    action: str
-    target: shell.Link
-    query: dict[str, str]
-    missing: str | None = None
-
-
-def operator_presets() -> list[Preset]:
-    """Return the cards that open the page of the operators."""
-    settings = Settings("prox", prox.TABLE)
-
-    def card(title: str, text: str, icon: str, **changes: Any) -> Preset:
-        return Preset(title, text, icon, "See it", shell.PROX, settings.link(**changes))
-
-    return [
-        card(
-            "ℓ₁: all or nothing",
-            "At λ = 1, ℓ₁ still uses nearly every interaction and TI a few. Press → twice: ℓ₁ has none left.",
-            ":material/contrast:",
-            regularizers=("l1", "ti"),
-            log2lambda=0,
-        ),
-        card(
-            "TI keeps interactions sparse",
-            "TI thins out the interactions over many λ, features much later. Its two readings, side by side.",
-            ":material/grain:",
-            regularizers=("ti", "ti_rows"),
-            log2lambda=-3,
-            y="log",
-        ),
-        card(
-            "CS drops features",
-            "Whole rows go, the weakest first. Here every feature is a little weaker than the one before.",
-            ":material/table_rows:",
-            regularizers=("l21", "cs"),
-            distribution="rows",
-            log2lambda=-4,
-        ),
-    ]
-
-
-def training_presets() -> list[Preset]:
-    """Return the cards that open the training page and start a run."""
-
-    def card(dataset: str, title: str, text: str, icon: str) -> Preset:
-        spec = DATASETS[dataset]
-        query = {"dataset": dataset, "seed": "0"}
-        for name, value in spec.suggested.items():
-            query[name] = str(int(value)) if isinstance(value, bool) else str(value)
-        query["play"] = "1"
-        return Preset(title, text, icon, "Train it", shell.TRAIN, query, spec.unavailable())
-
-    return [
-        card(
-            "planted_interactions",
-            "Recover planted interactions",
-            "Eight groups of ten features interact, and we know: we planted them. Does TI find them?",
-            ":material/psychology_alt:",
-        ),
-        card(
-            "monks1",
-            "MONK's-1: find a₁ = a₂",
-            "The label is 1 if two attributes agree or a third is 1. The agreement is pure interaction.",
-            ":material/extension:",
-        ),
-        card(
-            "flights",
-            "Flights: who is late?",
-            "20,000 departures from New York, known by their timetable. Which pairs of facts predict delay?",
-            ":material/flight_takeoff:",
-        ),
-    ]
-
-
 def render() -> None:
     """Draw the page."""
     with shell.page("Start", Settings("start", TABLE)) as settings:
-        _hero(settings)
+        if not settings["lesson"]:
+            _hero(settings)
+        with st.container(border=True):
+            _playground(settings)
+        if settings["lesson"]:
+            return
         st.subheader("See what an operator does")
-        _cards(operator_presets(), "operators")
+        _cards(settings, operator_presets(), "operators")
         st.subheader("Watch a model learn")
-        _cards(training_presets(), "training")
-        _tour()
+        _cards(settings, training_presets(), "training")
 
 
 def _hero(settings: Settings) -> None:
@@ -143,12 +52,15 @@ def _hero(settings: Settings) -> None:
         "eyes, and puts a certificate beside every result."
     )
     with st.container(horizontal=True):
-        if st.button("Explore the operators", type="primary", icon=shell.PROX.icon, key="start_to_prox"):
-            st.switch_page(shell.PROX.script)
-        if st.button("Train a model", icon=shell.TRAIN.icon, key="start_to_train"):
-            st.switch_page(shell.TRAIN.script)
-    with st.container(border=True):
-        _playground(settings)
+        level = {"level": settings.level_or("simple")}
+        for key, label, icon, query, script in (
+            ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
+            ("start_to_lessons", "Lessons", shell.LESSONS.icon, {}, shell.LESSONS.script),
+            ("start_to_prox", "Explore the operators", shell.PROX.icon, level, shell.PROX.script),
+            ("start_to_train", "Train a model", shell.TRAIN.icon, level, shell.TRAIN.script),
+        ):
+            kind: Any = "primary" if script is None else "secondary"
+            st.button(label, icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script))
 
 
 @shell.fragment
@@ -160,13 +72,15 @@ def _playground(settings: Settings) -> None:
     )
     with slider:
         widgets.power_of_two(settings, "log2lambda", "Strength λ")
-    payload = prox.pictures(
-        ("start", *_DRAWN), _SHOWN, settings.key("log2lambda"), P, columns=4, show="gram", max_height=240
-    )
+    driver = settings.key("log2lambda") if settings.shows("log2lambda") else settings["log2lambda"]
+    payload = prox.pictures(("start", *_DRAWN), _SHOWN, driver, P, columns=4, show="gram", max_height=240)
     matrix_view(payload, key="start_view")
 
 
-def _cards(presets: list[Preset], group: str) -> None:
+def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
+    presets = [preset for preset in presets if preset.card]
+    # Whoever comes this way for the first time meets few controls; who has chosen otherwise keeps them.
+    level = settings.level_or("simple")
     for number, (column, preset) in enumerate(zip(st.columns(len(presets)), presets, strict=True)):
         with column.container(border=True, height="stretch", key=f"start_{group}_{number}"):
             st.markdown(f"#### :primary[{preset.icon}] {preset.title}")
@@ -177,21 +91,7 @@ def _cards(presets: list[Preset], group: str) -> None:
                     label=f"**{preset.action}**",
                     icon=":material/arrow_forward:",
                     icon_position="right",
-                    query_params=preset.query,
+                    query_params={**preset.query, "level": level},
                 )
             else:
                 st.caption(f":material/folder_off: {preset.missing}")
-
-
-def _tour() -> None:
-    st.subheader("In sixty seconds")
-    steps = (
-        ("Pick a regularizer", "On *Proximal operators*. Each has a colour that it keeps everywhere."),
-        ("Turn λ", "Grey is exactly zero, blue negative, orange positive. The curves count what is left."),
-        ("Train", "Choose data in the sidebar, press Play, watch objective, features and interactions."),
-        ("Share", "The address bar holds all settings and the seed: copy it, and others see the same."),
-    )
-    for number, (column, (title, text)) in enumerate(zip(st.columns(4), steps, strict=True), start=1):
-        with column:
-            st.markdown(f"**:primary[{number}]&ensp;{title}**")
-            st.caption(text)

@@ -16,35 +16,49 @@ from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.program import sweep_program
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
-from fmviz.lab.task import Task, TaskView
-from fmviz.ui import shell, widgets
+from fmviz.lab.task import TaskView
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.watching import failure, watch
 
-POLL_SECONDS = 0.8
 _PENALTIES = tuple(name for name in REGULARIZERS if why_not(name) is None)
 TABLE = (
     Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
-    ParamSpec("low", "float", 1e-2, 1e-12, 1e6, log=True, help="The smallest λ̃ of the grid."),
-    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest."),
-    ParamSpec("points", "int", 6, 1, 50, help="Values of λ̃, evenly spaced on a log scale."),
+    ParamSpec(
+        "low",
+        "float",
+        1e-2,
+        1e-12,
+        1e6,
+        log=True,
+        help=r"The smallest $\tilde\lambda_p$ of the grid, in $\tilde\lambda_p\,\Omega(P)$.",
+    ),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\tilde\lambda_p$ of the grid."),
+    ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
     ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
-    Text("plan", help="The sweep as text."),
+    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
 )
+
+
+PARTS = ("start", "stop", "cost")
+EXPERT = ("own", "cost")
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Sweeps", Settings("sweeps", TABLE)) as settings:
-        st.title("Sweeps")
-        st.markdown(
+    with shell.page("Sweeps", Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Sweeps",
             "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
-            "is there already is not fitted again, so a sweep that was stopped goes on where it was."
+            "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
         )
         try:
             runs = store()
@@ -53,7 +67,7 @@ def render() -> None:
             return
         plan = _declare(settings)
         if plan is not None:
-            _run(plan, runs)
+            _run(settings, plan, runs)
 
 
 def _declare(settings: Settings) -> SweepPlan | None:
@@ -62,12 +76,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         if settings["own"]:
             if not settings["plan"]:
                 settings.set(plan=_form_plan(settings).to_toml())
-            st.text_area(
-                "The sweep, as TOML or JSON",
-                height=320,
-                help="The same text in a file is carried out by `fmviz sweep FILE`.",
-                **settings.bind("plan"),
-            )
+            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
             return SweepPlan.from_text(settings["plan"])
         reason = DATASETS[settings["dataset"]].unavailable()
         if reason is not None:
@@ -104,7 +113,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
     )
 
 
-def _run(plan: SweepPlan, runs: RunStore) -> None:
+def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
     name = hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
     tasks = jobs.manager().tasks
     task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
@@ -118,34 +127,40 @@ def _run(plan: SweepPlan, runs: RunStore) -> None:
 
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "start",
             f"Run {fits}" if task is None or task.state is JobState.FINISHED else f"Go on with {fits}",
             icon=":material/play_arrow:",
             type="primary",
-            key="sweeps_start",
+            shortcut="P",
             disabled=active,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "stop",
             "Stop",
             icon=":material/stop:",
-            key="sweeps_stop",
+            shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
             help="After the fits that are at work. What is finished stays.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "cost",
             "Estimate the time",
             icon=":material/timer:",
-            key="sweeps_cost",
+            shortcut="E",
             disabled=active or (costing is not None and costing.state.active),
             on_click=estimate,
             help="Makes one short trial fit for each data set and method.",
         )
     if costing is not None and task is None:
-        _watch(costing, _draw_cost)
+        watch(costing, _draw_cost)
     if task is not None:
-        _watch(task, partial(_draw, plan, name))
+        watch(task, partial(_draw, plan, name))
 
 
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
@@ -158,21 +173,9 @@ def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> I
     yield " ".join([told.sentence(), *dict.fromkeys(told.notes)])
 
 
-def _watch(task: Task, draw: Callable[[TaskView], None]) -> None:
-    active = task.state.active
-
-    def body() -> None:
-        view = task.view()
-        if active and not view.state.active:
-            st.rerun()
-        draw(view)
-
-    shell.fragment(body, run_every=POLL_SECONDS if active else None)()
-
-
 def _draw_cost(view: TaskView) -> None:
     if view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     elif view.items:
         st.caption(f":material/timer: {view.items[-1]}")
     else:
@@ -186,7 +189,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if view.state.active:
         st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
     elif view.state is JobState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        failure(view)
     else:
         word = "Stopped: " if done < total else ""
         stored = f", {done - fresh:,} of them from the store" if done > fresh else ""
@@ -237,3 +240,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         st.page_link(
             shell.RUNS.script, label="See the runs", icon=shell.RUNS.icon, query_params={"origin": "sweep"}
         )
+    if not view.state.active:
+        found = capsule.capsule(
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+            sweep_program(plan),
+            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        )
+        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")

@@ -14,15 +14,19 @@ from fmviz.figures.training import METRICS
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.job import Job, JobState
+from fmviz.lab.job import Job
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
-from fmviz.ui import live, orders, shell
+from fmviz.ui import interactions, live, orders, shell, train_controls
 from fmviz.ui.exports import draw_exports
+from fmviz.ui.kinds import Setting
 from fmviz.ui.state import Settings, Text
+from fmviz.ui.strengths import NOW, adopt, draw_now
 from fmviz.ui.train_settings import (
+    EXPERT,
     OWN,
     experiment_of,
+    expert_own,
     load_suggested,
     own_specs,
     settings_panel,
@@ -30,60 +34,68 @@ from fmviz.ui.train_settings import (
     unavailable,
 )
 
-SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full", 0.0)}
-"""Words and epochs a second, 0 without a limit."""
-_VIEW = (
+_VIEW: tuple[ParamSpec | Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
-    ParamSpec("metric", "choice", "rmse", choices=tuple(METRICS)),
     ParamSpec(
-        "speed",
+        "metric",
         "choice",
-        "watch",
-        choices=tuple(SPEEDS),
-        help="Slow makes 3 epochs a second, Watch at most 30, Full as many as it can. The results are the "
-        "same; you can change it during a run.",
+        "rmse",
+        choices=tuple(METRICS),
+        help="How predictions are measured. RMSE is "
+        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
+        "above one of the other.",
     ),
+    *train_controls.VIEW,
+    *NOW,
+    *interactions.VIEW,
     *orders.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )
+_SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
+PARTS = (*_SECTIONS, *train_controls.PARTS, "suggest", "forget")
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
 
 # In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
 _STYLE = """<style>
-:is(.st-key-train_penalty, .st-key-train_objective_box) [data-testid="stMarkdown"]:has(.katex-display) {
+BOX [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
 }
-:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display {
+BOX .katex-display {
   overflow-x: auto; overflow-y: hidden; padding: 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
 }
-:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex,
-:is(.st-key-train_penalty, .st-key-train_objective_box) .katex-display > .katex > .katex-html {
+BOX .katex-display > .katex,
+BOX .katex-display > .katex > .katex-html {
   white-space: normal;
 }
-</style>"""
+</style>""".replace("BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside)")
 
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("train", (*OWN, *own_specs(), *_VIEW))
+    own = own_specs()
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert_own(own)))
     linked = settings.read_url()
     with shell.page("Train", settings):
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
             st.rerun()  # What was suggested has parameters that this table lacks.
-        st.title("Train")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Train",
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
             "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
-            "the address bar: the same link gives the same numbers."
+            "the address bar: the same link gives the same numbers.",
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
+        if not settings.shows("settings", "All settings on the left"):
+            _right(settings, experiment_of(settings), reason)
+            return
         left, right = st.columns([1, 2.6], gap="medium")
         with left:
             experiment = settings_panel(settings)
@@ -104,7 +116,7 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
     old = _job(settings)
     if old is not None and not old.state.ended:
         old.stop()
-    pace = SPEEDS[settings["speed"]][1]
+    pace = train_controls.SPEEDS[settings["speed"]][1]
     experiment = dataclasses.replace(experiment_of(settings), **changes)
     try:
         job = jobs.manager().start(experiment, _owner(), steps=steps, pace=pace)
@@ -127,7 +139,9 @@ def _autostart(settings: Settings, reason: str | None) -> None:
     if run and not settings["play"] and _found_in_store(run):
         return
     if run or settings["play"]:
-        _start(settings)
+        slow = settings["play"] and settings["speed"] == "slow" and settings["grain"] != "epoch"
+        _start(settings, *((0,) if slow else ()))
+        settings.set(motion=slow)
         if run and settings["run"]:
             st.session_state[_LOST] = (
                 "info",
@@ -164,8 +178,12 @@ def _found_in_store(run: str) -> bool:
 
 def _right(settings: Settings, experiment: Experiment, reason: str | None) -> None:
     job = _job(settings)
+    if job is not None and adopt(settings, job):
+        st.rerun()
     stale = job is not None and job.experiment != experiment
-    _controls(settings, job, stale, reason)
+    train_controls.draw_controls(settings, job, stale, reason is None, _start)
+    if job is not None and not job.state.ended and not stale:
+        draw_now(settings, job)
     if reason is not None:
         _impossible(settings, reason)
     if (said := st.session_state.get(_LOST)) is not None:
@@ -175,105 +193,17 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
         _empty(settings, reason)
         return
     live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
-    if not job.state.active:
+    if not job.state.active and settings.shows("exports", "Downloads and code"):
+        if job.state.ended and (view := job.view()).saved and view.parameters is not None:
+            st.page_link(
+                shell.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=shell.INTERACTIONS.icon,
+                query_params={"run": view.id},
+                help="Its pairs in sentences, as a network and window by window, and one prediction "
+                "taken apart.",
+            )
         draw_exports(job.view())
-
-
-def _controls(settings: Settings, job: Job | None, stale: bool, reason: str | None) -> None:
-    state = job.state if job is not None else None
-    active = state is not None and state.active
-    paused = state is JobState.PAUSED
-    possible = reason is None
-    ended = state is not None and state.ended
-
-    def play() -> None:
-        if job is not None and paused and not stale:
-            job.play()
-        else:
-            _start(settings)
-
-    def step() -> None:
-        if job is not None and paused and not stale:
-            job.step()
-        else:
-            _start(settings, steps=1)
-
-    def reseed() -> None:
-        high = int(settings.spec("seed").high or 0)
-        _start(settings, steps=0, seed=(settings["seed"] + 1) % (high + 1))
-
-    def set_speed() -> None:
-        if job is not None:
-            job.set_pace(SPEEDS[settings["speed"]][1])
-
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="train_controls"):
-        st.button(
-            "Play",
-            icon=":material/play_arrow:",
-            key="train_play",
-            type="primary",
-            shortcut="P",
-            disabled=not possible or (active and not stale),
-            on_click=play,
-            help="Go on, or start with the settings on the left.",
-        )
-        st.button(
-            "Pause",
-            icon=":material/pause:",
-            key="train_pause",
-            shortcut="H",
-            disabled=not active,
-            on_click=job.pause if job is not None else None,
-            help="Halt after the present epoch.",
-        )
-        st.button(
-            "Step",
-            icon=":material/skip_next:",
-            key="train_step",
-            shortcut="S",
-            disabled=not possible or active or (ended and not stale),
-            on_click=step,
-            help="One epoch.",
-        )
-        st.button(
-            "Stop",
-            icon=":material/stop:",
-            key="train_stop",
-            shortcut="X",
-            disabled=not (active or paused),
-            on_click=job.stop if job is not None else None,
-            help="End the run for good.",
-        )
-        st.button(
-            "Reset",
-            icon=":material/restart_alt:",
-            key="train_reset",
-            shortcut="0",
-            disabled=not possible or job is None,
-            on_click=_start,
-            args=(settings, 0),
-            help="Back to epoch 0 with the settings on the left and the same seed.",
-        )
-        st.button(
-            "Reseed",
-            icon=":material/casino:",
-            key="train_reseed",
-            shortcut="N",
-            disabled=not possible,
-            on_click=reseed,
-            help="The next seed: another start and another split. Back to epoch 0.",
-        )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_speed_row"):
-        st.caption("Speed", width="content")
-        st.segmented_control(
-            "Speed",
-            list(SPEEDS),
-            format_func=lambda name: SPEEDS[name][0],
-            required=True,
-            help=settings.spec("speed").help,
-            label_visibility="collapsed",
-            **settings.bind("speed", then=set_speed),
-        )
 
 
 def _impossible(settings: Settings, reason: str) -> None:
@@ -329,6 +259,9 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
 
 
 def _empty(settings: Settings, reason: str | None) -> None:
+    if not settings.shows("play"):
+        st.info("Nothing has been trained yet.", icon=":material/hourglass_empty:")
+        return
     with st.container(border=True, key="train_empty"):
         first = "Press **Play** to train with the settings given, or take this example:"
         st.markdown(

@@ -13,17 +13,21 @@ Examples
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any, Unpack
 
 from fmviz.ui.components.matrix_view.model import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
+    Box,
     Cell,
+    CellClass,
+    ClassesFrame,
     CodesFrame,
     FactorFrame,
     Frame,
+    Mark,
     Panel,
     encode_codes,
     encode_factor,
@@ -33,10 +37,14 @@ from fmviz.ui.components.matrix_view.wire import ViewOptions, encode_view
 __all__ = [
     "MAX_GRAM_FEATURES",
     "NOT_AN_INTERACTION",
+    "Box",
     "Cell",
+    "CellClass",
+    "ClassesFrame",
     "CodesFrame",
     "FactorFrame",
     "Frame",
+    "Mark",
     "Panel",
     "encode_codes",
     "encode_factor",
@@ -65,7 +73,11 @@ def _ignore() -> None:
 
 
 def matrix_view(
-    panels: Sequence[Panel] | bytes, *, key: str | None = None, **options: Unpack[ViewOptions]
+    panels: Sequence[Panel] | bytes,
+    *,
+    key: str | None = None,
+    on_box: Callable[[Box], None] | None = None,
+    **options: Unpack[ViewOptions],
 ) -> Cell | None:
     """Draw matrices side by side.
 
@@ -76,6 +88,9 @@ def matrix_view(
     key : str, optional
         The widget key. Give one whenever the data is replaced while the view stays on the page; without it
         new data makes a new view.
+    on_box : callable, optional
+        Called with every `Box` that is drawn, with ``selectable=True``, before the script runs again; needs a
+        key.
     **options
         The keyword arguments of `encode_view`; they are already part of a payload.
 
@@ -93,6 +108,14 @@ def matrix_view(
         payload = panels
     else:
         payload = encode_view(panels, **options)
-    state = _component()(data=payload, key=key, on_cell_change=_ignore)
+
+    def boxed() -> None:
+        import streamlit as st
+
+        box = None if key is None else st.session_state[key].get("box")
+        if on_box is not None and box is not None:
+            on_box(Box(**box))
+
+    state = _component()(data=payload, key=key, on_cell_change=_ignore, on_box_change=boxed)
     cell = state.get("cell")
     return None if cell is None else Cell(**cell)

@@ -20,6 +20,7 @@ export default function (component) {
     views.set(parentElement, view);
   }
   view.pick = (cell) => component.setStateValue("cell", cell);
+  view.take = (box) => component.setTriggerValue("box", box);
   view.update(data);
   return () => {
     view.destroy();
@@ -309,11 +310,15 @@ class Picture {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  // The cell under a pointer as half-open ranges of rows and columns.
-  cell(event) {
+  // The cell under a pointer as half-open ranges of rows and columns; the nearest one with `near`.
+  cell(event, near = false) {
     const rect = this.canvas.getBoundingClientRect();
-    const col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
-    const row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    let col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
+    let row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    if (near) {
+      col = Math.min(this.canvas.width - 1, Math.max(0, col));
+      row = Math.min(this.canvas.height - 1, Math.max(0, row));
+    }
     if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
     return {
       rows: [row * this.rowPool, Math.min(this.n, (row + 1) * this.rowPool)],
@@ -347,6 +352,9 @@ class Panel {
     this.title = make("span", "", this.heading);
     this.figure = make("div", "figure", this.box);
     this.figure.setAttribute("role", "img");
+    this.figure.tabIndex = 0;
+    this.figure.addEventListener("keydown", (event) => view.key(this, event));
+    this.figure.addEventListener("blur", () => view.leave());
     this.factor = new Picture(this.figure, "factor");
     this.gram = new Picture(this.figure, "gram");
     this.caption = make("div", "caption", this.box);
@@ -358,6 +366,9 @@ class Panel {
       picture.canvas.addEventListener("pointerdown", hover);
       picture.canvas.addEventListener("pointerleave", () => view.leave());
       picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
+      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
+      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
+      picture.canvas.addEventListener("pointercancel", () => view.drop());
     }
   }
 
@@ -369,6 +380,7 @@ class Panel {
     this.chip.style.background = spec.color || "";
     const isFactor = spec.kind === "factor";
     const show = this.view.header.show;
+    this.isClasses = spec.kind === "classes";
     this.hasFactor = isFactor && show !== "gram";
     this.hasGram = !isFactor || show !== "factor";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
@@ -444,6 +456,8 @@ class Panel {
         gramEmpty = !nonzero(gram);
         this.gram.draw(gram, table);
       }
+    } else if (kind === "classes") {
+      this.gram.draw(numbers, this.view.classTable(this.spec.classes));
     } else {
       const codes = rescaled(numbers, frame.scale, this.view.scale("gram"));
       gramEmpty = !nonzero(codes);
@@ -479,7 +493,7 @@ class Panel {
     let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
     for (let i = cell.rows[0]; i < cell.rows[1]; i++)
       for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
-        if (gram ? i === j : kind === "codes" && numbers[i * k + j] === SKIP) continue;
+        if (gram ? i === j : kind !== "factor" && numbers[i * k + j] === SKIP) continue;
         const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
         let value = 0;
         if (gram && !zero) value = dot(numbers, k, i, j);
@@ -489,6 +503,34 @@ class Panel {
         if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
       }
     return best;
+  }
+
+  // Calls emit(frame, matrix, row, column, value) for every entry that is not zero.
+  entries(emit) {
+    const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
+    const frame = frames[this.shown].key;
+    const numbers = this.numbers();
+    if (kind !== "factor") {
+      const same = n === k && String(rowLabels) === String(colLabels);
+      const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
+      for (let i = 0; i < n; i++)
+        for (let j = symmetric ? i : 0; j < k; j++) {
+          const code = numbers[i * k + j];
+          if (code === 0 || code === SKIP) continue;
+          const value = this.isClasses
+            ? this.spec.classes[code].label
+            : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
+          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
+        }
+      return;
+    }
+    for (let i = 0; this.hasFactor && i < n; i++)
+      for (let s = 0; s < k; s++)
+        if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
+    const support = this.hasGram ? supports(numbers, n, k) : null;
+    for (let i = 0; this.hasGram && i < n; i++)
+      for (let j = i + 1; j < n; j++)
+        if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
   }
 
   // What a cell holds, as [where, value] in words.
@@ -501,9 +543,10 @@ class Panel {
       const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
       return [where, found.kind === "zero" ? "exact zero" : number(value)];
     }
-    if (kind === "codes") {
+    if (kind !== "factor") {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
       if (found.kind === "skip") return [where, "not an interaction"];
+      if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
     }
     if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
@@ -526,14 +569,23 @@ class View {
     this.swatches = make("div", "swatches", this.foot);
     this.zero = this.swatch("exact zero");
     this.diagonal = this.swatch("diagonal, not an interaction");
-    this.button = make("button", "png", this.foot);
-    this.button.type = "button";
-    this.button.textContent = "PNG";
-    this.button.title = "Download this picture";
-    this.button.setAttribute("aria-label", "Download this picture as PNG");
-    this.button.addEventListener("click", () => this.download());
+    this.classes = [];
+    this.saves = make("div", "saves", this.foot);
+    this.saves.setAttribute("role", "group");
+    this.saves.setAttribute("aria-label", "Download");
+    this.save("CSV", "Download the numbers as CSV: what is not zero", () =>
+      this.download(new Blob([this.csv()], { type: "text/csv" }), "csv"),
+    );
+    this.save("SVG", "Download this picture as SVG", () =>
+      this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
+    );
+    this.save("PNG", "Download this picture as PNG", () =>
+      this.picture().toBlob((blob) => this.download(blob, "png")),
+    );
     this.tip = make("div", "tip", this.root);
     this.tip.setAttribute("aria-hidden", "true");
+    this.said = make("div", "said", this.root);
+    this.said.setAttribute("aria-live", "polite");
     this.tipWhere = make("span", "where", this.tip);
     this.tipValue = make("span", "value", this.tip);
     this.panels = [];
@@ -560,8 +612,26 @@ class View {
   swatch(text) {
     const box = make("span", "swatch", this.swatches);
     const chip = make("span", "square", box);
-    make("span", "", box).textContent = text;
-    return { box, chip };
+    const label = make("span", "", box);
+    label.textContent = text;
+    return { box, chip, label };
+  }
+
+  // One packed RGBA word for each code; classes are numbered from 0.
+  classTable(classes) {
+    const table = lookup(this.colors);
+    const bytes = new Uint8ClampedArray(table.buffer);
+    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    return table;
+  }
+
+  save(text, title, action) {
+    const button = make("button", "save", this.saves);
+    button.type = "button";
+    button.textContent = text;
+    button.title = title;
+    button.setAttribute("aria-label", title);
+    button.addEventListener("click", action);
   }
 
   watchResolution() {
@@ -587,8 +657,11 @@ class View {
       while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
       while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
       this.panels.forEach((panel, at) => panel.set(header.panels[at]));
+      if (header.mark) this.picked = null;
       this.keepPick();
       this.root.classList.toggle("clickable", header.clickable);
+      this.root.classList.toggle("selectable", header.selectable);
+      this.drag = null;
       if ((this.driver ? this.driver.key : null) !== header.driver) {
         if (this.driver) this.driver.destroy();
         this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
@@ -623,7 +696,8 @@ class View {
     for (const part of ["factor", "gram"]) {
       const { box, name, ramp, ticks } = this.bars[part];
       box.style.display = used[part] ? "" : "none";
-      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram));
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
+      if (!shown.length) box.style.display = "none";
       const labels = shown
         .filter((p) => p.spec.kind === "factor")
         .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
@@ -640,6 +714,14 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
+    const classes = this.panels.flatMap((panel) => panel.spec.classes.map((one, code) => ({ panel, one, code })));
+    while (this.classes.length > classes.length) this.classes.pop().box.remove();
+    while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
+    classes.forEach(({ panel, one, code }, at) => {
+      const entry = Object.assign(this.classes[at], { panel, one, code });
+      entry.chip.style.background = one[this.dark ? "dark" : "light"];
+    });
+    this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
     this.zero.chip.style.background = this.colors.zero;
     this.diagonal.chip.style.background = this.colors.diagonal;
     this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
@@ -683,6 +765,10 @@ class View {
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }
     if (!drawn) return;
+    for (const { panel, one, code, label } of this.classes) {
+      const { frames } = panel.spec;
+      put(label, `${one.label}: ${grouped(frames[panel.shown].counts[code])}`);
+    }
     this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
     this.root.dataset.frame = first ? first.spec.frames[first.shown].key : "";
@@ -691,6 +777,7 @@ class View {
   }
 
   hover(panel, picture, event) {
+    if (this.drag) return this.stretch(event);
     const cell = picture.cell(event);
     if (!cell || !this.panels.includes(panel)) return this.leave();
     this.pointed = [panel, picture, event];
@@ -710,7 +797,9 @@ class View {
   markAll(panel, picture, cell) {
     const { rows, cols, kind } = panel.spec;
     for (const other of this.panels) {
-      const alike = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const { n, m } = other.gram;
+      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
       const both = alike && other.hasFactor && other.hasGram;
       const bands = [{ rows: cell.rows }, { rows: cell.cols }];
       if (picture === panel.gram) {
@@ -723,7 +812,74 @@ class View {
     }
   }
 
+  // The arrow keys go from cell to cell; Enter is a click.
+  key(panel, event) {
+    const picture = panel.hasGram ? panel.gram : panel.factor;
+    const { width: columns, height: rows } = picture.canvas;
+    const step = event.shiftKey ? 10 : 1;
+    const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    const move = moves[event.key];
+    if (!move && event.key !== "Enter") return;
+    event.preventDefault();
+    const [row, column] = panel.cursor || [0, 0];
+    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
+    const [down, right] = panel.cursor && move ? move : [0, 0];
+    panel.cursor = [within(row + down, rows), within(column + right, columns)];
+    const rect = picture.canvas.getBoundingClientRect();
+    const point = {
+      clientX: rect.left + ((panel.cursor[1] + 0.5) / columns) * rect.width,
+      clientY: rect.top + ((panel.cursor[0] + 0.5) / rows) * rect.height,
+    };
+    this.hover(panel, picture, point);
+    put(this.said, `${this.tipWhere.textContent}: ${this.tipValue.textContent}`);
+    if (event.key === "Enter") this.click(panel, picture, point);
+  }
+
+  // From the cell that was pressed to the one under the pointer, as half-open ranges.
+  stretched(event) {
+    const { picture, from } = this.drag;
+    const to = picture.cell(event, true);
+    const span = (a, b) => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+    return { rows: span(from.rows, to.rows), cols: span(from.cols, to.cols) };
+  }
+
+  press(panel, picture, event) {
+    const from = this.header.selectable && event.button === 0 ? picture.cell(event) : null;
+    if (!from) return;
+    this.drag = { panel, picture, from };
+    picture.canvas.setPointerCapture(event.pointerId);
+  }
+
+  stretch(event) {
+    const box = this.stretched(event);
+    this.drag.picture.mark([box]);
+    put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
+    put(this.tipValue, "let go to open it");
+    return undefined;
+  }
+
+  release(event) {
+    if (!this.drag) return;
+    const { panel, picture } = this.drag;
+    const { rows, cols } = this.stretched(event);
+    this.drop();
+    this.take({
+      panel: this.panels.indexOf(panel),
+      picture: picture.part,
+      top: rows[0],
+      bottom: rows[1],
+      left: cols[0],
+      right: cols[1],
+    });
+  }
+
+  drop() {
+    this.drag = null;
+    this.leave();
+  }
+
   leave() {
+    if (this.drag) return;
     this.pointed = null;
     this.tip.classList.remove("on");
     for (const panel of this.panels) {
@@ -731,6 +887,23 @@ class View {
       panel.gram.mark([]);
     }
     if (this.picked) this.markAll(...this.picked);
+    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
+  }
+
+  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
+  markFixed({ picture, row, col }) {
+    const rows = row < 0 ? null : [row, row + 1];
+    const cols = col < 0 ? null : [col, col + 1];
+    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
+    for (const panel of this.panels) {
+      if (picture === "gram") {
+        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
+        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
+      } else if (panel.hasFactor) {
+        panel.factor.mark([{ rows, cols }]);
+        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
+      }
+    }
   }
 
   click(panel, picture, event) {
@@ -749,62 +922,115 @@ class View {
 
   // The current picture on one canvas, at twice the size on screen.
   picture() {
+    const scale = 2;
+    const { width, height, items } = this.scene();
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const ctx = canvas.getContext("2d");
+    ctx.scale(scale, scale);
+    ctx.imageSmoothingEnabled = false;
+    ctx.textBaseline = "middle";
+    for (const { kind, x, y, w, h, ...item } of items) {
+      if (kind === "image") ctx.drawImage(item.image, x, y, w, h);
+      if (kind === "line") {
+        ctx.strokeStyle = item.color;
+        ctx.strokeRect(x, y, w, h);
+      }
+      if (kind === "box") {
+        ctx.fillStyle = item.color;
+        ctx.beginPath();
+        ctx.roundRect(x, y, w, h, item.radius);
+        ctx.fill();
+      }
+      if (kind === "text") {
+        ctx.font = `${item.weight} ${item.size} ${item.family}`;
+        ctx.fillStyle = item.color;
+        ctx.globalAlpha = item.opacity;
+        ctx.fillText(item.text, x, y + h / 2);
+        ctx.globalAlpha = 1;
+      }
+    }
+    return canvas;
+  }
+
+  // The same as SVG: letters are letters, the cells of a matrix are pixels of an image in it.
+  svg() {
+    const { width, height, items } = this.scene();
+    const attributes = (values) =>
+      Object.entries(values)
+        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`)
+        .join("");
+    const parts = items.map(({ kind, x, y, w, h, ...item }) => {
+      const at = { x, y, width: w, height: h };
+      if (kind === "image") {
+        const href = item.image.toDataURL();
+        return `<image${attributes({ ...at, href, preserveAspectRatio: "none", style: "image-rendering:pixelated" })}/>`;
+      }
+      if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
+      if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
+      const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
+      const place = { x, y: y + h / 2, "dominant-baseline": "central", fill: item.color, opacity: item.opacity };
+      return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
+    });
+    const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
+    return `<svg xmlns="http://www.w3.org/2000/svg"${size}>${parts.join("")}</svg>`;
+  }
+
+  // What is on the screen as pieces to draw, in order, each with its place.
+  scene() {
     const style = getComputedStyle(this.root);
     const base = this.root.getBoundingClientRect();
     const pad = 16;
-    const scale = 2;
     const footTop = this.foot.getBoundingClientRect().top - base.top;
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round((base.width + 2 * pad) * scale);
-    canvas.height = Math.round((footTop + this.foot.offsetHeight + 2 * pad) * scale);
-    const ctx = canvas.getContext("2d");
-    ctx.scale(scale, scale);
-    ctx.fillStyle = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
-    ctx.fillRect(0, 0, canvas.width, canvas.height);
-    ctx.translate(pad - base.left, pad - base.top);
-    ctx.imageSmoothingEnabled = false;
-    ctx.textBaseline = "middle";
-    const line = getComputedStyle(this.button).borderTopColor;
+    const width = base.width + 2 * pad;
+    const height = footTop + this.foot.offsetHeight + 2 * pad;
+    const background = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
+    const place = (r) => ({ x: r.left - base.left + pad, y: r.top - base.top + pad, w: r.width, h: r.height });
+    const line = getComputedStyle(this.saves.firstChild).borderTopColor;
     for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
       const r = element.getBoundingClientRect();
       if (r.width === 0) continue;
+      const at = place(r);
       if (element.tagName === "CANVAS") {
-        ctx.drawImage(element, r.left, r.top, r.width, r.height);
+        items.push({ kind: "image", ...at, image: element });
       } else {
-        ctx.fillStyle = getComputedStyle(element).backgroundColor;
-        ctx.beginPath();
-        ctx.roundRect(r.left, r.top, r.width, r.height, element.className === "notice" ? r.height / 2 : 2);
-        ctx.fill();
+        const radius = element.className === "notice" ? r.height / 2 : 2;
+        items.push({ kind: "box", ...at, color: getComputedStyle(element).backgroundColor, radius });
       }
       if (element.matches(".stage canvas, .square")) {
-        ctx.strokeStyle = line;
-        ctx.strokeRect(r.left - 0.5, r.top - 0.5, r.width + 1, r.height + 1);
+        const edge = { x: at.x - 0.5, y: at.y - 0.5, w: at.w + 1, h: at.h + 1 };
+        items.push({ kind: "line", ...edge, color: line });
       }
     }
     const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!node.data.trim() || parent.closest(".tip, .png")) continue;
+      if (!node.data.trim() || parent.closest(".tip, .said, .saves")) continue;
       const own = getComputedStyle(parent);
-      ctx.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
-      ctx.fillStyle = own.color;
-      ctx.globalAlpha = Number(own.opacity);
-      for (const [text, rect] of lines(node, range)) ctx.fillText(text, rect.left, rect.top + rect.height / 2);
-      ctx.globalAlpha = 1;
+      const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
+      for (const [text, rect] of lines(node, range))
+        items.push({ kind: "text", ...place(rect), ...font, text, color: own.color, opacity: Number(own.opacity) });
     }
-    return canvas;
+    return { width, height, items };
   }
 
-  download() {
-    this.picture().toBlob((blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
-      link.download = `matrices${frame ? `-${frame}` : ""}.png`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
+  // What is not zero on the screen, a row an entry; a symmetric matrix is told once.
+  csv() {
+    const rows = [["panel", "frame", "matrix", "row", "column", "value"]];
+    for (const panel of this.panels) panel.entries((...entry) => rows.push([panel.spec.title, ...entry]));
+    return rows.map((row) => row.map(quoted).join(",") + "\n").join("");
+  }
+
+  download(blob, ending) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
+    link.download = `matrices${frame ? `-${frame}` : ""}.${ending}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
   destroy() {
@@ -817,6 +1043,10 @@ class View {
     this.header = null;
   }
 }
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
+const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
 
 // The lines into which the browser has wrapped a text node, each [text, rectangle].
 function lines(node, range) {

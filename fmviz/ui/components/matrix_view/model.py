@@ -65,7 +65,62 @@ class CodesFrame:
     caption: str = ""
 
 
-Frame = FactorFrame | CodesFrame
+@dataclass(frozen=True)
+class ClassesFrame:
+    """A matrix whose cells belong to classes, such as right and wrong; `Panel.classes` names them.
+
+    Parameters
+    ----------
+    codes : array_like of int8, shape (rows, columns)
+        The number of the class, or `NOT_AN_INTERACTION`. Where one drawn cell stands for several it has the
+        colour of the highest number: what must not be overlooked comes last.
+    counts : sequence of int
+        What the legend says beside every class.
+    key, caption : str
+        As in `FactorFrame`.
+    """
+
+    codes: ArrayLike
+    counts: Sequence[int]
+    key: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class CellClass:
+    """A class of cells.
+
+    Parameters
+    ----------
+    label : str
+        Its name in the legend and the tooltip.
+    light, dark : str
+        Its hex colours on both themes.
+    """
+
+    label: str
+    light: str
+    dark: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell that stays outlined.
+
+    Parameters
+    ----------
+    picture : {"factor", "gram"}
+        Whether it is an entry of the factors, or of QQᵀ and ready matrices.
+    row, col : int
+        Its place; -1 for all rows, or all columns.
+    """
+
+    picture: Literal["factor", "gram"]
+    row: int = -1
+    col: int = -1
+
+
+Frame = FactorFrame | CodesFrame | ClassesFrame
 
 
 @dataclass(frozen=True)
@@ -76,7 +131,7 @@ class Panel:
     ----------
     title : str
         The heading.
-    frames : sequence of FactorFrame or of CodesFrame
+    frames : sequence of FactorFrame, of CodesFrame or of ClassesFrame
         All of one kind. A panel with one frame keeps it whatever the slider says.
     color : str, optional
         A hex colour for the chip beside the heading, such as `palette.regularizer_color("ti")`.
@@ -85,6 +140,8 @@ class Panel:
     factor_label, gram_label : str
         The names of the two pictures of a factor. A ready matrix with another `gram_label` than the default
         is called so, instead of tiles.
+    classes : sequence of CellClass
+        What the codes of a ClassesFrame stand for.
     """
 
     title: str
@@ -94,6 +151,7 @@ class Panel:
     col_labels: Sequence[str] | None = None
     factor_label: str = "Q"
     gram_label: str = "QQᵀ"
+    classes: Sequence[CellClass] = ()
 
 
 @dataclass(frozen=True)
@@ -117,6 +175,28 @@ class Cell:
     picture: str
     row: int
     col: int
+
+
+@dataclass(frozen=True)
+class Box:
+    """A range of cells that was drawn by dragging, or the one that was clicked.
+
+    Attributes
+    ----------
+    panel : int
+        The number of its panel, from 0.
+    picture : {"factor", "gram"}
+        Whether it is of the factor, or of QQᵀ or a ready matrix.
+    top, bottom, left, right : int
+        Its rows and columns, half-open.
+    """
+
+    panel: int
+    picture: str
+    top: int
+    bottom: int
+    left: int
+    right: int
 
 
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:
@@ -232,6 +312,8 @@ def check_panels(panels: Sequence[Panel], driven: bool) -> None:
         kinds = {type(frame) for frame in panel.frames}
         if len(kinds) > 1:
             raise ValueError(f"panel {panel.title!r} mixes factors and codes; give it one kind of frame.")
+        if (ClassesFrame in kinds) != bool(panel.classes):
+            raise ValueError(f"panel {panel.title!r} needs classes for frames of classes, and for no others.")
         if not driven or len(panel.frames) == 1:
             continue
         here = [frame.key for frame in panel.frames]

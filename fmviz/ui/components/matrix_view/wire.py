@@ -20,7 +20,9 @@ from fmviz.figures import palette
 from fmviz.ui.components.matrix_view.model import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
+    ClassesFrame,
     FactorFrame,
+    Mark,
     Panel,
     Ramp,
     Show,
@@ -48,6 +50,8 @@ class ViewOptions(TypedDict, total=False):
     columns: int | None
     max_height: int
     clickable: bool
+    mark: Mark | None
+    selectable: bool
     empty: str
 
 
@@ -93,6 +97,8 @@ def encode_view(
     columns: int | None = None,
     max_height: int = 420,
     clickable: bool = False,
+    mark: Mark | None = None,
+    selectable: bool = False,
     empty: str = "Nothing to show yet.",
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
@@ -121,6 +127,10 @@ def encode_view(
         The largest height of a picture in CSS pixels.
     clickable : bool
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
+    mark : Mark, optional
+        A cell that is outlined while no other one is pointed at; in all pictures that have it.
+    selectable : bool
+        Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
     empty : str
         The sentence shown when there are no panels.
 
@@ -168,6 +178,17 @@ def encode_view(
                 factor_top = max(factor_top, float(np.abs(array).max(initial=0.0)))
                 if show != "factor" and gram_scale is None:
                     gram_top = max(gram_top, largest_interaction(array))
+            elif isinstance(frame, ClassesFrame):
+                array = check_codes(frame.codes, f"{where}: codes")
+                skipped = array == NOT_AN_INTERACTION
+                grey = grey or bool(skipped.any())
+                known = len(panel.classes)
+                if (
+                    len(frame.counts) != known
+                    or not ((array[~skipped] >= 0) & (array[~skipped] < known)).all()
+                ):
+                    raise ValueError(f"{where}: codes and counts must fit the {known} classes of the panel.")
+                entry["counts"] = [int(count) for count in frame.counts]
             else:
                 array = check_codes(frame.codes, f"{where}: codes")
                 entry["scale"] = _positive(f"{where}: scale", frame.scale)
@@ -196,7 +217,8 @@ def encode_view(
             {
                 "title": str(panel.title),
                 "color": panel.color,
-                "kind": "factor" if factor else "codes",
+                "kind": "factor" if factor else "classes" if panel.classes else "codes",
+                "classes": [dataclasses.asdict(one) for one in panel.classes],
                 "rows": rows,
                 "cols": cols,
                 "rowLabels": row_labels,
@@ -218,6 +240,8 @@ def encode_view(
         "diagonal": grey,
         "columns": columns,
         "clickable": bool(clickable),
+        "mark": None if mark is None else dataclasses.asdict(mark),
+        "selectable": bool(selectable),
         "maxHeight": int(max_height),
         "empty": empty,
         "palette": {

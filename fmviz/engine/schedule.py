@@ -1,0 +1,79 @@
+"""Strengths that change while a run goes on: declared before it starts, or on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .errors import finite_number, one_of, whole_number
+
+__all__ = ["STRENGTHS", "Change", "Schedule", "changes_of"]
+
+STRENGTHS = ("lambda_sparse", "lambda_p", "lambda_w")
+"""What can be changed."""
+
+
+class Change(NamedTuple):
+    """One strength takes another value between two epochs.
+
+    Attributes
+    ----------
+    epoch : int
+        How many epochs are done when it takes effect: those from ``epoch + 1`` on have the new value.
+    name : str
+        One of `STRENGTHS`.
+    value : float
+        The new value, at least 0.
+    """
+
+    epoch: int
+    name: str
+    value: float
+
+
+def changes_of(given: Iterable[Any]) -> tuple[Change, ...]:
+    """Return checked changes in the order in which they take effect; of two at once, the later given one.
+
+    Raises
+    ------
+    ValueError
+        If one is no (epoch, name, value), or out of range.
+    """
+    found: dict[tuple[int, str], float] = {}
+    for item in given:
+        try:
+            epoch, name, value = item
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{item!r} is no change of a strength; give the epoch, the name and the new value, "
+                'for instance (50, "lambda_sparse", 0.1).'
+            ) from None
+        place = whole_number("epoch of a change", epoch, 0), one_of("name of a change", name, STRENGTHS)
+        found[place] = finite_number(name, value, 0)
+    order = sorted(found, key=lambda place: (place[0], STRENGTHS.index(place[1])))
+    return tuple(Change(*place, found[place]) for place in order)
+
+
+class Schedule:
+    """The changes of a run. While it goes on more may be added, after the epochs that are done.
+
+    Parameters
+    ----------
+    changes : iterable of (epoch, name, value)
+        See `changes_of`.
+    """
+
+    def __init__(self, changes: Iterable[Any] = ()) -> None:
+        self.changes = changes_of(changes)
+
+    def add(self, changes: Iterable[Any]) -> None:
+        """Add changes; one at the epoch of another of the same strength takes its place."""
+        self.changes = changes_of((*self.changes, *changes))
+
+    def after(self, epoch: int) -> dict[str, float]:
+        """Return the strengths that have been changed once so many epochs are done."""
+        return {change.name: change.value for change in self.changes if change.epoch <= epoch}
+
+    def pending(self, epoch: int, last: int) -> bool:
+        """Return whether a change takes effect at or after `epoch`, in a run of `last` epochs."""
+        return any(epoch <= change.epoch < last for change in self.changes)

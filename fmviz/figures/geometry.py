@@ -1,0 +1,417 @@
+"""Unit balls, proximal operators and thresholds, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fmviz.figures import palette
+from fmviz.figures.training import BLUE, ORANGE, PURPLE
+
+REACH = 2.0
+# What zeros the end of a way has: none, the first coordinate, the second, both.
+ZERO_COLORS: tuple[str, ...] = (palette.NEUTRAL, ORANGE, BLUE, PURPLE)
+ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-thin-open")
+_CLEAR = "rgba(0,0,0,0)"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What an operator does to one point, and to the plane.
+
+    Attributes
+    ----------
+    levels : sequence of (n, 2) ndarray
+        Curves of equal Ω, the unit ball first.
+    ways : (n, steps, 2) ndarray
+        From points of a grid to their prox.
+    codes : (n,) ndarray of int
+        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
+    path : (m, 2) ndarray
+        Where the point goes as λ grows.
+    point, moved : (2,) ndarray
+        The point and its prox at the present λ.
+    """
+
+    levels: Sequence[np.ndarray]
+    ways: np.ndarray
+    codes: np.ndarray
+    path: np.ndarray
+    point: np.ndarray
+    moved: np.ndarray
+
+
+def _fade(color: str, share: float) -> str:
+    """Return a hex colour with an opacity."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"
+
+
+def _broken(ways: np.ndarray) -> np.ndarray:
+    """Return many polylines, shape (n, steps, 2), as one with gaps of NaN."""
+    n, steps, _ = ways.shape
+    padded = np.full((n, steps + 1, 2), np.nan)
+    padded[:, :-1] = ways
+    return padded.reshape(-1, 2)
+
+
+def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
+    x, y = np.round(points, 4).T
+    line = {"color": color, "width": width, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+
+
+def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
+    x, y = np.round(points, 10).T
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
+
+
+def plane(
+    flow: Flow,
+    axes: Sequence[str],
+    *,
+    color: str,
+    lattice: np.ndarray | None = None,
+    height: int = 260,
+) -> go.Figure:
+    """Draw the unit ball, the flow of the operator and the way of one point.
+
+    Parameters
+    ----------
+    flow : Flow
+        What is drawn.
+    axes : (str, str)
+        The names of the coordinates.
+    color : str
+        Of the regularizer.
+    lattice : (m,) ndarray, optional
+        Coordinates at which a click is taken: an invisible grid over the plane, the last trace.
+    height : int
+        In pixels.
+    """
+    # One call makes the figure: piece by piece it takes several times as long, at every click.
+    traces: list[dict[str, Any]] = []
+    for number, level in enumerate(flow.levels):
+        ball = number == 0
+        traces.append(
+            {
+                **_line(level, color, 2.5 if ball else 1.0, "solid" if ball else "dot"),
+                "name": "unit ball" if ball else "level",
+                **({"fill": "toself", "fillcolor": _fade(color, 0.16)} if ball else {}),
+            }
+        )
+    for code, (shade, symbol) in enumerate(zip(ZERO_COLORS, ZERO_SYMBOLS, strict=True)):
+        mine = flow.codes == code
+        if not mine.any():
+            continue
+        ways = _line(_broken(flow.ways[mine]), shade, 1.0)
+        traces.append({**ways, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
+        ends = np.unique(np.round(flow.ways[mine, -1], 4), axis=0)
+        width = 0 if code == 0 else 2
+        size = 4 if code == 0 else 9
+        marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
+        traces.append({**_dots(ends, marker), "name": f"ends {code}"})
+    ring = {"symbol": "circle-open", "size": 14, "color": color, "line": {"width": 3}}
+    disc = {"symbol": "circle", "size": 12, "color": color, "line": {"width": 2, "color": "white"}}
+    traces += [
+        {**_line(flow.path, color, 4.0), "name": "path"},
+        {**_dots(flow.point[None], ring), "name": "point"},
+        {**_dots(flow.moved[None], disc), "name": "prox"},
+    ]
+    if lattice is not None:
+        # Transparent, and without a label: clicks on it reach the program all the same.
+        grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
+        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
+        traces.append({**clicks, "name": "click"})
+    span = REACH * 1.06
+    axis = {
+        "automargin": False,
+        "tickfont": {"size": 11},
+        "range": [-span, span],
+        "constrain": "domain",
+        "dtick": 1,
+        "zeroline": True,
+        "zerolinewidth": 1.5,
+        "zerolinecolor": palette.NEUTRAL,
+        "fixedrange": True,
+    }
+    # Titles beside the axes would take the room of the picture.
+    names = [
+        {
+            "x": x,
+            "y": y,
+            "text": f"<b>{name}</b>",
+            "showarrow": False,
+            "xanchor": xanchor,
+            "yanchor": yanchor,
+            "font": {"size": 13},
+        }
+        for name, x, y, xanchor, yanchor in (
+            (axes[0], span, 0.0, "right", "bottom"),
+            (axes[1], 0.0, span, "left", "top"),
+        )
+    ]
+    return go.Figure(
+        data=traces,
+        layout={
+            "xaxis": axis,
+            "yaxis": axis | {"scaleanchor": "x", "scaleratio": 1},
+            "annotations": names,
+            "height": height,
+            "margin": {"l": 22, "r": 4, "t": 4, "b": 22},
+            "paper_bgcolor": _CLEAR,
+            "plot_bgcolor": _CLEAR,
+            "showlegend": False,
+            "dragmode": False,
+        },
+    )
+
+
+def space(
+    surface: np.ndarray,
+    path: np.ndarray,
+    point: np.ndarray,
+    moved: np.ndarray,
+    axes: Sequence[str],
+    *,
+    color: str,
+    height: int = 280,
+) -> go.Figure:
+    """Draw the unit ball in three dimensions and the way of one point.
+
+    Parameters
+    ----------
+    surface : (n, m, 3) ndarray
+        Points of the unit sphere of Ω by latitude and longitude.
+    path : (m, 3) ndarray
+        Where the point goes as λ grows.
+    point, moved : (3,) ndarray
+        The point and its prox at the present λ.
+    axes : sequence of str
+        The names of the coordinates.
+    color : str
+        Of the regularizer.
+    height : int
+        In pixels.
+    """
+    x, y, z = np.round(np.moveaxis(surface, -1, 0), 4)
+    figure = go.Figure(
+        go.Surface(
+            x=x,
+            y=y,
+            z=z,
+            surfacecolor=np.zeros_like(x),
+            colorscale=[[0, color], [1, color]],
+            showscale=False,
+            opacity=0.55,
+            hoverinfo="skip",
+            name="unit ball",
+            lighting={"ambient": 0.55, "diffuse": 0.8, "specular": 0.15, "roughness": 0.7},
+        )
+    )
+    # Meridians and parallels, sparse: the shape reads without shading, too.
+    every = (surface.shape[0] - 1) // 8
+    lines = [surface[i] for i in range(every, surface.shape[0] - 1, every)]
+    lines += [surface[:, j] for j in range(0, surface.shape[1] - 1, every)]
+    gap = np.full((1, 3), np.nan)
+    wire = np.concatenate([np.concatenate([line, gap]) for line in lines])
+    figure.add_scatter3d(
+        x=wire[:, 0],
+        y=wire[:, 1],
+        z=wire[:, 2],
+        mode="lines",
+        line={"color": color, "width": 2},
+        opacity=0.6,
+        hoverinfo="skip",
+        name="wires",
+    )
+    figure.add_scatter3d(
+        x=path[:, 0],
+        y=path[:, 1],
+        z=path[:, 2],
+        mode="lines",
+        line={"color": palette.NEUTRAL, "width": 6},
+        hoverinfo="skip",
+        name="path",
+    )
+    for at, name, symbol, size in ((point, "point", "circle-open", 7), (moved, "prox", "circle", 6)):
+        figure.add_scatter3d(
+            x=[at[0]],
+            y=[at[1]],
+            z=[at[2]],
+            mode="markers",
+            marker={"symbol": symbol, "size": size, "color": color, "line": {"width": 2, "color": "white"}},
+            hovertemplate=f"{name}: (%{{x:.4g}}, %{{y:.4g}}, %{{z:.4g}})<extra></extra>",
+            name=name,
+        )
+    # The axes themselves, instead of a box around the picture.
+    ends = 1.05 * REACH * np.eye(3)
+    cross = np.concatenate([np.stack([-end, end, np.full(3, np.nan)]) for end in ends])
+    figure.add_scatter3d(
+        x=cross[:, 0],
+        y=cross[:, 1],
+        z=cross[:, 2],
+        mode="lines",
+        line={"color": palette.NEUTRAL, "width": 2},
+        hoverinfo="skip",
+        name="axes",
+    )
+    figure.add_scatter3d(
+        x=1.12 * ends[:, 0],
+        y=1.12 * ends[:, 1],
+        z=1.12 * ends[:, 2],
+        mode="text",
+        text=list(axes),
+        textfont={"color": palette.NEUTRAL, "size": 14},
+        hoverinfo="skip",
+        name="names",
+    )
+    hidden = {"visible": False, "range": [-1.2 * REACH, 1.2 * REACH]}
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 0, "t": 0, "b": 0},
+        paper_bgcolor=_CLEAR,
+        showlegend=False,
+        scene={
+            **{f"{letter}axis": hidden for letter in "xyz"},
+            "aspectmode": "manual",
+            "aspectratio": {"x": 2.2, "y": 2.2, "z": 2.2},
+            "camera": {"eye": {"x": 1.15, "y": 1.35, "z": 0.8}, "projection": {"type": "orthographic"}},
+        },
+        uirevision="space",
+    )
+    return figure
+
+
+def shrinkage(
+    before: np.ndarray,
+    after: Sequence[tuple[str, str, np.ndarray]],
+    present: float,
+    axis: str,
+    height: int = 330,
+) -> go.Figure:
+    """Draw one entry after the operator against itself before it.
+
+    Parameters
+    ----------
+    before : (n,) ndarray
+        The entry before.
+    after : sequence of (label, color, (n,) ndarray)
+        The entry after, for every regularizer.
+    present : float
+        The entry now, marked.
+    axis : str
+        The entry's name.
+    height : int
+        In pixels.
+    """
+    figure = go.Figure()
+    figure.add_scatter(
+        x=before,
+        y=before,
+        mode="lines",
+        line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
+        name="unchanged",
+        hoverinfo="skip",
+    )
+    for number, (label, color, values) in enumerate(after):
+        figure.add_scatter(
+            x=np.round(before, 6),
+            y=values,
+            mode="lines",
+            # The later lines are thinner, so that those beneath show around them.
+            line={"color": color, "width": max(2.0, 6.0 - 1.3 * number)},
+            name=label,
+            hovertemplate=f"{label}: %{{x:.3g}} becomes %{{y:.4g}}<extra></extra>",
+        )
+        at = float(np.interp(present, before, values))
+        figure.add_scatter(
+            x=[present],
+            y=[at],
+            mode="markers",
+            marker={"color": color, "size": 10, "line": {"width": 1.5, "color": "white"}},
+            hoverinfo="skip",
+            showlegend=False,
+            name=f"{label} now",
+        )
+    figure.add_vline(x=present, line={"color": palette.NEUTRAL, "width": 1})
+    figure.update_xaxes(title=f"{axis} before", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
+    figure.update_yaxes(title=f"{axis} after", dtick=1, zeroline=True, zerolinecolor=palette.NEUTRAL)
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 34, "b": 8},
+        paper_bgcolor=_CLEAR,
+        plot_bgcolor=_CLEAR,
+        hovermode="closest",
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+    return figure
+
+
+def column_bars(
+    before: np.ndarray, after: np.ndarray, threshold: float, soft: float, height: int = 330
+) -> go.Figure:
+    """Draw the entries of a column against the threshold of TI.
+
+    Parameters
+    ----------
+    before, after : (d,) ndarray
+        The entries and their prox; sizes are drawn.
+    threshold : float
+        2λS: what every entry loses.
+    soft : float
+        λ, the threshold of ℓ₁, for comparison.
+    height : int
+        In pixels.
+    """
+    size, left = np.abs(before), np.abs(after)
+    names = [f"p<sub>{j}</sub>" for j in range(1, size.size + 1)]
+    ti = palette.regularizer_color("ti")
+    figure = go.Figure()
+    figure.add_bar(
+        x=names,
+        y=size - left,
+        base=0,
+        name="taken away",
+        marker={"color": [_fade(palette.NEUTRAL, 0.35) if q else _fade(ORANGE, 0.55) for q in left]},
+        customdata=size,
+        hovertemplate="%{x}: %{y:.4g} of %{customdata:.4g} taken away<extra></extra>",
+    )
+    figure.add_bar(
+        x=names,
+        y=left,
+        base=size - left,
+        name="left: |q|",
+        marker={"color": ti},
+        text=["0" if q == 0 else f"{q:.3g}" for q in left],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{x}: %{y:.4g} is left<extra></extra>",
+    )
+    for level, name, color, dash in (
+        (threshold, "TI: τ = 2λS", ti, "solid"),
+        (soft, "ℓ₁: λ", palette.regularizer_color("l1"), "dot"),
+    ):
+        figure.add_scatter(
+            x=names,
+            y=[level] * size.size,
+            mode="lines",
+            line={"color": color, "width": 2.5, "dash": dash},
+            name=name,
+            hovertemplate=f"{name} = %{{y:.4g}}<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="overlay",
+        bargap=0.35,
+        height=height,
+        margin={"l": 8, "r": 8, "t": 34, "b": 8},
+        paper_bgcolor=_CLEAR,
+        plot_bgcolor=_CLEAR,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+    figure.update_yaxes(title="|p|", rangemode="tozero", zeroline=False)
+    return figure

@@ -1,0 +1,280 @@
+"""Figures of paths along the strength λ̃, and of the search for a number of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fmviz.figures import palette
+from fmviz.figures.training import GREEN, useful_log
+
+Against = Literal["lambda_sparse", "used_interactions"]
+X_TITLES: dict[str, str] = {"lambda_sparse": "λ̃", "used_interactions": "used interactions"}
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+# Where a count of 0 stands on a logarithmic axis.
+_NONE = 0.5
+_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+
+
+def _finish(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 34, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hovermode="closest",
+        legend=_LEGEND,
+    )
+    figure.update_xaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    return figure
+
+
+def _log_counts(largest: float) -> dict[str, object]:
+    """Return a logarithmic axis of counts, on which 0 has a place and its name."""
+    decades = range(int(np.ceil(np.log10(max(largest, 1.0)))) + 1)
+    return {
+        "type": "log",
+        "range": [np.log10(_NONE) - 0.1, np.log10(max(largest, 1.0)) + 0.15],
+        "tickvals": [_NONE, *(10.0**i for i in decades)],
+        "ticktext": ["0", *(f"{10**i:,}" for i in decades)],
+    }
+
+
+def path(
+    table: pd.DataFrame,
+    y: str,
+    title: str,
+    *,
+    x: Against = "lambda_sparse",
+    chosen: tuple[str, float] | None = None,
+    ends: tuple[float, float] | None = None,
+    total: int | None = None,
+    log_counts: bool = False,
+    height: int = 290,
+) -> go.Figure:
+    """Draw a column of a path against the strength or against the interactions, a line a regularizer.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and `y`, one row a fit,
+        those of a regularizer by rising strength.
+    y, title : str
+        What is drawn, and its name.
+    x : {"lambda_sparse", "used_interactions"}
+        The horizontal axis, logarithmic; a count of 0 stands at its left end, and is named.
+    chosen : (str, float), optional
+        The regularizer and the strength of the fit that is marked.
+    ends : (float, float), optional
+        The lowest and the highest strength of the whole path, where it still grows.
+    total : int, optional
+        The largest count there can be: `y` is then a count.
+    log_counts : bool
+        Whether counts are on a logarithmic axis.
+    height : int
+        In pixels.
+
+    Returns
+    -------
+    plotly Figure
+        The customdata of every point holds its regularizer and its strength.
+    """
+    figure = go.Figure()
+    counts = total is not None
+    for number, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
+        color = palette.regularizer_color(str(name))
+        rows = rows.dropna(subset=[y])
+        at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
+        figure.add_scatter(
+            x=np.maximum(at, _NONE) if x == "used_interactions" else at,
+            y=np.maximum(value, _NONE) if counts and log_counts else value,
+            customdata=[
+                [name, strength, f"{used:,}", f"{v:,.0f}" if counts else f"{v:.5g}"]
+                for strength, used, v in zip(
+                    rows["lambda_sparse"], rows["used_interactions"], value, strict=True
+                )
+            ],
+            name=rows["label"].iloc[0] if len(rows) else str(name),
+            mode="lines+markers",
+            line={"color": color, "width": 2},
+            # The later lines are smaller, so that those beneath show around them.
+            marker={
+                "symbol": SYMBOLS[number % len(SYMBOLS)],
+                "size": max(5, 10 - number),
+                "color": color,
+                "opacity": 1,
+            },
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+            hovertemplate="%{fullData.name}, λ̃ = %{customdata[1]:.4g}: %{customdata[3]}"
+            + ("" if y == "used_interactions" else "<br>%{customdata[2]} interactions")
+            + "<extra></extra>",
+        )
+    if chosen is not None:
+        mine = table[(table["regularizer"] == chosen[0]) & (table["lambda_sparse"] == chosen[1])]
+        if len(mine) and np.isfinite(mine[y].iloc[0]):
+            at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
+            figure.add_scatter(
+                x=[max(at, _NONE) if x == "used_interactions" else at],
+                y=[max(value, _NONE) if counts and log_counts else value],
+                mode="markers",
+                marker={
+                    "symbol": "circle-open",
+                    "size": 17,
+                    "color": palette.regularizer_color(chosen[0]),
+                    "line": {"width": 2.5},
+                },
+                hoverinfo="skip",
+                showlegend=False,
+                name="chosen",
+            )
+    if x == "used_interactions":
+        figure.update_xaxes(_log_counts(float(table[x].max())))
+    else:
+        figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+        if ends is not None:
+            low, high = np.log10(ends)
+            margin = 0.03 * (high - low)
+            figure.update_xaxes(range=[low - margin, high + margin])
+    figure.update_xaxes(title=X_TITLES[x])
+    figure.update_yaxes(title=title)
+    if counts and log_counts:
+        figure.update_yaxes(_log_counts(float(total or 1)))
+    elif counts:
+        figure.update_yaxes(rangemode="tozero", tickformat=",d")
+    elif useful_log(table[y]):
+        figure.update_yaxes(type="log", dtick=1)
+    return _finish(figure, height)
+
+
+def bracket(
+    table: pd.DataFrame,
+    target: int,
+    accept: tuple[int, int],
+    *,
+    color: str = palette.NEUTRAL,
+    log_counts: bool = True,
+    height: int = 430,
+) -> go.Figure:
+    """Draw a search for a number of interactions: what every fit uses, and the interval as it narrows.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a fit, in the order of the search: ``lambda_sparse``, ``used_interactions``, and the ends
+        ``low`` and ``high`` of the bracket after it, NaN while there are none.
+    target : int
+        What is wanted.
+    accept : (int, int)
+        What is accepted.
+    color : str
+        Of the fits.
+    log_counts : bool
+        Whether counts are on a logarithmic axis.
+    height : int
+        In pixels.
+    """
+    figure = make_subplots(2, 1, shared_xaxes=True, row_heights=[0.58, 0.42], vertical_spacing=0.06)
+    at = table["lambda_sparse"].to_numpy(dtype=float)
+    used = table["used_interactions"].to_numpy(dtype=float)
+    shown = np.maximum(used, _NONE) if log_counts else used
+    number = np.arange(1, len(table) + 1)
+    ends = [float(at.min()), float(at.max())] if len(at) else [1.0, 10.0]
+    ends = [ends[0] / 1.5, ends[1] * 1.5]
+    for place, level in enumerate(accept):
+        figure.add_scatter(
+            x=ends,
+            y=[max(level, _NONE)] * 2 if log_counts else [level] * 2,
+            mode="lines",
+            line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
+            name=f"accepted {accept[0]:,} to {accept[1]:,}",
+            showlegend=place == 0,
+            fill="tonexty" if place else None,
+            fillcolor=palette.NEUTRAL + "33",
+            hoverinfo="skip",
+            row=1,
+            col=1,
+        )
+    figure.add_scatter(
+        x=ends,
+        y=[max(target, _NONE)] * 2 if log_counts else [target] * 2,
+        mode="lines",
+        line={"color": palette.NEUTRAL, "width": 2, "dash": "dash"},
+        name=f"wanted {target:,}",
+        hoverinfo="skip",
+        row=1,
+        col=1,
+    )
+    inside = (used >= accept[0]) & (used <= accept[1])
+    for mask, name, dot, size in (
+        (~inside, "fits", color, 8),
+        (inside, "accepted fit", GREEN, 13),
+    ):
+        if mask.any():
+            figure.add_scatter(
+                x=at[mask],
+                y=shown[mask],
+                customdata=[[int(n), f"{u:,.0f}"] for n, u in zip(number[mask], used[mask], strict=True)],
+                mode="markers",
+                marker={"color": dot, "size": size},
+                name=name,
+                hovertemplate="fit %{customdata[0]}, λ̃ = %{x:.6g}: %{customdata[1]} interactions"
+                "<extra></extra>",
+                row=1,
+                col=1,
+            )
+    low, high = (table[end].to_numpy(dtype=float) for end in ("low", "high"))
+    left, right = (np.where(np.isnan(e), f, e) for e, f in ((low, ends[0]), (high, ends[1])))
+    figure.add_scatter(
+        x=[v for a, b in zip(left, right, strict=True) for v in (a, b, None)],
+        y=[v for n in number for v in (n, n, None)],
+        mode="lines",
+        line={"color": palette.SERIES[0], "width": float(np.clip(100 / (len(table) or 1), 2, 6))},
+        opacity=0.55,
+        name="where it can be",
+        hoverinfo="skip",
+        row=2,
+        col=1,
+    )
+    figure.add_scatter(
+        x=at,
+        y=number,
+        mode="markers",
+        marker={"color": color, "size": 7},
+        showlegend=False,
+        name="tried",
+        hovertemplate="fit %{y}: λ̃ = %{x:.6g}<extra></extra>",
+        row=2,
+        col=1,
+    )
+    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+    figure.update_xaxes(title="λ̃", row=2, col=1)
+    top = max([*used, accept[1], 1])
+    figure.update_yaxes(title="used interactions", row=1, col=1)
+    if log_counts:
+        figure.update_yaxes(_log_counts(float(top)), row=1, col=1)
+    else:
+        figure.update_yaxes(rangemode="tozero", tickformat=",d", row=1, col=1)
+    figure.update_yaxes(title="fit", range=[len(table) + 0.7, 0.3], tickformat="d", row=2, col=1)
+    return _finish(figure, height)
+
+
+def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_sparse") -> str:
+    """Return a figure of `path` in a sentence, for readers who cannot see it."""
+    parts = []
+    for _, rows in table.dropna(subset=[y]).groupby("regularizer", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        parts.append(f"{first['label']} from {first[y]:.4g} to {last[y]:.4g}")
+    low, high = (f"{edge:.3g}" for edge in (table["lambda_sparse"].min(), table["lambda_sparse"].max()))
+    return f"{title} against {X_TITLES[x]}, λ̃ from {low} to {high}: {'; '.join(parts)}."
+
+
+def describe_bracket(counts: Sequence[int], target: int, message: str) -> str:
+    """Return a figure of `bracket` in a sentence."""
+    return f"{len(counts)} fits in search of {target:,} interactions. {message}"

@@ -1,0 +1,348 @@
+"""Unit balls and proximal operators where they can be seen: on sections of P with two or three entries.
+
+In a section some entries of a small P are coordinates and all others are 0. None of the operators makes a
+zero entry non-zero, so that their results lie in the section again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fmviz.engine.operators import certificate, prox, regularizer_value
+
+__all__ = [
+    "DEGREES",
+    "NAMES",
+    "PLANES",
+    "SOLIDS",
+    "Column",
+    "Section",
+    "boundary",
+    "circle",
+    "column_story",
+    "flow",
+    "geometry_program",
+    "prox_of",
+    "prox_path",
+    "shrink_curve",
+    "sphere",
+    "values",
+    "vanishing",
+    "zero_codes",
+]
+
+NAMES = ("l1", "l21", "ti", "cs")
+DEGREES = {"l1": 1, "l21": 1, "ti": 2, "cs": 2}
+"""Ω(tP) = t^degree Ω(P)."""
+# What is not 0 at this strength never is.
+_NEVER = 2.0**30
+
+
+@dataclass(frozen=True)
+class Section:
+    """A plane or a space of small matrices P.
+
+    Attributes
+    ----------
+    label : str
+        In words.
+    shape : (int, int)
+        Of P: features × columns.
+    cells : tuple of (int, int)
+        The row and the column of every coordinate.
+    matrix : str
+        P in LaTeX.
+    formulas : dict of str to str
+        Ω on the section, in LaTeX, for every regularizer.
+    words : str
+        What there is to see.
+    """
+
+    label: str
+    shape: tuple[int, int]
+    cells: tuple[tuple[int, int], ...]
+    matrix: str
+    formulas: dict[str, str]
+    words: str
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the coordinates, such as p₂₁."""
+        return tuple("p" + "₁₂₃"[i] + "₁₂₃"[j] for i, j in self.cells)
+
+    def embed(self, point: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Return the matrix P of a point."""
+        P = np.zeros(self.shape)
+        for cell, value in zip(self.cells, point, strict=True):
+            P[cell] = value
+        return P
+
+    def read(self, P: np.ndarray) -> np.ndarray:
+        """Return the coordinates of a matrix P."""
+        return np.array([P[cell] for cell in self.cells])
+
+
+_SUM2, _SUM3 = "|a|+|b|", "|a|+|b|+|c|"
+PLANES: dict[str, Section] = {
+    "column": Section(
+        "A column",
+        (2, 1),
+        ((0, 0), (1, 0)),
+        r"P=\begin{pmatrix}a\\b\end{pmatrix}",
+        {"l1": _SUM2, "l21": _SUM2, "ti": rf"({_SUM2})^2", "cs": rf"({_SUM2})^2"},
+        "Two features in **one column** of P. Every row has one entry, so ℓ₂,₁ is ℓ₁ here, and CS is TI. "
+        "The balls are alike; the operators are not: ℓ₁ takes λ from every entry whatever its size, TI takes "
+        "more where the column is large, and zeroes the entry that is small **beside the other**.",
+    ),
+    "row": Section(
+        "A row",
+        (1, 2),
+        ((0, 0), (0, 1)),
+        r"P=\begin{pmatrix}a&b\end{pmatrix}",
+        {"l1": _SUM2, "l21": r"\sqrt{a^2+b^2}", "ti": "a^2+b^2", "cs": "a^2+b^2"},
+        "**One feature** in two columns. ℓ₂,₁ sees the norm of the row alone and keeps its direction; to TI "
+        "and CS a single feature is no interaction: both are ridge here, and nothing becomes zero.",
+    ),
+    "diagonal": Section(
+        "A diagonal",
+        (2, 2),
+        ((0, 0), (1, 1)),
+        r"P=\begin{pmatrix}a&0\\0&b\end{pmatrix}",
+        {"l1": _SUM2, "l21": _SUM2, "ti": "a^2+b^2", "cs": rf"({_SUM2})^2"},
+        "Two features that **share no column**, so they do not interact. TI has nothing to zero and only "
+        "shrinks; CS selects features and zeroes the smaller row all the same.",
+    ),
+}
+SOLIDS: dict[str, Section] = {
+    "corner": Section(
+        "A corner",
+        (2, 2),
+        ((0, 0), (0, 1), (1, 0)),
+        r"P=\begin{pmatrix}a&b\\c&0\end{pmatrix}",
+        {
+            "l1": _SUM3,
+            "l21": r"\sqrt{a^2+b^2}+|c|",
+            "ti": "(|a|+|c|)^2+b^2",
+            "cs": r"\big(\sqrt{a^2+b^2}+|c|\big)^2",
+        },
+        "Two features and two columns, with p₂₂ = 0. Here all four differ: ℓ₂,₁ and CS have edges where a "
+        "**row** is zero, TI where an entry leaves its **column** alone, ℓ₁ everywhere.",
+    ),
+    "column": Section(
+        "A column",
+        (3, 1),
+        ((0, 0), (1, 0), (2, 0)),
+        r"P=\begin{pmatrix}a\\b\\c\end{pmatrix}",
+        {"l1": _SUM3, "l21": _SUM3, "ti": rf"({_SUM3})^2", "cs": rf"({_SUM3})^2"},
+        "Three features in **one column**: ℓ₂,₁ is ℓ₁ and CS is TI. The ball is the octahedron for all; only "
+        "the squares of TI and CS make the threshold depend on the sum.",
+    ),
+    "row": Section(
+        "A row",
+        (1, 3),
+        ((0, 0), (0, 1), (0, 2)),
+        r"P=\begin{pmatrix}a&b&c\end{pmatrix}",
+        {"l1": _SUM3, "l21": r"\sqrt{a^2+b^2+c^2}", "ti": "a^2+b^2+c^2", "cs": "a^2+b^2+c^2"},
+        "**One feature** in three columns: only ℓ₁ has corners.",
+    ),
+}
+
+
+def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
+    """Return Ω at points of shape (n, m)."""
+    return np.array([regularizer_value(name, section.embed(point)) for point in points])
+
+
+def circle(n: int = 181) -> np.ndarray:
+    """Return directions in the plane, shape (n, 2), with the axes where n − 1 is a multiple of 4."""
+    angle = np.linspace(0.0, 2.0 * np.pi, n)
+    return np.round(np.column_stack([np.cos(angle), np.sin(angle)]), 15)
+
+
+def sphere(n: int = 25) -> np.ndarray:
+    """Return directions in space by latitude and longitude, shape (n, 2n − 1, 3).
+
+    The planes a = 0, b = 0 and c = 0, on which the balls have their edges, are among them where n − 1 is a
+    multiple of 4.
+    """
+    polar = np.linspace(0.0, np.pi, n)[:, None]
+    around = np.linspace(0.0, 2.0 * np.pi, 2 * n - 1)[None, :]
+    grid = np.stack(
+        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) + 0.0 * around],
+        axis=-1,
+    )
+    return np.round(grid, 15)
+
+
+def boundary(section: Section, name: str, directions: np.ndarray, level: float = 1.0) -> np.ndarray:
+    """Return the points with Ω = `level` in the given directions, exactly: Ω is homogeneous.
+
+    Parameters
+    ----------
+    section, name
+        Where, and of which regularizer.
+    directions : (..., m) ndarray
+        Not 0.
+    level : float
+        Above 0.
+
+    Returns
+    -------
+    ndarray of the shape of `directions`
+    """
+    flat = directions.reshape(-1, directions.shape[-1])
+    scale = (level / values(section, name, flat)) ** (1.0 / DEGREES[name])
+    return (flat * scale[:, None]).reshape(directions.shape)
+
+
+def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:
+    """Return prox of λΩ at points of shape (n, m), with Ω as in `fmviz.prox`.
+
+    Points are independent problems: where an operator treats rows or columns one by one they are solved
+    together as the rows or the columns of one matrix.
+    """
+    d, k = section.shape
+    matrices = np.stack([section.embed(point) for point in points]) if len(points) else np.zeros((0, d, k))
+    if not len(points):
+        return np.zeros((0, len(section.cells)))
+    if name == "cs":
+        moved = np.stack([prox(name, P, strength) for P in matrices])
+    elif name == "ti":
+        wide = prox(name, matrices.transpose(1, 0, 2).reshape(d, -1), strength)
+        moved = wide.reshape(d, -1, k).transpose(1, 0, 2)
+    else:
+        moved = prox(name, matrices.reshape(-1, k), strength).reshape(-1, d, k)
+    rows, columns = zip(*section.cells, strict=True)
+    return moved[:, list(rows), list(columns)]
+
+
+def prox_path(
+    section: Section, name: str, point: Sequence[float], strengths: Sequence[float] | np.ndarray
+) -> np.ndarray:
+    """Return where a point goes as λ grows, shape (number of strengths, m)."""
+    return np.concatenate([prox_of(section, name, np.array([point]), s) for s in strengths])
+
+
+def flow(
+    section: Section, name: str, strength: float, reach: float = 2.0, n: int = 13, steps: int = 6
+) -> np.ndarray:
+    """Return the ways of a grid of points to their prox.
+
+    Returns
+    -------
+    (n^m, steps + 1, m) ndarray
+        The prox of every point of the grid [−reach, reach]^m for λ from 0 to `strength`.
+    """
+    line = np.linspace(-reach, reach, n)
+    m = len(section.cells)
+    points = np.stack(np.meshgrid(*[line] * m, indexing="ij"), axis=-1).reshape(-1, m)
+    grid = np.linspace(0.0, strength, steps + 1)
+    return np.stack([points, *(prox_of(section, name, points, s) for s in grid[1:])], axis=1)
+
+
+def zero_codes(points: np.ndarray) -> np.ndarray:
+    """Return for points (n, m) which coordinates are exactly 0: the sum of 2^i over those."""
+    return ((points == 0) * 2 ** np.arange(points.shape[1])).sum(axis=1)
+
+
+def vanishing(section: Section, name: str, point: Sequence[float]) -> list[float | None]:
+    """Return for every coordinate the smallest λ at which its prox is exactly 0; None where it never is.
+
+    Found by bisection with the operator itself, to twelve digits.
+    """
+
+    def at(strength: float) -> np.ndarray:
+        return np.asarray(prox_of(section, name, np.array([point]), strength)[0])
+
+    end = at(_NEVER)
+    found: list[float | None] = []
+    for i, value in enumerate(point):
+        if value == 0.0:
+            found.append(0.0)
+        elif end[i] != 0.0:
+            found.append(None)
+        else:
+            low, high = 0.0, 1.0
+            while at(high)[i] != 0.0:
+                low, high = high, 2.0 * high
+            while high - low > 1e-12 * high:
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if at(middle)[i] == 0.0 else (middle, high)
+            found.append(high)
+    return found
+
+
+def shrink_curve(
+    section: Section, name: str, point: Sequence[float], entry: int, strength: float, before: np.ndarray
+) -> np.ndarray:
+    """Return one coordinate after the prox against itself before it, the others held, shape of `before`."""
+    points = np.tile(np.asarray(point, dtype=float), (before.size, 1))
+    points[:, entry] = before
+    return np.asarray(prox_of(section, name, points, strength)[:, entry])
+
+
+@dataclass(frozen=True)
+class Column:
+    """TI on one column of P, in numbers: [A] Theorem 7.
+
+    Attributes
+    ----------
+    before, after : (d,) ndarray
+        The entries and their prox.
+    threshold : float
+        2λS, which every entry loses; what is no larger becomes 0.
+    total : float
+        S, the sum of |q|.
+    kept : int
+        θ, how many entries are left.
+    certificate : float
+        See `fmviz.certificate`.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+    threshold: float
+    total: float
+    kept: int
+    certificate: float
+
+    def latex(self, strength: float) -> str:
+        """Return the threshold from the entries alone, with their numbers in it."""
+        largest = np.sort(np.abs(self.before))[::-1][: self.kept]
+        terms = "+".join(f"{x:.3g}" for x in largest) or "0"
+        share = 2.0 * strength / (1.0 + 2.0 * strength * self.kept)
+        return (
+            r"\begin{aligned}\tau &= 2\lambda S_\theta = "
+            r"\frac{2\lambda}{1+2\lambda\theta}\sum_{j\ \text{kept}}|p_j| \\ &= "
+            rf"\frac{{2\cdot {strength:.3g}}}{{1+2\cdot {strength:.3g}\cdot {self.kept}}}({terms}) = "
+            rf"{share * largest.sum():.4g}\end{{aligned}}"
+        )
+
+
+def column_story(entries: Sequence[float], strength: float) -> Column:
+    """Apply the operator of TI to one column."""
+    before = np.asarray(entries, dtype=float)
+    after = np.asarray(prox("ti", before, strength))
+    total = float(np.abs(after).sum())
+    return Column(
+        before,
+        after,
+        2.0 * strength * total,
+        total,
+        int(np.count_nonzero(after)),
+        certificate("ti", before, after, strength),
+    )
+
+
+def geometry_program(section: Section, names: Sequence[str], point: Sequence[float], strength: float) -> str:
+    """Return a program that prints the operators' results at a point, with their certificates."""
+    return (
+        "import fmviz\n\n"
+        f"P = {section.embed(point).tolist()!r}\n"
+        f"for name in {list(names)!r}:\n"
+        f"    Q = fmviz.prox(name, P, {strength!r})\n"
+        f"    print(name, Q.tolist(), fmviz.certificate(name, P, Q, {strength!r}))\n"
+    )

@@ -1,0 +1,281 @@
+"""The next epoch of a run that waits, step by step: what moves, from where to where, by which formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.compatibility import best_solver
+from fmviz.engine.snapshot import Parameters
+from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.stepping import HALVES, SWEEPS, Step, replay, steps_of_epoch, why_no_steps
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+
+__all__ = ["GRAINS", "MOST_BLOCKS", "MOST_ENTRIES", "Inside", "look_inside", "why_no_grain"]
+
+GRAINS = ("epoch", "block", "entry")
+"""How much is moved at once: everything once, a row or a column of P (or half of an update), an entry."""
+MOST_ENTRIES = 1_000
+"""Entries of P, up to which they are stepped through one at a time."""
+MOST_BLOCKS = 4_000
+"""Entries of P, up to which its rows or columns are: every step is made anew in Python."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """An epoch taken apart.
+
+    Attributes
+    ----------
+    epochs : int
+        Epochs done before it.
+    start : Parameters
+        Where it begins.
+    steps : tuple of Step
+        All of its steps.
+    stops : tuple of int
+        How many steps are made after each step of the grain that is looked at.
+    grain : str
+        One of `GRAINS`.
+    """
+
+    epochs: int
+    start: Parameters
+    steps: tuple[Step, ...]
+    stops: tuple[int, ...]
+    grain: str
+
+    def at(self, stop: int) -> Parameters:
+        """Return the parameters after so many stops."""
+        done = self.stops[stop - 1] if stop else 0
+        return replay(self.start, list(self.steps[:done]))
+
+    def made(self, stop: int) -> tuple[Step, ...]:
+        """Return the steps of one stop, counted from 1."""
+        return self.steps[self.stops[stop - 2] if stop > 1 else 0 : self.stops[stop - 1]]
+
+
+def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
+    """Return None, or the sentence that says why this run is not stepped through so finely.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        A run that can be made.
+    d : int
+        Its features.
+    grain : str
+        One of `GRAINS`.
+    """
+    if grain == "epoch":
+        return None
+    solver = _solver(experiment)
+    if (reason := why_no_steps(experiment.model, solver, dict(experiment.solver_params))) is not None:
+        return reason
+    label = SOLVERS[solver].label
+    if solver in HALVES:
+        halves = f"{label} moves all entries at once: step by half of the update."
+        return halves if grain == "entry" else None
+    if grain == "entry" and SWEEPS[solver] == "row":
+        return f"{label} moves a whole row of P at once: step by row."
+    size, most = d * experiment.rank, MOST_ENTRIES if grain == "entry" else MOST_BLOCKS
+    if size > most:
+        coarser = "by column" if grain == "entry" and size <= MOST_BLOCKS else "by epoch"
+        return (
+            f"P has {size:,} entries. Up to {most:,} are stepped through in this way: every step is made "
+            f"anew outside the compiled sweep, and nobody could follow more. Step {coarser}, or take fewer "
+            "columns or features."
+        )
+    return None
+
+
+def block_name(experiment: Experiment) -> str:
+    """Return what a block of this run's steps is: "row", "column" or "half"."""
+    solver = _solver(experiment)
+    if solver in HALVES:
+        return "half"
+    order = dict(experiment.solver_params).get("order", "auto")
+    return "row" if SWEEPS.get(solver) == "row" or order in ("features", "mixed") else "column"
+
+
+def look_inside(
+    experiment: Experiment,
+    parameters: Parameters,
+    epochs: int,
+    grain: str,
+    memory: Mapping[str, Any] | None = None,
+) -> Inside:
+    """Take the epoch after `epochs` apart.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        A run for which `why_no_grain` has no reason.
+    parameters : Parameters
+        After `epochs` epochs.
+    epochs : int
+        How many are done.
+    grain : {"block", "entry"}
+        What a stop is.
+    memory : mapping, optional
+        What the solver remembers, see `fmviz.lab.job.Job.memory`; None where it starts anew.
+    """
+    problem = Run.prepare(experiment).problem.at(**experiment.strengths(epochs))
+    begun = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
+    steps = tuple(
+        steps_of_epoch(
+            problem,
+            _solver(experiment),
+            parameters,
+            epochs=epochs - begun,
+            memory=memory,
+            **dict(experiment.solver_params),
+        )
+    )
+    return Inside(epochs, parameters, steps, _stops(steps, grain), grain)
+
+
+def _solver(experiment: Experiment) -> str:
+    if experiment.solver != "auto":
+        return experiment.solver
+    return best_solver(
+        experiment.regularizer,
+        loss=experiment.loss,
+        model=experiment.model,
+        regularizer_params=dict(experiment.regularizer_params),
+        model_params=dict(experiment.model_params),
+    )
+
+
+def _stops(steps: Sequence[Step], grain: str) -> tuple[int, ...]:
+    """Return after how many steps each stop is: after every step, or where the row or column changes."""
+    if grain == "entry":
+        return tuple(range(1, len(steps) + 1))
+    entries = [step for step in steps if step.kind == "entry"]
+    by_rows = len(entries) > 1 and entries[0].j == entries[1].j
+
+    def block(at: int) -> object:
+        step = steps[at]
+        if step.kind in ("bias", "weight"):
+            return "linear"
+        if step.kind == "entry":
+            return step.j if by_rows else step.s
+        return step.kind, at
+
+    last = len(steps) - 1
+    return tuple(at + 1 for at in range(len(steps)) if at == last or block(at) != block(at + 1))
+
+
+# -------------------------------------------------------------------------------------------------- words
+
+
+def headline(made: Sequence[Step], names: Sequence[str]) -> str:
+    """Return what moves, in words."""
+    last = made[-1]
+    if len(made) > 1:
+        if last.kind in ("bias", "weight"):
+            return "The bias and the linear weights"
+        rows = {step.j for step in made}
+        return f"Row {names[last.j]} of P" if len(rows) == 1 else f"Column {last.s + 1} of P"
+    return {
+        "bias": "The bias",
+        "weight": f"The linear weight of {names[last.j]}",
+        "entry": f"The entry of {names[last.j]} in column {last.s + 1} of P",
+        "row": f"The row of {names[last.j]} in P",
+        "extrapolate": "Momentum: beyond the last point",
+        "gradient": "First half: a gradient step on the loss alone",
+        "prox": "Second half: the proximal operator of the penalty",
+        "back": "Momentum would raise the objective: back to the last point",
+    }[last.kind]
+
+
+def summary(made: Sequence[Step]) -> str:
+    """Return how many parameters several steps moved, and what became of zeros."""
+    moved = sum(step.moved for step in made)
+    to_zero = sum(int(((step.before != 0) & (step.after == 0)).sum()) for step in made)
+    from_zero = sum(int(((step.before == 0) & (step.after != 0)).sum()) for step in made)
+    return f"{moved:,} of {len(made):,} moved, {to_zero:,} to exactly zero and {from_zero:,} away from it."
+
+
+def formula(step: Step) -> str:
+    """Return the formula of a step in LaTeX, with its numbers."""
+    before, after, g = step.before, step.after, step.slope
+    if step.kind == "bias":
+        numbers = rf"{_n(before[0])}-\frac{{{_n(g[0])}}}{{{_n(step.bend)}}} = {_n(after[0])}"
+        return rf"b \leftarrow b-\frac{{g}}{{\mu}} = {numbers}"
+    if step.kind == "weight":
+        up, down = rf"{_n(g[0])}+{_n(step.shrink)}\cdot{_b(before[0])}", f"{_n(step.bend)}+{_n(step.shrink)}"
+        return (
+            r"w_j \leftarrow w_j-\frac{g+2\lambda_w w_j}{h+2\lambda_w} = "
+            rf"{_n(before[0])}-\frac{{{up}}}{{{down}}} = {_n(after[0])}"
+        )
+    if step.kind == "entry":
+        inside = rf"{_n(step.bend)}\cdot{_b(before[0])}-{_b(g[0])},\ {_n(step.threshold[0])}"
+        return (
+            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g,\ t)}{h+r} = "
+            rf"\frac{{\operatorname{{soft}}({inside})}}{{{_n(step.bend)}+{_n(step.shrink)}}} = {_n(after[0])}"
+        )
+    if step.kind == "row":
+        u = step.bend * before - g
+        if step.by_norm:
+            return (
+                r"p_j \leftarrow \max\!\Big(1-\frac{t}{\|u\|},0\Big)\frac{u}{h+r},\quad u=h\,p_j-g,\quad "
+                rf"\|u\|={_n(float(np.sqrt(u @ u)))},\ t={_n(step.threshold[0])},\ "
+                rf"h+r={_n(step.bend + step.shrink)}"
+            )
+        return (
+            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g_s,\ t_s)}{h+r}\ \text{for every } s,"
+            rf"\quad h+r={_n(step.bend + step.shrink)}"
+        )
+    if step.kind == "gradient":
+        return (
+            rf"\theta \leftarrow \theta-\eta\,\nabla\mathrm{{risk}}(\theta),\quad \eta={_n(1.0 / step.bend)}"
+        )
+    if step.kind == "prox":
+        return (
+            r"P \leftarrow \operatorname{prox}_{\frac{\eta\tilde\lambda}{1+2\eta\lambda_p}\Omega}"
+            rf"\Big(\frac{{P}}{{1+2\eta\lambda_p}}\Big),\quad \eta={_n(1.0 / step.bend)}"
+        )
+    if step.kind == "extrapolate":
+        return rf"y = \theta_t+{_n(step.bend)}\,(\theta_t-\theta_{{t-1}})"
+    return r"y = \theta_t"
+
+
+def meaning(step: Step) -> str:
+    """Return a sentence on what the step did."""
+    if step.kind in ("bias", "weight"):
+        return "The minimum along this parameter; no penalty makes it zero."
+    if step.kind == "entry":
+        u, t = abs(step.bend * step.before[0] - step.slope[0]), step.threshold[0]
+        if step.after[0] == 0.0:
+            became = "stays" if step.before[0] == 0.0 else "becomes"
+            return (
+                f"|h p − g| = {u:.3g} is at most the threshold t = {t:.3g}: the entry {became} exactly zero."
+            )
+        return f"|h p − g| = {u:.3g} exceeds the threshold t = {t:.3g}: the entry is not zero."
+    if step.kind == "row":
+        now, then = int((step.after == 0).sum()), int((step.before == 0).sum())
+        return f"{now} of the row's {step.after.size} entries are zero now, {then} were before."
+    return ""
+
+
+def halves(step: Step, size: int) -> str:
+    """Return how many of the `size` entries of P are zero before and after a half of an update."""
+    before, after = ((x[:size] == 0).sum() for x in (step.before, step.after))
+    return f"Zeros in P: {int(before):,} before, {int(after):,} after, of {size:,}."
+
+
+def _n(x: float) -> str:
+    text = f"{x:.4g}"
+    if "e" in text:
+        head, tail = text.split("e")
+        text = rf"{head}\cdot10^{{{int(tail)}}}"
+    return text
+
+
+def _b(x: float) -> str:
+    return f"({_n(x)})" if x < 0 else _n(x)

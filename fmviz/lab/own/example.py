@@ -1,0 +1,29 @@
+"""A table to try the page of one's own data with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fmviz.lab.datasets import flights
+
+__all__ = ["Example", "example"]
+
+
+class Example(NamedTuple):
+    """A file, its name, its target, and the columns of numbers that are names."""
+
+    data: bytes
+    name: str
+    target: str
+    words: tuple[str, ...]
+
+
+def example() -> Example:
+    """Return the sampled flights, or, where an installed package lacks them, the diabetes data."""
+    path = flights.local_path()
+    if path is not None:
+        return Example(path.read_bytes(), path.name, "late", ("month", "day"))
+    from sklearn.datasets import load_diabetes
+
+    table = load_diabetes(as_frame=True, scaled=False).frame
+    return Example(table.to_csv(index=False).encode(), "diabetes.csv", "target", ())

@@ -1,0 +1,462 @@
+"""From the bytes of a file to a table or to features: what it is, how it is written, and what it is not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fmviz.engine.errors import one_of
+from fmviz.engine.memory import in_words
+from fmviz.lab.own import limits
+from fmviz.lab.table_files import is_libsvm, read_libsvm, read_text, sniffed
+
+__all__ = ["CHOICES", "Reading", "Source", "detect", "read"]
+
+ENCODINGS = (
+    *("utf-8", "utf-16", "cp1252", "cp1250", "cp1251", "koi8_r", "mac_roman"),
+    *("shift_jis", "gb18030", "big5", "euc_kr"),
+)
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blanks": " "}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": ("auto", "table", "libsvm", "parquet"),
+    "encoding": ("auto", *ENCODINGS),
+    "delimiter": ("auto", *DELIMITERS),
+    "header": ("auto", "yes", "no"),
+    "decimal": ("auto", "point", "comma"),
+    "lines": ("all", "fitting"),
+}
+"""What each field of a `Reading` may be."""
+
+_SAMPLE = 65_536
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+# The first bytes of files that are no tables, what they are, and what to do.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file; open it there and save it as CSV in UTF-8"),
+    (b"\x89PNG", "a picture (PNG); bring the table that it shows"),
+    (b"\xff\xd8\xff", "a picture (JPEG); bring the table that it shows"),
+    (b"GIF8", "a picture (GIF); bring the table that it shows"),
+    (b"BM6", "a picture (BMP); bring the table that it shows"),
+    (b"%PDF", "a PDF document; copy its table into a spreadsheet and save that as CSV"),
+    (b"SQLite format 3", "an SQLite database; export one of its tables as CSV"),
+    (b"\x89HDF", "an HDF5 file; save its table as Parquet or CSV"),
+    (b"ARROW1", "a Feather file; save it as Parquet"),
+    (b"\x93NUMPY", "a NumPy array; save it as CSV with the names of its columns"),
+    (b"BZh", "compressed with bzip2; unpack it, or compress it with gzip"),
+    (b"\xfd7zXZ", "compressed with xz; unpack it, or compress it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it, or compress it with gzip"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it and bring the table in it"),
+    (b"Rar!", "a RAR archive; unpack it and bring the table in it"),
+    (b"\x7fELF", "a program; bring a table"),
+    (b"MZ\x90", "a program; bring a table"),
+    (b"{\\rtf", "a formatted text; save its table as CSV"),
+    (b"Obj\x01", "an Avro file; save it as Parquet or CSV"),
+    (b"ORC", "an ORC file; save it as Parquet or CSV"),
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    Attributes
+    ----------
+    kind : str
+        A CSV or TSV table, libsvm or Parquet.
+    encoding, delimiter, header, decimal : str
+        Of text.
+    lines : str
+        Whether lines with too many fields are an error or left out.
+    skip : int
+        So many lines before the table are left out.
+    """
+
+    kind: str = "auto"
+    encoding: str = "auto"
+    delimiter: str = "auto"
+    header: str = "auto"
+    decimal: str = "auto"
+    lines: str = "all"
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            one_of(name, getattr(self, name), choices)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What was read.
+
+    Attributes
+    ----------
+    reading : Reading
+        How; nothing in it is "auto".
+    table : DataFrame or None
+        The columns, each with a name of its own.
+    X, y : (N, d) CSR array and (N,) ndarray, or None
+        What a libsvm file holds instead.
+    notes : tuple of str
+        A sentence for what was changed on the way.
+    """
+
+    reading: Reading
+    table: pd.DataFrame | None = None
+    X: sp.csr_array | None = None
+    y: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read(data: bytes, asked: Reading | None = None, name: str = "The file") -> Source:
+    """Read a file.
+
+    Parameters
+    ----------
+    data : bytes
+        The file, compressed with gzip or not.
+    asked : Reading
+        What is not "auto" in it is not detected. Nothing of the file is executed.
+    name : str
+        What sentences call it.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these files, or too large; with a sentence.
+    """
+    asked = asked or Reading()
+    if len(data) > limits.MOST_BYTES:
+        raise ValueError(
+            f"{name} has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
+            "its "
+            "rows, or compress it with gzip."
+        )
+    data = _unfolded(data, name)
+    kind = detect(data, name) if asked.kind == "auto" else asked.kind
+    if kind == "parquet":
+        return _parquet(data, replace(asked, kind=kind), name)
+    notes: list[str] = []
+    text, encoding = _decoded(data, asked.encoding, name, notes)
+    if kind == "libsvm":
+        X, y = _libsvm(text, name)
+        return Source(Reading(kind, encoding, "blanks", "no", "point"), None, X, y, tuple(notes))
+    return _table(text, replace(asked, kind=kind, encoding=encoding), name, notes)
+
+
+def detect(data: bytes, name: str = "The file") -> str:
+    """Return "table", "libsvm" or "parquet"; ValueError says what else the file is, and what to do."""
+    head = data[:_SAMPLE]
+    if not head.strip(b"\x00 \t\r\n\xef\xbb\xbf"):
+        raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        sheet = b"xl/" in data[:4096] or b"[Content_Types].xml" in data[:4096] or b"mimetype" in data[:64]
+        what = (
+            "a spreadsheet; open it there and save it as CSV in UTF-8"
+            if sheet
+            else ("a ZIP archive; unpack it and bring the table in it")
+        )
+        raise ValueError(f"{name} is {what}.")
+    for signature, what in _SIGNATURES:
+        if head.startswith(signature):
+            raise ValueError(f"{name} is {what}.")
+    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
+        raise ValueError(
+            f"{name} is a Python pickle, which could run anything and is never opened. Save it as Parquet "
+            "or CSV."
+        )
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
+        raise ValueError(
+            f"{name} is a web page, not a table: perhaps a login or an error page was saved in its place. "
+            "Download the file again, and look at it in an editor."
+        )
+    if start.startswith((b"<?xml", b"<svg")):
+        raise ValueError(f"{name} is an XML document. Export its table as CSV.")
+    if re.match(rb"(\{\s*[\"}]|\[\s*[\[{])", start):
+        raise ValueError(f"{name} is JSON. Save it as CSV or Parquet, one row an example.")
+    wide = head.startswith(_UTF16) or _utf16_without_mark(head) is not None
+    controls = sum(map(head.count, _CONTROLS)) + (0 if wide else 5 * head.count(0))
+    if controls > 0.05 * len(head):
+        raise ValueError(f"{name} is no text but binary data. Bring CSV, TSV, libsvm or Parquet.")
+    return "libsvm" if is_libsvm(data) else "table"
+
+
+_CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
+
+
+def _unfolded(data: bytes, name: str) -> bytes:
+    """Return the contents of a file compressed with gzip, and others as they are."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    parts, size = [], 0
+    try:
+        while data.startswith(b"\x1f\x8b"):
+            member = zlib.decompressobj(wbits=31)
+            parts.append(member.decompress(data, limits.MOST_UNFOLDED + 1 - size))
+            size += len(parts[-1])
+            if size > limits.MOST_UNFOLDED:
+                raise ValueError(
+                    f"{name} unfolds to more than {in_words(limits.MOST_UNFOLDED)}. Take a sample of its "
+                    "rows."
+                )
+            if not member.eof:
+                raise zlib.error("it ends too early")
+            data = member.unused_data
+    except zlib.error as error:
+        raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
+    return b"".join(parts)
+
+
+# -------------------------------------------------------------------------------------------------- text
+
+
+def _utf16_without_mark(head: bytes) -> str | None:
+    even, odd = head[0:4096:2].count(0), head[1:4096:2].count(0)
+    half = len(head[:4096]) / 2
+    if odd > 0.4 * half and even < 0.05 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.4 * half and odd < 0.05 * half else None
+
+
+def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str, str]:
+    """Return the text, and the encoding that it was taken for."""
+    encoding = _encoding(data) if asked == "auto" else asked
+    python = {"utf-8": "utf-8-sig"}.get(encoding, encoding)
+    if encoding == "utf-16" and not data.startswith(_UTF16):
+        python = _utf16_without_mark(data[:4096]) or "utf-16-le"
+    text = data.decode(python, errors="replace")
+    if (lost := text.count("\ufffd")) and asked != "auto":
+        notes.append(f"{lost:,} characters are none of the encoding {encoding}; choose another.")
+    elif lost:
+        notes.append(f"{lost:,} characters could not be read as {encoding}.")
+    if encoding not in ("utf-8", "utf-16") and asked == "auto":
+        notes.append(f"The text is no UTF-8; it was taken for {encoding}. Look whether its words are right.")
+    if "\x00" in text:
+        notes.append(f"{text.count(chr(0)):,} NUL characters were left out.")
+        text = text.replace("\x00", "")
+    return text, encoding
+
+
+def _encoding(data: bytes) -> str:
+    if data.startswith(_UTF16) or _utf16_without_mark(data[:4096]):
+        return "utf-16"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        from charset_normalizer import from_bytes
+
+        # What tells encodings apart is in the lines that are no ASCII.
+        odd = [line for line in data[: error.start + 4 * _SAMPLE].split(b"\n") if not line.isascii()]
+        signs = b"\n".join(odd).decode("utf-8", errors="replace")
+        if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
+            return "utf-8"
+        sample = b"\n".join(odd)[:8192]
+        best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
+        # Where it makes no difference, and where nothing else is likely, it is that of most computers.
+        if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
+            return "cp1252"
+        return best.encoding
+    return "utf-8"
+
+
+def _table(text: str, asked: Reading, name: str, notes: list[str]) -> Source:
+    lines = text.lstrip("\ufeff\r\n")
+    if (told := re.match(r'"?sep=(.)"?\r?\n', lines)) is not None:  # As Excel writes it.
+        text = lines[told.end() :]
+        given = {sign: word for word, sign in DELIMITERS.items()}.get(told[1])
+        if given and asked.delimiter == "auto":
+            asked = replace(asked, delimiter=given)
+    if asked.skip:
+        text = "\n".join(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[asked.skip :])
+    if not text.strip():
+        raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
+    delimiter = sniffed(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
+    header = asked.header == "yes" or (asked.header == "auto" and _has_header(text, delimiter))
+    first = text[: limits.MOST_BYTES].lstrip("\r\n").split("\n", 1)[0]
+    limits.check_table(text.count("\n") - 1, first.count(delimiter) + 1, name)
+    table = read_text(
+        text,
+        name,
+        delimiter=delimiter,
+        header=header,
+        decimal={"point": ".", "comma": ",", "auto": ""}[asked.decimal],
+        loose=asked.lines == "fitting",
+        rename=lambda columns: named(columns, notes),
+        most_rows=limits.MOST_ROWS + 1,
+    )
+    limits.check_table(len(table), table.shape[1], name)
+    if skipped := table.attrs.pop("skipped", 0):
+        notes.append(f"{skipped:,} lines have too many fields and were left out.")
+    if not header and asked.header == "auto":
+        notes.append("The first line holds numbers, so it was taken for a row; the columns are numbered.")
+    words = {sign: word for word, sign in DELIMITERS.items()}
+    decimal = asked.decimal if asked.decimal != "auto" else ("comma" if delimiter == ";" else "point")
+    reading = replace(asked, delimiter=words[delimiter], header="yes" if header else "no", decimal=decimal)
+    return Source(reading, table, notes=tuple(notes))
+
+
+def _has_header(text: str, delimiter: str) -> bool:
+    """Return whether the first line is not all numbers."""
+    begin = text[:_SAMPLE].strip().replace("\r", "\n").split("\n", 1)[0]
+    try:
+        fields = next(csv.reader(io.StringIO(begin), delimiter=delimiter), [])
+    except csv.Error:
+        return True
+    number = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+    told = [field for field in fields if field.strip()]
+    return not told or not all(number.fullmatch(field) for field in told)
+
+
+def named(columns: list[str], notes: list[str]) -> list[str]:
+    """Return a name of its own for every column, with a sentence for those that had none."""
+    empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
+    long = sum(len(column) > limits.LONGEST_NAME for column in columns)
+    found: list[str] = []
+    for place, column in enumerate(columns, 1):
+        clean = " ".join(column.split()) or f"column {place}"
+        if len(clean) > limits.LONGEST_NAME:
+            clean = clean[: limits.LONGEST_NAME - 1] + "…"
+        found.append(clean)
+    taken, again = set(found), Counter(found)
+    seen: Counter[str] = Counter()
+    doubles = []
+    for at, column in enumerate(found):
+        seen[column] += 1
+        if again[column] > 1 and seen[column] > 1:
+            number = seen[column]
+            while (other := f"{column} ({number})") in taken:
+                number += 1
+            taken.add(other)
+            found[at] = other
+            doubles.append(column)
+    if empty:
+        notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
+    if doubles:
+        notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
+    if long:
+        notes.append(f"{_columns(long)} a name of more than {limits.LONGEST_NAME} characters, which was cut.")
+    return found
+
+
+def _columns(count: int) -> str:
+    return "1 column had" if count == 1 else f"{count:,} columns had"
+
+
+# -------------------------------------------------------------------------------------- libsvm and Parquet
+
+
+def _libsvm(text: str, name: str) -> tuple[sp.csr_array, np.ndarray]:
+    if text.count("\n") > limits.MOST_ROWS:
+        raise ValueError(f"{name} has more than {limits.MOST_ROWS:,} rows. Take a sample of them.")
+    if text.count(":") > limits.MOST_CELLS:
+        raise ValueError(f"{name} has more than {limits.MOST_CELLS:,} values. Take a sample of its rows.")
+    # scikit-learn takes no index beyond 32 bits, and calls it a value.
+    far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    if far > limits.MOST_FEATURES:
+        raise ValueError(_far(far, name))
+    X, y = read_libsvm(text.encode(), name)
+    if X.shape[1] > limits.MOST_FEATURES:
+        raise ValueError(_far(X.shape[1], name))
+    return X, y
+
+
+def _far(index: int, name: str) -> str:
+    return (
+        f"{name} has an index of {index:,}, more than {limits.MOST_FEATURES:,} features. Number them anew "
+        "without gaps."
+    )
+
+
+def _parquet(data: bytes, asked: Reading, name: str) -> Source:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    notes: list[str] = []
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        schema = file.schema_arrow
+        limits.check_table(file.metadata.num_rows, len(schema), name)
+        size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.metadata.num_row_groups))
+        if size > limits.MOST_UNFOLDED:
+            raise ValueError(
+                f"{name} unfolds to {in_words(size)}, more than {in_words(limits.MOST_UNFOLDED)}. Take a "
+                "sample "
+                "of its rows."
+            )
+        arrow = file.read()
+        flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
+        if lost := [field.name for field in schema if _compound(field.type)]:
+            notes.append(
+                f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
+                "were "
+                f"left out: {', '.join(lost[:5])}{', …' if len(lost) > 5 else ''}."
+            )
+        arrays = {str(place): _plain(arrow.column(at)) for place, at in enumerate(flat)}
+        table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
+    except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
+        said = " ".join(str(error).split())[:200].rstrip(".")
+        raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
+    columns = named([schema.field(at).name for at in flat], notes)
+    if len(columns) < 2:
+        raise ValueError(
+            f"{name} has fewer than two columns of single values; a target and a feature are needed."
+        )
+    if not len(table):
+        raise ValueError(f"{name} has no rows. Bring a table that has some.")
+    table.columns = pd.Index(columns)
+    return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
+
+
+def _compound(kind: Any) -> bool:
+    import pyarrow.types as of
+
+    return bool(
+        of.is_nested(kind)
+        or of.is_binary(kind)
+        or of.is_large_binary(kind)
+        or of.is_fixed_size_binary(kind)
+        or of.is_null(kind)
+        or not (
+            of.is_boolean(kind)
+            or of.is_integer(kind)
+            or of.is_floating(kind)
+            or of.is_decimal(kind)
+            or of.is_temporal(kind)
+            or of.is_string(kind)
+            or of.is_large_string(kind)
+            or of.is_dictionary(kind)
+        )
+    )
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as numbers, truth values, times without a zone, or strings."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = column.type
+    if of.is_dictionary(kind):
+        column = (
+            column.combine_chunks().dictionary_decode()
+            if not isinstance(column, pa.ChunkedArray)
+            else (column.cast(kind.value_type))
+        )
+        return _plain(column) if not _compound(column.type) else column.cast(pa.string())
+    if of.is_decimal(kind) or of.is_float16(kind):
+        return column.cast(pa.float64(), safe=False)
+    if of.is_timestamp(kind) or of.is_date(kind):
+        return column.cast(pa.timestamp("us"), safe=False)
+    if of.is_time(kind) or of.is_duration(kind):
+        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return column

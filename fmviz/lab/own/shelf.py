@@ -1,0 +1,325 @@
+"""Where data of one's own are kept: files by the hash of their bytes, data sets by that of file and recipe.
+
+Beside the run store, in a folder of its own, lies every file once, as ``file_<hash>``, and a JSON text for
+every data set, as ``own_<hash>.json``. Names are hashes, so that who does not know one cannot guess it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fmviz.engine.memory import in_words
+from fmviz.lab.datasets import Dataset, is_own
+from fmviz.lab.own import limits
+from fmviz.lab.own.columns import Column, described
+from fmviz.lab.own.files import Reading, Source, read
+from fmviz.lab.own.recipe import Recipe, Size, build, measure
+from fmviz.lab.own.suggestion import first_settings
+from fmviz.lab.places import data_folder
+
+__all__ = [
+    "OwnSet",
+    "Profile",
+    "bring",
+    "delete",
+    "enter",
+    "find",
+    "keep_file",
+    "load",
+    "profile",
+    "size_of_file",
+    "sized",
+    "title_of",
+    "undelete",
+]
+
+VERSION = 1
+# Deleted sets can be brought back, and files that no set is made of can be used, for so long.
+UNDO_SECONDS = 7 * 86_400.0
+_FILE = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSet:
+    """A data set of one's own, as it is entered.
+
+    Attributes
+    ----------
+    name : str
+        ``own_`` and a hash of file and recipe.
+    title : str
+        What it is called.
+    file : str
+        The hash of the file.
+    recipe : Recipe
+        How the file becomes the data set.
+    task : str
+        "regression" or "binary".
+    rows, features : int
+        N and d.
+    bytes : int
+        Of the file.
+    suggested : mapping
+        Settings for a first fit.
+    created : float
+        Seconds since the epoch.
+    deleted : float or None
+        When it was deleted.
+    """
+
+    name: str
+    title: str
+    file: str
+    recipe: Recipe
+    task: str
+    rows: int
+    features: int
+    bytes: int
+    suggested: Mapping[str, Any]
+    created: float
+    deleted: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A file that was read, and what its columns are; () for libsvm."""
+
+    source: Source
+    columns: tuple[Column, ...]
+
+
+# -------------------------------------------------------------------------------------------------- files
+
+
+def keep_file(data: bytes) -> str:
+    """Keep a file; return its hash. Raises ValueError where it is too large."""
+    if len(data) > limits.MOST_BYTES:
+        raise ValueError(
+            f"The file has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample "
+            "of its rows, or "
+            "compress it with gzip."
+        )
+    name = hashlib.sha256(data).hexdigest()[:32]
+    path = _file(name)
+    if path.exists():
+        os.utime(path)
+    else:
+        _tidy()
+        _write(path, data)
+    return name
+
+
+def size_of_file(file: str) -> int | None:
+    """Return the bytes of a kept file; None where there is none of that hash."""
+    try:
+        return _file(file).stat().st_size
+    except (OSError, ValueError):
+        return None
+
+
+def _file(file: str) -> Path:
+    if not _FILE.fullmatch(file):
+        raise ValueError(f"{file!r} is not the hash of a file.")
+    return data_folder() / f"file_{file}"
+
+
+def _bytes(file: str) -> bytes:
+    try:
+        return _file(file).read_bytes()
+    except OSError:
+        raise ValueError("The file of these data is not on this computer any more. Bring it again.") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever reads at the same time must not find half of it.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix="new_")
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            sink.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@lru_cache(maxsize=4)
+def profile(file: str, reading: Reading, title: str = "The file") -> Profile:
+    """Read a kept file and describe its columns; raises ValueError with a sentence."""
+    source = read(_bytes(file), reading, title)
+    table = source.table
+    return Profile(source, () if table is None else described(table, source.reading.decimal))
+
+
+@lru_cache(maxsize=64)
+def sized(file: str, recipe: Recipe, title: str = "The file") -> Size:
+    """Return the size of what a recipe makes of a kept file; raises ValueError with a sentence."""
+    return measure(profile(file, recipe.reading, title).source, recipe)
+
+
+# --------------------------------------------------------------------------------------------------- sets
+
+
+def title_of(text: str) -> str:
+    """Return a name as a title: without folders, in one line, and without signs that Markdown takes up."""
+    base = re.split(r"[\\/]", text)[-1]
+    clean = " ".join(re.sub(r"[^\w\s.,;()+=@%&'’-]", " ", base).split()).strip("_-=+@ ")
+    return clean[:80] or "My data"
+
+
+def name_of(file: str, recipe: Recipe) -> str:
+    """Return the name of the data set that a recipe makes of a file."""
+    told = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
+    return f"own_{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+
+
+def enter(file: str, recipe: Recipe, title: str) -> OwnSet:
+    """Make the data set of a file and a recipe, and enter it under its name.
+
+    Raises
+    ------
+    ValueError
+        As `fmviz.lab.own.recipe.build` does, or if the file is not there.
+    """
+    name, title = name_of(file, recipe), title_of(title)
+    dataset = build(profile(file, recipe.reading, title).source, recipe, name, title)
+    found = OwnSet(
+        name,
+        title,
+        file,
+        recipe,
+        dataset.task,
+        int(dataset.X.shape[0]),
+        int(dataset.X.shape[1]),
+        len(_bytes(file)),
+        first_settings(dataset),
+        time.time(),
+    )
+    _put(found)
+    return found
+
+
+def bring(path: str, name: str, recipe: Mapping[str, Any]) -> None:
+    """Enter a data set from its file, unless it is there: for programs that repeat a run elsewhere.
+
+    Parameters
+    ----------
+    path : str
+        The file; read only where the set is not kept on this computer.
+    name : str
+        The name of the set.
+    recipe : mapping
+        See `Recipe.to_dict`.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or is another one.
+    """
+    if find(name) is not None:
+        return
+    told = Recipe.from_dict(recipe)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"The data set {name} is not in {str(data_folder())!r}, and {path!r} cannot be read "
+            f"({error.strerror}). Put "
+            "its file there, or name the run store beside it with FMVIZ_STORE."
+        ) from None
+    file = keep_file(data)
+    if name_of(file, told) != name:
+        raise ValueError(f"{path!r} is not the file that the data set {name} was made of. Bring that one.")
+    enter(file, told, path)
+
+
+def _entry(name: str) -> Path:
+    if not is_own(name):
+        raise ValueError(f"{name!r} is not the name of a data set of one's own.")
+    return data_folder() / f"{name}.json"
+
+
+def _put(found: OwnSet) -> None:
+    told = {key: value for key, value in vars(found).items() if key not in ("recipe", "name")}
+    text = json.dumps({"version": VERSION, **told, "recipe": found.recipe.to_dict()}, ensure_ascii=False)
+    _write(_entry(found.name), text.encode())
+
+
+def find(name: str) -> OwnSet | None:
+    """Return the data set of that name, deleted or not; None where it is not on this computer."""
+    try:
+        told = dict(json.loads(_entry(name).read_bytes()))
+        if told.pop("version") != VERSION:
+            return None
+        found = OwnSet(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
+    return found if size_of_file(found.file) is not None else None
+
+
+def load(name: str) -> Dataset:
+    """Return the data set of that name; raises ValueError where it is not here, or deleted."""
+    found = find(name)
+    if found is None or found.deleted is not None:
+        raise ValueError(why_not(name))
+    return build(
+        profile(found.file, found.recipe.reading, found.title).source, found.recipe, name, found.title
+    )
+
+
+def why_not(name: str) -> str | None:
+    """Return None, or the sentence that says why a set cannot be loaded."""
+    found = find(name)
+    if found is None:
+        return (
+            f"The data set {name} is not on this computer. Bring its file on the page Your data, or open "
+            "the link where "
+            "it was made."
+        )
+    if found.deleted is not None:
+        return f"The data set {found.title} was deleted. Bring it back on the page Your data."
+    return None
+
+
+def delete(name: str) -> bool:
+    """Delete a data set, for a week only: return whether there was one."""
+    return _mark(name, time.time())
+
+
+def undelete(name: str) -> bool:
+    """Bring a deleted data set back; return whether it was there."""
+    return _mark(name, None)
+
+
+def _mark(name: str, when: float | None) -> bool:
+    found = find(name)
+    if found is None:
+        return False
+    _put(OwnSet(**{**vars(found), "deleted": when}))
+    return True
+
+
+def _tidy() -> None:
+    """Remove sets deleted long ago, and files that no set is made of and nobody has brought of late."""
+    folder, since = data_folder(), time.time() - UNDO_SECONDS
+    needed = set()
+    for entry in folder.glob("own_*.json"):
+        found = find(entry.stem)
+        if found is None or (found.deleted is not None and found.deleted < since):
+            entry.unlink(missing_ok=True)
+        else:
+            needed.add(found.file)
+    for path in folder.glob("*_*"):
+        file = path.name.partition("_")[2]
+        if path.suffix != ".json" and file not in needed and path.stat().st_mtime < since:
+            path.unlink(missing_ok=True)

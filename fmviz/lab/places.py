@@ -1,0 +1,24 @@
+"""Where fmviz keeps what is to last: the run store, and the data of one's own beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["data_folder", "default_path"]
+
+
+def default_path() -> Path:
+    """Return the file that ``FMVIZ_STORE`` names, or that in the user's data directory."""
+    named = os.environ.get("FMVIZ_STORE")
+    if named:
+        return Path(named).expanduser()
+    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
+
+
+def data_folder() -> Path:
+    """Return the folder of one's own data, ``runs-data`` beside ``runs.sqlite``; it may not exist yet."""
+    store = default_path()
+    return store.with_name(f"{store.stem}-data")

@@ -1,0 +1,57 @@
+// Saves the plotly chart of another element of the page as SVG or PNG.
+//
+// Streamlit keeps Plotly to itself, so the chart's own "Download plot" button is pressed, with other options and
+// with a copy of the layout in colours for white paper: Plotly copies both before the button returns.
+
+const FORMATS = ["svg", "png"];
+
+const place = (key) => `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
+
+// Streamlit puts the colours of its theme into the template, and only there.
+function onPaper(node) {
+  if (Array.isArray(node) || node === null || typeof node !== "object") return node;
+  const out = {};
+  for (const [name, value] of Object.entries(node)) {
+    if (typeof value !== "string" || !/color$/i.test(name)) out[name] = /^color(scale|way)$/.test(name) ? value : onPaper(value);
+    else if (/bgcolor/.test(name)) out[name] = "#ffffff";
+    else if (/grid|zeroline|tickcolor|linecolor|border/.test(name)) out[name] = "#d5dae5";
+    else out[name] = "#31333f";
+  }
+  return out;
+}
+
+function save(key, name, format) {
+  const chart = document.querySelector(`${place(key)} .js-plotly-plot`);
+  const button = chart && chart.querySelector('.modebar-btn[data-title^="Download plot"]');
+  if (!button) return;
+  const { layout } = chart;
+  const options = chart._context.toImageButtonOptions;
+  const template = layout.template && { ...layout.template, layout: onPaper(layout.template.layout || {}) };
+  chart.layout = { ...layout, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff", template };
+  chart._context.toImageButtonOptions = { format, filename: name, scale: format === "png" ? 2 : 1 };
+  try {
+    button.click();
+  } finally {
+    chart.layout = layout;
+    chart._context.toImageButtonOptions = options;
+  }
+}
+
+export default function (component) {
+  const { data, parentElement } = component;
+  let box = parentElement.querySelector(".fmviz-picture-buttons");
+  if (!box) {
+    box = document.createElement("div");
+    box.className = "fmviz-picture-buttons";
+    for (const format of FORMATS) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.format = format;
+      button.textContent = `Picture (${format.toUpperCase()})`;
+      box.append(button);
+    }
+    parentElement.append(box);
+  }
+  for (const button of box.children) button.onclick = () => save(data.chart, data.name, button.dataset.format);
+  return () => box.remove();
+}

@@ -1,0 +1,152 @@
+"""The columns of a file of one's own: what they are taken for, in a table that can be corrected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.lab.own.columns import Column
+from fmviz.lab.own.recipe import Choice, Recipe
+from fmviz.ui.state import Settings, Text
+
+__all__ = ["Corrections", "corrected", "corrections_of", "edit_columns"]
+
+KIND_WORDS = {
+    "number": "number",
+    "word": "category",
+    "yes_no": "yes or no",
+    "date": "date",
+    "ignored": "leave out",
+}
+MISSING_WORDS = {"drop": "leave the row out", "impute": "fill in", "mark": "fill in and mark"}
+_BASE = "fmviz:data:base"
+_HEIGHT = 12
+
+
+@dataclass(frozen=True)
+class Corrections(Text):
+    """A setting that holds what was corrected: ``{column: [kind, missing]}`` as JSON text, or empty."""
+
+    def check(self, value: Any) -> str:
+        """Return the text in its canonical form, or raise ValueError."""
+        text = super().check(value)
+        if not text:
+            return ""
+        try:
+            told = {str(name): Choice(str(name), *map(str, one)) for name, one in json.loads(text).items()}  # type: ignore[arg-type]
+        except (AttributeError, TypeError, json.JSONDecodeError):
+            raise ValueError(f"{self.name} = {text[:60]!r} holds no corrections of columns.") from None
+        return _text({name: (one.kind, one.missing) for name, one in told.items()})
+
+    def parse(self, text: str) -> str:
+        """Return the text that a link brings."""
+        return self.check(text)
+
+
+def _text(told: Mapping[str, tuple[str, str]]) -> str:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
+
+
+def corrected(first: Recipe, corrections: str) -> Recipe:
+    """Return a recipe with corrections; those of columns that it does not have are passed over."""
+    told = json.loads(corrections) if corrections else {}
+    columns = tuple(Choice(one.name, *told[one.name]) if one.name in told else one for one in first.columns)
+    return replace(first, columns=columns)
+
+
+def corrections_of(first: Recipe, wanted: Recipe) -> str:
+    """Return the corrections that make a recipe from the first one."""
+    at_first = {one.name: one for one in first.columns}
+    return _text(
+        {one.name: (one.kind, one.missing) for one in wanted.columns if one != at_first.get(one.name)}
+    )
+
+
+def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
+    """Draw the table; what is changed in it goes to the setting ``columns``."""
+    # The editor keeps its edits by itself, and adds them to the table that it is given. So it gets the same
+    # table until the setting changes by something else.
+    about = (settings["file"], first.reading)
+    base = st.session_state.get(_BASE)
+    if base is None or base["about"] != about or base["present"] != settings["columns"]:
+        number = 0 if base is None else base["number"] + 1
+        base = {
+            "about": about,
+            "begin": settings["columns"],
+            "present": settings["columns"],
+            "number": number,
+        }
+        st.session_state[_BASE] = base
+    begin = corrected(first, base["begin"])
+    table = _table(begin, columns, settings["target"])
+    key = f"data_columns_{base['number']}"
+
+    def store() -> None:
+        edits = st.session_state[key]["edited_rows"]
+        changed = list(begin.columns)
+        for row, cells in edits.items():
+            now = changed[int(row)]
+            kind = _key(KIND_WORDS, cells.get("Use as"), now.kind)
+            missing = _key(MISSING_WORDS, cells.get("If missing"), now.missing)
+            changed[int(row)] = Choice(now.name, kind, missing)  # type: ignore[arg-type]
+        base["present"] = corrections_of(first, replace(begin, columns=tuple(changed)))
+        settings.set(columns=base["present"])
+
+    st.data_editor(
+        table,
+        key=key,
+        on_change=store,
+        hide_index=True,
+        num_rows="fixed",
+        disabled=["Column", "Different", "Missing", "Examples", "Note"],
+        height=35 * (min(len(table), _HEIGHT) + 1) + 3,
+        column_config={
+            "Column": st.column_config.TextColumn(width=150, pinned=True),
+            "Use as": st.column_config.SelectboxColumn(
+                options=list(KIND_WORDS.values()),
+                required=True,
+                width=110,
+                help="A number is one feature; a category one of 0 and 1 for each of its words; a date "
+                "becomes year, month, weekday and hour.",
+            ),
+            "Missing": st.column_config.NumberColumn(
+                format="localized", width=80, help="Rows without a value in this column."
+            ),
+            "If missing": st.column_config.SelectboxColumn(
+                options=list(MISSING_WORDS.values()),
+                required=True,
+                width=140,
+                help="Filled in, a number is the mean and a category none of its words. Marked, a feature "
+                "of 0 and 1 says where it was missing: a level of its own.",
+            ),
+            "Different": st.column_config.NumberColumn(
+                format="localized", width=80, help="How many different values there are."
+            ),
+            "Examples": st.column_config.TextColumn(width=240),
+            "Note": st.column_config.TextColumn(width=360),
+        },
+        alt="The columns of the file: how each is used, what is missing, and what becomes of that.",
+    )
+
+
+def _table(recipe: Recipe, columns: tuple[Column, ...], target: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Column": [one.name for one in columns],
+            "Use as": [KIND_WORDS[one.kind] for one in recipe.columns],
+            "Missing": [one.missing for one in columns],
+            "If missing": [MISSING_WORDS[one.missing] for one in recipe.columns],
+            "Different": [one.different for one in columns],
+            "Examples": [one.examples for one in columns],
+            "Note": ["The target." if one.name == target else one.note for one in columns],
+        }
+    )
+
+
+def _key(words: Mapping[str, str], word: str | None, present: str) -> str:
+    return next((key for key, one in words.items() if one == word), present)

@@ -1,0 +1,39 @@
+"""The data sets of one's own that a session knows: those it has made, and those a link has brought."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fmviz.lab.datasets import DATASETS, is_own
+
+__all__ = ["forget", "label", "menu", "mine", "remember"]
+
+_MINE = "fmviz:own:mine"
+
+
+def mine() -> list[str]:
+    """Return the names, in the order in which they came."""
+    return list(st.session_state.get(_MINE, ()))
+
+
+def remember(name: str) -> None:
+    """Add a data set, unless it is there."""
+    if is_own(name) and name not in mine():
+        st.session_state[_MINE] = [*mine(), name]
+
+
+def forget(name: str) -> None:
+    """Take a data set away."""
+    st.session_state[_MINE] = [other for other in mine() if other != name]
+
+
+def menu(chosen: str) -> list[str]:
+    """Return the names for a menu in which one is chosen: the registered ones and those of this session."""
+    remember(chosen)
+    return [*DATASETS, *mine()]
+
+
+def label(name: str) -> str:
+    """Return the title for a menu; of one's own, with the beginning of the hash, since titles may repeat."""
+    title = DATASETS[name].title
+    return f"{title} · {name.removeprefix('own_')[:4]}" if is_own(name) else title

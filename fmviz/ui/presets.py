@@ -1,0 +1,263 @@
+"""Presets: telling states of the pages, each with a title and a sentence.
+
+A preset is one entry here. It appears in the popover *Presets* of its page, and on the start page if it is a
+card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.ui import shell
+from fmviz.ui.state import Settings
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A telling state of a page.
+
+    Attributes
+    ----------
+    title, text, icon : str
+        What the card says.
+    action : str
+        The words of its link.
+    target : shell.Link
+        The page.
+    query : mapping of str
+        Its settings, as the query string spells them.
+    card : bool
+        Whether the start page shows it.
+    missing : str, optional
+        Why it cannot be opened here.
+    """
+
+    title: str
+    text: str
+    icon: str
+    action: str
+    target: shell.Link
+    query: Mapping[str, str]
+    card: bool = False
+    missing: str | None = None
+
+
+def _operators(title: str, text: str, icon: str, card: bool = False, **query: str) -> Preset:
+    return Preset(title, text, icon, "See it", shell.PROX, query, card)
+
+
+def operator_presets() -> list[Preset]:
+    """Return those of the page of the operators."""
+    return [
+        _operators(
+            "ℓ₁: all or nothing",
+            "At λ = 1, ℓ₁ still uses nearly every interaction and TI a few. Press → twice: ℓ₁ has none left.",
+            ":material/contrast:",
+            card=True,
+            regularizers="l1,ti",
+            log2lambda="0",
+        ),
+        _operators(
+            "TI keeps interactions sparse",
+            "TI thins out the interactions over many λ, features much later. Its two readings, side by side.",
+            ":material/grain:",
+            card=True,
+            regularizers="ti,ti_rows",
+            log2lambda="-3",
+            y="log",
+        ),
+        _operators(
+            "CS drops features",
+            "Whole rows go, the weakest first. Here every feature is a little weaker than the one before.",
+            ":material/table_rows:",
+            card=True,
+            regularizers="l21,cs",
+            distribution="rows",
+            log2lambda="-4",
+        ),
+        _operators(
+            "Two groups",
+            "Features of two groups, each strong in its own columns. TI separates the groups first.",
+            ":material/view_module:",
+            regularizers="l1,l21,ti,cs",
+            distribution="blocks",
+            d="40",
+            k="8",
+            log2lambda="-3",
+        ),
+        _operators(
+            "A matrix by hand",
+            "Four rows, two columns, and every number worked out at the foot of the page.",
+            ":material/edit_note:",
+            source="pasted",
+            matrix="3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5",
+            regularizers="l1,ti",
+            log2lambda="-2",
+        ),
+    ]
+
+
+def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
+    spec = DATASETS[dataset]
+    query = {"dataset": dataset, "seed": "0"}
+    for name, value in spec.suggested.items():
+        query[name] = str(int(value)) if isinstance(value, bool) else str(value)
+    query |= {**changes, "play": "1"}
+    return Preset(title, text, icon, "Train it", shell.TRAIN, query, card, spec.unavailable())
+
+
+def training_presets() -> list[Preset]:
+    """Return those of the training page; each starts a run."""
+    return [
+        _training(
+            "planted_interactions",
+            "Recover planted interactions",
+            "Eight groups of ten features interact, and we know: we planted them. Does TI find them?",
+            ":material/psychology_alt:",
+            card=True,
+        ),
+        _training(
+            "monks1",
+            "MONK's-1: find a₁ = a₂",
+            "The label is 1 if two attributes agree or a third is 1. The agreement is pure interaction.",
+            ":material/extension:",
+            card=True,
+        ),
+        _training(
+            "flights",
+            "Flights: who is late?",
+            "20,000 departures from New York, known by their timetable. Which pairs of facts predict delay?",
+            ":material/flight_takeoff:",
+            card=True,
+        ),
+        _training(
+            "planted_features",
+            "Recover planted features",
+            "Twenty features interact, all with all, among eighty that are noise. CS selects whole features.",
+            ":material/table_rows:",
+        ),
+        _training(
+            "planted_interactions",
+            "The same without sparsity",
+            "Ridge on the planted groups: the error on training rows vanishes, and every pair is used.",
+            ":material/blur_on:",
+            regularizer="l2",
+            validation="0.25",
+        ),
+        _training(
+            "planted_interactions",
+            "Too strong a penalty",
+            "At a λ̃ of 10 the model collapses to P = 0, which no gradient leaves.",
+            ":material/vertical_align_bottom:",
+            lambda_sparse="10",
+        ),
+    ]
+
+
+def sweep_presets() -> list[Preset]:
+    """Return those of the page of sweeps."""
+    return [
+        Preset(
+            "Four penalties, six strengths",
+            "How error and used interactions go with λ̃ on MONK's-1, three seeds each.",
+            ":material/show_chart:",
+            "Set it up",
+            shell.SWEEPS,
+            {
+                "dataset": "monks1",
+                "penalties": "l1,l21,ti,cs",
+                "low": "0.0001",
+                "high": "0.01",
+                "points": "6",
+                "seeds": "3",
+            },
+        ),
+        Preset(
+            "TI or CS, on planted groups",
+            "Two penalties from weak to strong, where the true interactions are known.",
+            ":material/balance:",
+            "Set it up",
+            shell.SWEEPS,
+            {
+                "dataset": "planted_interactions",
+                "penalties": "ti,cs",
+                "low": "0.01",
+                "high": "10.0",
+                "points": "7",
+                "seeds": "2",
+            },
+        ),
+        Preset(
+            "Is it stable?",
+            "One penalty, one strength, ten seeds: then *Compare* counts which pairs come back.",
+            ":material/repeat:",
+            "Set it up",
+            shell.SWEEPS,
+            {
+                "dataset": "breast_cancer",
+                "penalties": "ti",
+                "low": "0.002",
+                "high": "0.002",
+                "points": "1",
+                "seeds": "10",
+            },
+        ),
+    ]
+
+
+def comparison_presets() -> list[Preset]:
+    """Return those of the page that compares: duels at the same number of interactions."""
+    return [
+        Preset(
+            "Duel at 360 interactions",
+            "As many as were planted. Which penalty uses the right ones?",
+            ":material/swords:",
+            "Set it up",
+            shell.COMPARE,
+            {"dataset": "planted_interactions", "fighters": "l1,l21,ti,cs", "target": "360"},
+        ),
+        Preset(
+            "Duel at 190 interactions",
+            "All pairs of twenty planted features: the case that CS is made for.",
+            ":material/table_rows:",
+            "Set it up",
+            shell.COMPARE,
+            {"dataset": "planted_features", "fighters": "l1,l21,ti,cs", "target": "190"},
+        ),
+        Preset(
+            "Duel on few interactions",
+            "Three pairs are behind MONK's-1. Who classifies best with about three?",
+            ":material/extension:",
+            "Set it up",
+            shell.COMPARE,
+            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3"},
+        ),
+    ]
+
+
+def presets() -> list[Preset]:
+    """Return all presets of all pages."""
+    return [*operator_presets(), *training_presets(), *sweep_presets(), *comparison_presets()]
+
+
+def menu(settings: Settings, script: str) -> None:
+    """Draw the popover with the presets of a page, where it has any."""
+    found = [one for one in presets() if one.target.script == script]
+    if not found:
+        return
+    with st.popover("Presets", icon=":material/bookmarks:", key=f"{settings.page}_presets"):
+        for number, one in enumerate(found):
+            st.button(
+                one.title,
+                icon=one.icon,
+                key=f"{settings.page}_preset_{number}",
+                disabled=one.missing is not None,
+                width="stretch",
+                on_click=Settings.move,
+                args=(one.query,),
+            )
+            st.caption(one.missing or one.text)

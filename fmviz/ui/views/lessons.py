@@ -1,0 +1,53 @@
+"""The lessons: what each is about, how long it takes, and how far the reader is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fmviz.lab.lessons import Lesson, lessons
+from fmviz.ui import lesson_panel, shell
+from fmviz.ui.state import Settings
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Lessons", Settings("lessons")) as settings:
+        shell.heading(
+            settings,
+            "Lessons",
+            "Five to ten minutes each, on the pages themselves: you predict, then the engine calculates the "
+            "answer before your eyes.",
+        )
+        listed = [lesson for lesson in lessons().values() if lesson.listed]
+        for start in range(0, len(listed), 3):
+            for column, lesson in zip(st.columns(3), listed[start : start + 3], strict=False):
+                with column.container(border=True, height="stretch", key=f"lessons_{lesson.name}"):
+                    _card(lesson, settings)
+        st.caption(
+            ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
+            "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
+        )
+
+
+def _card(lesson: Lesson, settings: Settings) -> None:
+    told, total = lesson_panel.progress(lesson.name), len(lesson.steps)
+    st.markdown(f"#### :primary[:material/{lesson.icon}:] {lesson.title}")
+    st.markdown("\n".join(f"- {item}" for item in lesson.learn))
+    if told.done:
+        words, verb, number = "Finished", "Again", 1
+    elif told.reached:
+        words, verb, number = f"Step {told.reached} of {total}", "Go on", told.reached
+    else:
+        words, verb, number = f"{total} steps", "Begin", 1
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.button(
+            verb,
+            icon=":material/play_arrow:",
+            key=f"lessons_begin_{lesson.name}",
+            type="secondary" if told.done else "primary",
+            on_click=lesson_panel.begin,
+            args=(lesson, number, settings.page),
+            kwargs={"again": told.done},
+        )
+        icon = ":material/task_alt: " if told.done else ":material/schedule: "
+        st.caption(f"{icon}{words} · {lesson.minutes} min", width="content")

@@ -1,0 +1,536 @@
+"""The λ-path: what several regularizers use and reach along λ̃, and the λ̃ for a number of interactions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.figures import strength_path as figures
+from fmviz.lab import jobs
+from fmviz.lab.comparison import LOWER_IS_BETTER
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.history import METRICS
+from fmviz.lab.job_view import JobState
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.strength_path import (
+    METHODS,
+    PathFit,
+    PathPlan,
+    metrics_in,
+    path_program,
+    path_table,
+    strengths,
+    suggested_range,
+    trace,
+)
+from fmviz.lab.task import Task, TaskView
+from fmviz.ui import path_target, shell, widgets
+from fmviz.ui.charts import chart, curves
+from fmviz.ui.state import Settings, Several
+from fmviz.ui.train_settings import train_query
+from fmviz.ui.watching import failure, watch
+
+_SPECS = {spec.name: spec for spec in SPECS}
+_LABELS = {name: REGULARIZERS[name].label for name in METHODS}
+_ORDER_WORDS = {"up": "Upwards", "down": "Downwards", "cold": "Each anew"}
+_ORDER_HELP = {
+    "up": "Every fit begins where that of the next smaller λ̃ ended.",
+    "down": "Every fit begins where that of the next larger λ̃ ended. Where P has become 0 it stays 0.",
+    "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
+}
+_METRICS = (*METRICS, "validation_loss", "train_loss")
+_SHARED = ("rank", "lambda_w", "lambda_p")
+TABLE: tuple[ParamSpec | Several, ...] = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), METHODS, help="One path for each Ω."),
+    ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ̃ of the path."),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ̃ of the path."),
+    ParamSpec("points", "int", 13, 2, 60, help="Values of λ̃, evenly spaced on a log scale."),
+    ParamSpec("order", "choice", "up", choices=("up", "down", "cold"), help=" ".join(_ORDER_HELP.values())),
+    *(_SPECS[name] for name in _SHARED),
+    replace(_SPECS["validation"], default=0.2),
+    ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
+    ParamSpec("counts", "choice", "linear", choices=("linear", "log"), help="The scale of counts."),
+    ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
+    ParamSpec(
+        "at",
+        "float",
+        0.0,
+        0.0,
+        1e6,
+        help="The fit that is shown; clicking a point of a curve chooses it, too. “Best” is the best metric.",
+    ),
+    ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
+    *path_target.TABLE,
+)
+_SEEN = "fmviz:path:dataset"
+_SHOWN = "fmviz:path:shown"
+_STYLE = """<style>
+.st-key-path_numbers [data-testid="stMetricValue"] {
+  font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
+}
+.st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
+.st-key-path_box .katex-display {overflow-x: auto; overflow-y: hidden; margin: 0; font-size: 0.95em}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The path that a session looks at: it outlives the server's list of tasks."""
+
+    plan: PathPlan
+    task: Task
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("path", TABLE)
+    linked = settings.read_url()
+    with shell.page("λ-path", settings):
+        _suggest(settings, linked)
+        st.html(_STYLE)
+        st.title("λ-path")
+        st.markdown(
+            "How many interactions a model uses is a matter of the strength λ̃. Fit it at many strengths, for "
+            "several penalties Ω, and see what each one uses and what it reaches; or say how many "
+            "interactions you want, and let the search find the λ̃."
+        )
+        reason = DATASETS[settings["dataset"]].unavailable()
+        if reason is not None:
+            st.info(reason, icon=":material/folder_off:")
+            st.button(
+                "Take the planted interactions instead",
+                key="path_other_data",
+                icon=":material/dataset:",
+                on_click=lambda: settings.set(dataset="planted_interactions"),
+            )
+            return
+        base = base_of(settings)
+        _declare(settings, base)
+        try:
+            plan = _plan(settings, base)
+        except ValueError as error:
+            st.error(str(error), icon=":material/block:")
+        else:
+            _path(settings, plan, linked)
+        path_target.draw(settings, base, linked)
+
+
+def base_of(settings: Settings) -> Experiment:
+    """Return what all fits share: the settings, and for the rest what suits the data set."""
+    told = suggested(settings["dataset"], "fm").to_dict()
+    told = {name: told[name] for name in _SPECS} | {
+        "regularizer": "ti",
+        "solver": "auto",
+        "lambda_sparse": 1.0,
+    }
+    own = settings.as_dict(*_SHARED, "validation")
+    return Experiment(**told | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+
+
+def _suggest(settings: Settings, linked: bool) -> None:
+    """Load what suits a newly chosen data set, unless a link brought settings."""
+    dataset = settings["dataset"]
+    before = st.session_state.get(_SEEN)
+    if before == dataset and not linked:
+        return
+    st.session_state[_SEEN] = dataset
+    own = {"low", "high", "run", *_SHARED}
+    if linked and own & settings.brought:
+        return
+    if before is None and not linked and own & set(settings.query()):
+        return
+    load_suggested(settings)
+
+
+def load_suggested(settings: Settings) -> None:
+    """Load the settings that say something on the chosen data set."""
+    wanted = suggested(settings["dataset"], "fm")
+    low, high = suggested_range(settings["dataset"])
+    settings.set(low=low, high=high, **{name: getattr(wanted, name) for name in _SHARED})
+
+
+# ---------------------------------------------------------------------------------------------- settings
+
+
+def _declare(settings: Settings, base: Experiment) -> None:
+    with st.container(border=True, key="path_box"):
+        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+            with st.container(width="content"):
+                widgets.several(settings, "penalties", "Penalties Ω", labels=_LABELS)
+            with st.container(width="content"):
+                widgets.param(
+                    settings,
+                    "order",
+                    "Fits begin",
+                    labels=_ORDER_WORDS,
+                )
+        first, second = st.columns([3, 4], gap="medium")
+        with first:
+            left, right = st.columns(2)
+            with left:
+                widgets.scale(settings, "low", r"$\tilde\lambda$ from", steps=(1, 3))
+            with right:
+                widgets.scale(settings, "high", r"$\tilde\lambda$ to", steps=(1, 3))
+            widgets.param(settings, "points", r"Values of $\tilde\lambda$", style="slider")
+        with second:
+            cells = st.columns(2)
+            with cells[0]:
+                widgets.param(settings, "rank", "Rank $k$", style="number")
+                widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$")
+            with cells[1]:
+                widgets.param(settings, "validation", "Validation share", style="slider")
+                widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$")
+        st.latex(
+            r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\tilde\lambda\,\Omega(P)"
+        )
+        terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
+        loss, title = LOSSES[base.loss].label.lower(), DATASETS[base.dataset].title
+        st.caption(
+            f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
+            f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
+            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
+            "penalty."
+        )
+        st.button(
+            "Suggested settings",
+            icon=":material/tips_and_updates:",
+            key="path_suggest",
+            type="tertiary",
+            on_click=load_suggested,
+            args=(settings,),
+            help="Load the range and the settings that say something on this data set.",
+        )
+
+
+def _plan(settings: Settings, base: Experiment) -> PathPlan:
+    grid = strengths(settings["low"], settings["high"], settings["points"])
+    plan = PathPlan(base, settings["penalties"], grid, settings["order"])
+    for name in plan.regularizers:
+        plan.method(name)
+    return plan
+
+
+# ------------------------------------------------------------------------------------------------ the run
+
+
+def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
+    tasks = jobs.manager().tasks
+    key = f"path:{plan.digest}"
+    shown: Shown | None = st.session_state.get(_SHOWN)
+
+    def start() -> None:
+        known = () if shown is None else plan.known(shown.plan, shown.task.view().items)
+        task = tasks.start(key, partial(trace, plan, known=known))
+        st.session_state[_SHOWN] = Shown(plan, task)
+        settings.set(run=True)
+
+    there = tasks.get(key)
+    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    if settings["run"] and found and there is not None and (shown is None or shown.task is not there):
+        # What somebody has computed here already, in this session or another.
+        shown = st.session_state[_SHOWN] = Shown(plan, there)
+    elif (linked and settings["run"] and not settings.notices and plan.total and not found) and (
+        shown is None or shown.plan != plan
+    ):
+        start()
+        shown = st.session_state[_SHOWN]
+    task = None if shown is None else shown.task
+    active = task is not None and task.state.active
+    stale = shown is not None and shown.plan != plan
+    fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
+    with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
+        st.button(
+            f"Run {fits}" if task is None or stale else "Run again",
+            icon=":material/play_arrow:",
+            key="path_run",
+            type="primary",
+            shortcut="P",
+            disabled=not plan.total or (active and not stale),
+            on_click=start,
+        )
+        st.button(
+            "Stop",
+            icon=":material/stop:",
+            key="path_stop",
+            shortcut="X",
+            disabled=not active,
+            on_click=task.stop if task is not None else None,
+            help="What is finished stays.",
+        )
+    if not plan.total:
+        st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
+    if shown is None:
+        _empty(settings, start if plan.total else None)
+        return
+    if stale:
+        st.warning(_stale_words(shown.plan, plan), icon=":material/sync_problem:")
+    watch(shown.task, partial(_draw, settings, shown.plan))
+
+
+def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
+    def example() -> None:
+        settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
+        load_suggested(settings)
+        plan = _plan(settings, base_of(settings))
+        task = jobs.manager().tasks.start(f"path:{plan.digest}", partial(trace, plan))
+        st.session_state[_SHOWN] = Shown(plan, task)
+        settings.set(run=True)
+
+    with st.container(border=True, key="path_empty"):
+        first = "" if start is None else "Press **Run** for the settings above, or take this example: "
+        st.markdown(
+            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about "
+            "ten seconds."
+        )
+        st.button("Show the example", key="path_example", icon=":material/play_circle:", on_click=example)
+
+
+def _stale_words(old: PathPlan, new: PathPlan) -> str:
+    before, after = old.base.to_dict(), new.base.to_dict()
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
+    return (
+        f"Settings changed since this path was computed: {', '.join(f'`{name}`' for name in changed)}. Press "
+        "**Run** to compute it anew; paths that stay as they were are kept."
+    )
+
+
+# ----------------------------------------------------------------------------------------------- drawing
+
+
+def _draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
+    fits: list[PathFit] = list(view.items)
+    live = view.state.active
+    if live:
+        words = "Preparing the data."
+        if fits:
+            last = fits[-1]
+            words = (
+                f"{_LABELS[last.experiment.regularizer]} at λ̃ = {last.experiment.lambda_sparse:.4g} uses "
+                f"{last.values['used_interactions']:,} interactions."
+            )
+        done = f"{len(fits):,} of {plan.total:,} fits in {view.elapsed:.0f} s. {words}"
+        st.progress(min(len(fits) / plan.total, 1.0), text=done)
+    elif view.state is JobState.FAILED:
+        failure(view)
+        st.caption("Change the setting that the sentence names, then press Run.")
+    else:
+        stopped = "Stopped: " if view.state is JobState.STOPPED else ""
+        st.caption(f"{stopped}{len(fits):,} of {plan.total:,} fits in {view.elapsed:.1f} s.")
+    if not fits:
+        return
+    table = path_table(fits)
+    metrics = metrics_in(table)
+    d = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params)).X.shape[1]
+    if settings["metric"] not in metrics:
+        settings.set(metric=next(iter(metrics)))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
+        with st.container(width=240):
+            st.selectbox(
+                "Judged by",
+                list(metrics),
+                format_func=metrics.__getitem__,
+                help=settings.spec("metric").help,
+                **settings.bind("metric"),
+            )
+        with st.container(width="content"):
+            widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
+    picked = None if live else _picked(settings, table)
+    _charts(settings, plan, table, metrics, d, picked, live)
+    if picked is not None:
+        _point(settings, plan, table, picked, metrics, d)
+        _takeaway(plan, table, metrics)
+
+
+def _charts(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    metrics: dict[str, str],
+    d: int,
+    picked: pd.Series | None,
+    live: bool,
+) -> None:
+    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
+    metric = settings["metric"]
+    panels: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("used_interactions", "Used interactions", "lambda_sparse", {"total": d * (d - 1) // 2}),
+        ("used_features", "Used features", "lambda_sparse", {"total": d}),
+        ("objective", "Objective", "lambda_sparse", {}),
+        (metric, metrics[metric], "lambda_sparse", {}),
+        (metric, metrics[metric], "used_interactions", {}),
+    ]
+    if "support_f1" in table and metric != "support_f1":
+        panels.append(("support_f1", "Support F1", "lambda_sparse", {}))
+    elif "support_f1" in table:
+        panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
+    cells = [cell for _ in range(0, len(panels), 2) for cell in st.columns(2)]
+    for cell, (y, title, x, more) in zip(cells, panels, strict=False):
+        if y not in table:
+            continue
+        with cell:
+            against = "λ̃" if x == "lambda_sparse" else "interactions"
+            st.markdown(f"**{title} against {against}**")
+            figure = figures.path(
+                table,
+                y,
+                title,
+                x=x,  # type: ignore[arg-type]
+                chosen=chosen,
+                ends=(plan.lambdas[0], plan.lambdas[-1]),
+                log_counts=settings["counts"] == "log",
+                **more,
+            )
+            key = f"path_{y}_{x}"
+            alt = figures.describe_path(table, y, title, x)  # type: ignore[arg-type]
+            if live:
+                curves(figure, key=key, alt=alt, live=True)
+            else:
+                chart(
+                    figure,
+                    key,
+                    alt,
+                    on_select=partial(_pick, settings, f"{key}_chart"),
+                    selection_mode="points",
+                )
+
+
+def _pick(settings: Settings, key: str) -> None:
+    """Show the fit whose point was clicked."""
+    points = st.session_state[key]["selection"]["points"]
+    for point in points:
+        told = point.get("customdata")
+        if told:
+            settings.set(who=told[0], at=float(told[1]))
+            return
+
+
+def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """Return the row with the best metric, the sparsest of equals; the first where there is none."""
+    known = rows.dropna(subset=[metric])
+    if known.empty:
+        return rows.iloc[0]
+    value = known[metric].min() if metric.endswith(LOWER_IS_BETTER) else known[metric].max()
+    return known[known[metric] == value].iloc[-1]
+
+
+def _picked(settings: Settings, table: pd.DataFrame) -> pd.Series:
+    """Return the fit that is to be shown."""
+    names = list(dict.fromkeys(table["regularizer"]))
+    if settings["who"] not in names:
+        settings.set(who=names[0])
+    rows = table[table["regularizer"] == settings["who"]]
+    if not settings["at"]:
+        return best_row(rows, settings["metric"])
+    place = (rows["lambda_sparse"] / settings["at"]).map(math.log).abs().idxmin()
+    if rows.loc[place, "lambda_sparse"] != settings["at"]:
+        settings.set(at=float(rows.loc[place, "lambda_sparse"]))
+    return rows.loc[place]
+
+
+def _point(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    picked: pd.Series,
+    metrics: dict[str, str],
+    d: int,
+) -> None:
+    st.subheader("One fit of the path")
+    names = list(dict.fromkeys(table["regularizer"]))
+    rows = table[table["regularizer"] == settings["who"]]
+    with st.container(border=True, key="path_point"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="large"):
+            with st.container(width="content"):
+                st.segmented_control(
+                    "Penalty Ω",
+                    names,
+                    format_func=_LABELS.__getitem__,
+                    required=True,
+                    help=settings.spec("who").help,
+                    **settings.bind("who"),
+                )
+            st.select_slider(
+                r"Strength $\tilde\lambda$",
+                [0.0, *rows["lambda_sparse"]],
+                format_func=lambda value: f"{value:g}" if value else "Best",
+                help=settings.spec("at").help,
+                **settings.bind("at"),
+            )
+        experiment = replace(plan.method(settings["who"]), lambda_sparse=float(picked["lambda_sparse"]))
+        metric = settings["metric"]
+        cells = (
+            ("λ̃", f"{picked['lambda_sparse']:.4g}", "The strength of the sparsity penalty Ω."),
+            (
+                "Interactions",
+                f"{picked['used_interactions']:,}",
+                f"Used interactions, of {d * (d - 1) // 2:,}; counted exactly.",
+            ),
+            ("Features", f"{picked['used_features']:,}", f"Used features, of {d:,}."),
+            ("Objective", f"{picked['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
+            (metrics[metric], f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
+            ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {picked['status']}."),
+        )
+        with st.container(horizontal=True, gap="small", key="path_numbers"):
+            for label, value, words in cells:
+                st.metric(label, value, help=words, width=132)
+            widgets.certificate_badge(float(picked["certificate"]), 1e-3)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.page_link(
+                shell.TRAIN.script,
+                label="**Open in Train**",
+                icon=shell.TRAIN.icon,
+                query_params=train_query(experiment),
+            )
+            st.caption(_train_words(plan, picked))
+
+
+def _train_words(plan: PathPlan, picked: pd.Series) -> str:
+    if plan.order == "cold":
+        return "The same settings, start and seed: the run ends with these numbers."
+    return (
+        "The same settings. The run begins at the start that the seed draws, not at a neighbour of the path, "
+        "and may end elsewhere: the objective of a factorization machine has many stationary points."
+    )
+
+
+def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> None:
+    st.subheader("Take it with you")
+    shown = ["label", "lambda_sparse", "used_interactions", "used_features", "objective"]
+    shown += [*metrics, "epochs", "certificate", "status"]
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table[shown],
+        hide_index=True,
+        height=280,
+        key="path_table",
+        column_config={
+            "label": st.column_config.TextColumn("Penalty", width="small"),
+            "lambda_sparse": number("λ̃", format="%.4g", width="small"),
+            "used_interactions": number("Interactions", format="localized", width="small"),
+            "used_features": number("Features", format="localized", width="small"),
+            "objective": number("Objective", format="%.6g", width="small"),
+            **{name: number(words, format="%.5g") for name, words in metrics.items()},
+            "epochs": number("Epochs", format="localized", width="small"),
+            "certificate": number("Certificate", format="%.1e", width="small"),
+            "status": st.column_config.TextColumn("Ended", width="small"),
+        },
+    )
+    widgets.download(
+        "The path (CSV)",
+        lambda: table.drop(columns="label").to_csv(index=False),
+        f"path-{plan.base.dataset}-seed{plan.base.seed}.csv",
+        key="path_csv",
+        help="One row a fit, all figures in full precision.",
+    )
+    widgets.python_block(path_program(plan), note="Makes the same fits and prints the same counts.")

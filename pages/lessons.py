@@ -1,0 +1,5 @@
+"""The lessons."""
+
+from fmviz.ui.views.lessons import render
+
+render()

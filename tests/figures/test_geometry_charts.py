@@ -1,0 +1,85 @@
+"""Figures of unit balls, operators and thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fmviz.figures import geometry as figures
+
+LATTICE = np.array([-1.0, 0.0, 1.0])
+WAYS = np.array([[[1.0, 1.0], [0.5, 0.5]], [[1.0, 0.2], [0.6, 0.0]], [[0.1, 0.2], [0.0, 0.0]]])
+FLOW = figures.Flow(
+    levels=[np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 2.0]])],
+    ways=WAYS,
+    codes=np.array([0, 2, 3]),
+    path=np.array([[1.5, 0.6], [1.0, 0.0]]),
+    point=np.array([1.5, 0.6]),
+    moved=np.array([1.0, 0.0]),
+)
+
+
+def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
+    figure = figures.plane(FLOW, ("p₁₁", "p₂₁"), color="#748dff", lattice=LATTICE)
+    by_name = {trace.name: trace for trace in figure.data}
+    assert by_name["unit ball"].fill == "toself"
+    assert by_name["level"].fill is None
+    assert list(by_name["point"].x) == [1.5]
+    assert list(by_name["prox"].y) == [0.0]
+    clicks = figure.data[-1]
+    assert (clicks.type, clicks.opacity, clicks.hoverinfo) == ("scattergl", 0, "none")
+    assert {(x, y) for x, y in zip(clicks.x, clicks.y, strict=True)} == {
+        (x, y) for x in LATTICE for y in LATTICE
+    }
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert [note.text for note in figure.layout.annotations] == ["<b>p₁₁</b>", "<b>p₂₁</b>"]
+
+
+def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():
+    figure = figures.plane(FLOW, ("a", "b"), color="#748dff")
+    ends = {trace.name: trace for trace in figure.data if trace.name.startswith("ends")}
+    assert set(ends) == {"ends 0", "ends 2", "ends 3"}
+    looks = {(trace.marker.color, trace.marker.symbol) for trace in ends.values()}
+    assert len(looks) == 3
+    assert list(ends["ends 2"].y) == [0.0]
+    assert len(set(figures.ZERO_COLORS)) == len(set(figures.ZERO_SYMBOLS)) == 4
+    assert all(trace.type != "scattergl" for trace in figure.data)
+
+
+def test_without_a_flow_there_is_none():
+    still = figures.Flow(FLOW.levels, WAYS[:0], FLOW.codes[:0], FLOW.path, FLOW.point, FLOW.moved)
+    names = {trace.name for trace in figures.plane(still, ("a", "b"), color="#748dff").data}
+    assert names == {"unit ball", "level", "path", "point", "prox"}
+
+
+def test_a_ball_in_space():
+    polar = np.linspace(0, np.pi, 9)[:, None]
+    around = np.linspace(0, 2 * np.pi, 17)[None, :]
+    ball = np.stack(
+        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) + 0 * around], -1
+    )
+    point, moved = np.array([1.5, 0.6, -0.4]), np.array([1.1, 0.2, 0.0])
+    figure = figures.space(ball, np.stack([point, moved]), point, moved, ("a", "b", "c"), color="#748dff")
+    by_name = {trace.name: trace for trace in figure.data}
+    assert by_name["unit ball"].x.shape == (9, 17)
+    assert list(by_name["prox"].z) == [0.0]
+    assert list(by_name["names"].text) == ["a", "b", "c"]
+
+
+def test_shrink_curves_mark_the_present_entry():
+    before = np.linspace(-2, 2, 41)
+    after = np.sign(before) * np.maximum(np.abs(before) - 0.5, 0)
+    figure = figures.shrinkage(before, [("ℓ₁", "#ae3518", after)], 1.0, "a")
+    by_name = {trace.name: trace for trace in figure.data}
+    assert list(by_name["ℓ₁ now"].y) == [0.5]
+    assert np.array_equal(by_name["ℓ₁"].y, after)
+
+
+def test_bars_of_a_column_add_up():
+    before, after = np.array([1.6, -0.3]), np.array([1.0, 0.0])
+    figure = figures.column_bars(before, after, 0.6, 0.2)
+    taken, left, tau, soft = figure.data
+    assert np.allclose(np.array(taken.y) + np.array(left.y), np.abs(before))
+    assert list(left.text) == ["1", "0"]
+    assert list(tau.y) == [0.6, 0.6]
+    assert list(soft.y) == [0.2, 0.2]
+    assert len(set(taken.marker.color)) == 2, "an entry that goes has a colour of its own"

@@ -1,0 +1,106 @@
+"""Figures of λ-paths and of the search for a number of interactions."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmviz.figures import sketch
+from fmviz.figures import strength_path as figures
+from fmviz.figures.palette import regularizer_color
+
+NAN = float("nan")
+TABLE = pd.DataFrame(
+    {
+        "regularizer": ["l1"] * 3 + ["ti"] * 3,
+        "label": ["ℓ₁"] * 3 + ["TI"] * 3,
+        "lambda_sparse": [0.01, 0.1, 1.0] * 2,
+        "used_interactions": [4950, 300, 0, 900, 360, 10],
+        "objective": [1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
+        "rmse": [NAN, 2.0, 9.0, 1.0, 0.5, 4.0],
+    }
+)
+PROBES = pd.DataFrame(
+    {
+        "lambda_sparse": [1.0, 0.1, 0.55],
+        "used_interactions": [0, 500, 310],
+        "low": [NAN, 0.1, 0.1],
+        "high": [1.0, 1.0, 0.55],
+    }
+)
+
+
+def test_a_line_for_every_regularizer_with_what_a_click_needs():
+    figure = figures.path(TABLE, "used_interactions", "Used", total=4950)
+    first, second = figure.data
+    assert (first.name, second.name) == ("ℓ₁", "TI")
+    assert first.line.color == regularizer_color("l1")
+    assert list(first.y) == [4950, 300, 0]
+    assert [point[:2] for point in second.customdata] == [["ti", 0.01], ["ti", 0.1], ["ti", 1.0]]
+    assert figure.layout.xaxis.type == "log"
+    assert figure.layout.hovermode == "closest"
+
+
+def test_zero_has_a_place_on_a_logarithmic_axis_of_counts():
+    figure = figures.path(TABLE, "used_interactions", "Used", total=4950, log_counts=True)
+    assert list(figure.data[0].y) == [4950, 300, 0.5]
+    assert figure.data[0].customdata[2][3] == "0"
+    assert figure.layout.yaxis.ticktext[0] == "0"
+    against = figures.path(TABLE, "rmse", "RMSE", x="used_interactions")
+    assert list(against.data[0].x) == [300, 0.5]
+    assert against.layout.xaxis.title.text == "used interactions"
+
+
+def test_what_is_missing_is_left_out_and_the_chosen_fit_is_ringed():
+    figure = figures.path(TABLE, "rmse", "RMSE", chosen=("ti", 0.1), ends=(0.01, 1.0))
+    assert list(figure.data[0].x) == [0.1, 1.0]
+    ring = figure.data[-1]
+    assert (ring.name, list(ring.x), list(ring.y)) == ("chosen", [0.1], [0.5])
+    low, high = figure.layout.xaxis.range
+    assert low < -2
+    assert high > 0
+    assert len(figures.path(TABLE, "rmse", "RMSE", chosen=("l1", 0.01)).data) == 2, "no value, no ring"
+
+
+def test_a_growing_path_is_drawn_over_its_whole_range():
+    text = sketch.svg(figures.path(TABLE.iloc[:1], "objective", "Objective", ends=(0.001, 1000.0)))
+    said = list(ET.fromstring(text).itertext())
+    assert "0.01" in said
+    assert "100" in said
+    assert "nan" not in text
+    assert "<circle" in text
+
+
+def test_the_bracket_narrows():
+    figure = figures.bracket(PROBES, 305, (300, 325), color="#748dff")
+    by_name = {trace.name: trace for trace in figure.data}
+    bars = by_name["where it can be"]
+    x = np.array(bars.x, dtype=float)
+    assert np.isnan(x[2::3]).all()
+    assert x[1] == 1.0
+    assert list(x[3:5]) == [0.1, 1.0]
+    assert list(x[6:8]) == [0.1, 0.55]
+    assert list(by_name["accepted fit"].x) == [0.55]
+    assert list(by_name["fits"].y) == [0.5, 500]
+    assert list(by_name["wanted 305"].y) == [305, 305]
+    assert by_name["accepted 300 to 325"].y[0] in (300, 325)
+    assert figure.layout.yaxis2.range[0] > figure.layout.yaxis2.range[1], "the first fit is on top"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_search_is_a_picture_while_it_goes_on(n):
+    text = sketch.svg(figures.bracket(PROBES.iloc[:n], 305, (300, 325)))
+    assert "nan" not in text
+    circles = [c for c in ET.fromstring(text).iter() if c.tag.endswith("circle")]
+    assert len(circles) >= 2 * n
+    linear = sketch.svg(figures.bracket(PROBES.iloc[:n], 305, (300, 325), log_counts=False))
+    assert "nan" not in linear
+
+
+def test_sentences_for_those_who_cannot_see():
+    said = figures.describe_path(TABLE, "used_interactions", "Used interactions")
+    assert said == "Used interactions against λ̃, λ̃ from 0.01 to 1: ℓ₁ from 4950 to 0; TI from 900 to 10."
+    assert "3 fits in search of 305" in figures.describe_bracket([0, 500, 310], 305, "Found.")

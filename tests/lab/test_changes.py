@@ -1,0 +1,157 @@
+"""Strengths changed while a run goes on are part of its experiment, and of everything made from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fmviz.engine.schedule import Change
+from fmviz.lab import recorder
+from fmviz.lab.changes import changes_from_text, changes_to_text, in_words
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.program import program
+from fmviz.lab.runner import Run
+from fmviz.lab.store import RunStore
+
+SHORT = Experiment(
+    dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=40, tol=0.0, init_scale=0.3
+)
+
+
+@pytest.fixture
+def store(tmp_path) -> RunStore:
+    return RunStore(tmp_path / "runs.sqlite")
+
+
+def told(record):
+    return json.dumps({name: value for name, value in record.items() if name != "seconds"})
+
+
+def stepped(manager: JobManager, experiment: Experiment = SHORT):
+    """Return a paused job whose strengths were changed twice."""
+    job = manager.start(experiment, steps=7)
+    job.change(lambda_sparse=0.05)
+    for _ in range(14):
+        job.step()
+    job.change(lambda_sparse=0.01)
+    job.change(lambda_p=0.02, lambda_sparse=0.004)
+    return job
+
+
+CHANGES = (
+    Change(7, "lambda_sparse", 0.05),
+    Change(21, "lambda_sparse", 0.004),
+    Change(21, "lambda_p", 0.02),
+)
+
+
+def test_changes_are_part_of_the_experiment_and_travel():
+    experiment = dataclasses.replace(SHORT, changes=[[21, "lambda_p", 1], (7, "lambda_sparse", 0.1)])
+    assert experiment.changes == (Change(7, "lambda_sparse", 0.1), Change(21, "lambda_p", 1.0))
+    assert experiment.to_query()["changes"] == "7:lambda_sparse:0.1,21:lambda_p:1.0"
+    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    assert experiment.digest != SHORT.digest
+    assert "changes" not in SHORT.to_dict()
+    assert experiment.strengths(6)["lambda_sparse"] == 1e-3
+    assert experiment.strengths(7) == {"lambda_sparse": 0.1, "lambda_p": 1e-3, "lambda_w": 1e-4}
+    # What changes nothing is no change.
+    assert SHORT.changed(5, lambda_sparse=1e-3) == SHORT
+    assert experiment.changed(7, lambda_sparse=1e-3).changes == (Change(21, "lambda_p", 1.0),)
+    assert changes_from_text(changes_to_text(CHANGES)) == CHANGES
+    assert in_words(CHANGES[1:]) == "λ̃ = 0.004, λₚ = 0.02"
+    assert in_words(CHANGES[2:], "qr") == "λ_tr = 0.02"
+
+
+def test_changes_that_cannot_be_are_refused_in_words():
+    for text in ("7", "a:lambda_p:1", "7:lambda_p:much", "7:lambda_p"):
+        with pytest.raises(ValueError, match="no change of a strength"):
+            changes_from_text(text)
+    experiment, notices = Experiment.from_query({"changes": "7:rank:3"})
+    assert experiment == Experiment()
+    assert len(notices) == 1
+    convex = Experiment(model="convex_fm", lambda_sparse=0.0, regularizer="l2")
+    assert dataclasses.replace(convex, changes=((3, "lambda_sparse", 1.0),)).why_not() is not None
+    with pytest.raises(ValueError, match="convex"):
+        convex.changed(3, lambda_sparse=1.0)
+
+
+def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
+    job = stepped(JobManager(InlineExecutor(), open_store=lambda: store))
+    assert job.strengths == {"lambda_sparse": 0.004, "lambda_p": 0.02, "lambda_w": 1e-4}
+    # It is written before the next epoch, so that nothing is lost with the process.
+    assert store.get(job.id).experiment.changes == CHANGES
+    job.play()
+    view = job.view()
+    assert view.state is JobState.FINISHED
+    assert view.experiment == dataclasses.replace(SHORT, changes=CHANGES)
+    whole = list(Run.prepare(view.experiment).snapshots())
+    assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
+    assert np.array_equal(view.parameters.P, whole[-1].parameters.P)
+    end = Run.prepare(view.experiment).end()
+    assert np.array_equal(end.parameters.P, whole[-1].parameters.P)
+    # As a link starts it again, and as the store opens it.
+    again = JobManager(InlineExecutor()).start(Experiment.from_query(view.experiment.to_query())[0]).view()
+    assert [told(r) for r in again.history] == [told(r) for r in view.history]
+    opened = JobManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
+    assert opened.experiment == view.experiment
+    assert [told(r) for r in opened.history] == [told(r) for r in view.history]
+    done = subprocess.run(
+        [sys.executable, "-c", program(view.experiment)], capture_output=True, text=True, check=True
+    )
+    assert f"objective {view.last['objective']:.10g}" in done.stdout
+
+
+@pytest.mark.parametrize("lost_at", [12, 25, 33])
+def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at):
+    monkeypatch.setattr(recorder, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
+    experiment = dataclasses.replace(SHORT, changes=CHANGES[:1])
+    job = JobManager(InlineExecutor(), open_store=lambda: store).start(experiment, steps=21)
+    if lost_at > 21:
+        job.change(lambda_p=0.02, lambda_sparse=0.004)
+        for _ in range(lost_at - 21):
+            job.step()
+    whole = list(Run.prepare(job.experiment).snapshots())
+    # Whoever wrote it is gone.
+    with store.database.write() as connection:
+        connection.execute("UPDATE runs SET owner = ''")
+    other = JobManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
+    view = other.view()
+    assert view.state is JobState.FINISHED
+    assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
+    assert np.array_equal(view.parameters.P, whole[-1].parameters.P)
+
+
+def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
+    executor = InlineExecutor(hold=True)
+    manager = JobManager(executor)
+    job = manager.start(SHORT)
+    job.change(lambda_sparse=0.5)
+    assert job.strengths["lambda_sparse"] == 0.5
+    assert job.experiment == SHORT
+    executor.run()
+    assert job.experiment.changes == (Change(0, "lambda_sparse", 0.5),)
+    with pytest.raises(ValueError, match="lambda_sparse"):
+        manager.start(SHORT, steps=1).change(lambda_sparse=-1.0)
+    ended = job.view().experiment
+    job.change(lambda_sparse=0.7)
+    assert job.experiment == ended
+
+
+def test_what_the_solver_remembers_is_told_while_it_rests():
+    gradient = dataclasses.replace(SHORT, solver="pgd")
+    job = JobManager(InlineExecutor()).start(gradient, steps=3)
+    memory = job.memory()
+    assert memory is not None
+    assert memory["_eta"] > 0
+    job.change(lambda_sparse=0.5)
+    assert job.memory() is None  # The solver starts anew.
+    job.step()
+    assert job.memory() is not None

@@ -1,0 +1,152 @@
+"""Sections of P, unit balls and operators in two and three dimensions."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+
+import numpy as np
+import pytest
+
+from fmviz.engine.operators import certificate, prox, regularizer_value
+from fmviz.lab import geometry as lab
+
+SECTIONS = {f"plane {name}": one for name, one in lab.PLANES.items()}
+SECTIONS |= {f"solid {name}": one for name, one in lab.SOLIDS.items()}
+CASES = [(section, name) for section in SECTIONS for name in lab.NAMES]
+# The formulas of the page, as Python.
+FORMULAS = {
+    "|a|+|b|": lambda a, b: abs(a) + abs(b),
+    "(|a|+|b|)^2": lambda a, b: (abs(a) + abs(b)) ** 2,
+    r"\sqrt{a^2+b^2}": math.hypot,
+    "a^2+b^2": lambda a, b: a**2 + b**2,
+    "|a|+|b|+|c|": lambda a, b, c: abs(a) + abs(b) + abs(c),
+    "(|a|+|b|+|c|)^2": lambda a, b, c: (abs(a) + abs(b) + abs(c)) ** 2,
+    r"\sqrt{a^2+b^2+c^2}": math.hypot,
+    "a^2+b^2+c^2": lambda a, b, c: a**2 + b**2 + c**2,
+    r"\sqrt{a^2+b^2}+|c|": lambda a, b, c: math.hypot(a, b) + abs(c),
+    "(|a|+|c|)^2+b^2": lambda a, b, c: (abs(a) + abs(c)) ** 2 + b**2,
+    r"\big(\sqrt{a^2+b^2}+|c|\big)^2": lambda a, b, c: (math.hypot(a, b) + abs(c)) ** 2,
+}
+
+
+def points(section: lab.Section, n: int = 40) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-2, 2, size=(n, len(section.cells)))
+
+
+@pytest.mark.parametrize(("which", "name"), CASES)
+def test_the_formula_of_a_section_is_the_value_of_the_regularizer(which, name):
+    section = SECTIONS[which]
+    for point, value in zip(points(section), lab.values(section, name, points(section)), strict=True):
+        assert FORMULAS[section.formulas[name]](*point) == pytest.approx(value)
+        assert regularizer_value(name, section.embed(point)) == value
+
+
+@pytest.mark.parametrize(("which", "name"), CASES)
+def test_many_points_at_once_go_where_each_alone_goes_and_are_certified(which, name):
+    section = SECTIONS[which]
+    given = points(section)
+    for strength in (0.0, 0.3, 1.7):
+        moved = lab.prox_of(section, name, given, strength)
+        for point, q in zip(given, moved, strict=True):
+            P = section.embed(point)
+            Q = prox(name, P, strength)
+            assert np.array_equal(Q, section.embed(section.read(Q))), "the section is left"
+            assert np.allclose(section.read(Q), q, rtol=0, atol=1e-15)
+            assert np.array_equal(section.read(Q) == 0, q == 0)
+            assert certificate(name, P, section.embed(q), strength) < 1e-12
+    assert lab.prox_of(section, name, given[:0], 0.3).shape == (0, given.shape[1])
+
+
+@pytest.mark.parametrize(("which", "name"), CASES)
+def test_the_boundary_of_a_ball_is_exact(which, name):
+    section = SECTIONS[which]
+    directions = lab.circle(41) if len(section.cells) == 2 else lab.sphere(9)
+    for level in (0.25, 1.0, 4.0):
+        found = lab.boundary(section, name, directions, level)
+        assert found.shape == directions.shape
+        flat = found.reshape(-1, found.shape[-1])
+        assert np.allclose(lab.values(section, name, flat), level, rtol=1e-12)
+    # The corners of the picture are corners of the ball.
+    axes = np.eye(len(section.cells))
+    reached = (directions.reshape(-1, 1, directions.shape[-1]) == axes).all(axis=-1).any(axis=0)
+    assert reached.all()
+
+
+@pytest.mark.parametrize(("which", "name"), CASES)
+def test_when_an_entry_vanishes(which, name):
+    section = SECTIONS[which]
+    point = [1.5, 0.6, -0.4][: len(section.cells)]
+    for i, when in enumerate(lab.vanishing(section, name, point)):
+        if when is None:
+            assert lab.prox_of(section, name, np.array([point]), 1e6)[0, i] != 0
+        else:
+            q = lab.prox_path(section, name, point, [0.999 * when, 1.001 * when])[:, i]
+            assert q[0] != 0
+            assert q[1] == 0
+
+
+def test_what_the_page_says_of_its_sections():
+    column, row, diagonal = lab.PLANES["column"], lab.PLANES["row"], lab.PLANES["diagonal"]
+    assert lab.vanishing(column, "ti", [1.5, 0.6]) == [None, pytest.approx(1 / 3)]
+    assert lab.vanishing(row, "ti", [1.5, 0.6]) == [None, None]
+    assert lab.vanishing(diagonal, "ti", [1.5, 0.6]) == [None, None]
+    assert lab.vanishing(diagonal, "cs", [1.5, 0.6])[1] == pytest.approx(1 / 3)
+    assert lab.vanishing(column, "l1", [1.5, 0.0])[1] == 0.0
+    assert lab.SOLIDS["corner"].axes == ("p₁₁", "p₁₂", "p₂₁")
+
+
+def test_the_flow_begins_on_a_grid_and_ends_at_the_prox():
+    section = lab.PLANES["column"]
+    ways = lab.flow(section, "ti", 0.4, n=5, steps=3)
+    assert ways.shape == (25, 4, 2)
+    assert np.array_equal(ways[:, -1], lab.prox_of(section, "ti", ways[:, 0], 0.4))
+    codes = lab.zero_codes(ways[:, -1])
+    assert set(codes) == {0, 1, 2, 3}
+    assert np.array_equal(codes == 3, (ways[:, 0] == 0).all(axis=1)), "TI empties no column"
+    assert (lab.zero_codes(lab.flow(section, "l1", 0.6, n=5)[:, -1]) == 3).sum() == 1
+
+
+def test_shrink_curves_hold_the_others():
+    section = lab.PLANES["column"]
+    before = np.linspace(-2, 2, 81)
+    after = lab.shrink_curve(section, "ti", [1.5, 9.0], 1, 0.4, before)
+    for b, q in zip(before[::10], after[::10], strict=True):
+        assert q == pytest.approx(prox("ti", [1.5, b], 0.4)[1])
+    soft = lab.shrink_curve(section, "l1", [1.5, 9.0], 1, 0.4, before)
+    assert np.allclose(soft, np.sign(before) * np.maximum(np.abs(before) - 0.4, 0))
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.05, 0.2, 2.0])
+def test_the_threshold_of_a_column(strength):
+    entries = [1.6, -1.1, 0.8, 0.5, 0.3, 0.15]
+    story = lab.column_story(entries, strength)
+    size = np.sort(np.abs(entries))[::-1]
+    share = 2 * strength / (1 + 2 * strength * story.kept)
+    assert story.threshold == pytest.approx(share * size[: story.kept].sum())
+    assert story.certificate < 1e-12
+    kept = story.after != 0
+    assert (np.abs(story.before[kept]) > story.threshold).all()
+    assert (np.abs(story.before[~kept]) <= story.threshold + 1e-12).all()
+    assert kept[0]
+    assert story.latex(strength).endswith(rf"{story.threshold:.4g}\end{{aligned}}")
+    twice = lab.column_story(2 * np.array(entries), strength)
+    assert np.array_equal(twice.after != 0, kept), "the same entries stay, whatever the scale"
+
+
+def test_a_column_of_zeros():
+    story = lab.column_story([0.0, 0.0], 0.5)
+    assert (story.kept, story.threshold, story.certificate) == (0, 0.0, 0.0)
+    assert "(0)" in story.latex(0.5)
+
+
+def test_the_program_prints_the_results():
+    section, point = lab.PLANES["column"], [1.5, 0.6]
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink):
+        exec(lab.geometry_program(section, ["l1", "ti"], point, 0.4), {})
+    first, second = sink.getvalue().splitlines()
+    assert first.startswith("l1 [[1.1], [")
+    q = lab.prox_of(section, "ti", np.array([point]), 0.4)[0]
+    assert second.startswith(f"ti [[{q[0]!r}], [0.0]]".replace("np.float64(", "").replace(")", ""))

@@ -1,0 +1,145 @@
+"""Lessons: how they are written, and that every step of every lesson says what is true."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fmviz.lab.lesson_values import calculate, evaluate, is_right, right_choice
+from fmviz.lab.lessons import fill, lessons, numbers_in, parse
+
+HEADER = '+++\ntitle = "A"\norder = 1\nminutes = 5\nlearn = ["x"]\n{}\n+++\n'
+STEP = """# One
+
+```toml
+page = "prox"
+set = {log2lambda = -2, regularizers = "l1"}
+after = {set = {log2lambda = 1}, show = "curves"}
+
+[find]
+few = "1 + 1"
+many = "few ** 4"
+
+[predict]
+choices = [["two", "many == 2"], ["more", "many > 2"]]
+```
+
+Text with $x_{1}$.
+
+## Predict
+How many?
+
+## Reveal
+[[many:,]] and −[[few:.1f]].
+"""
+
+
+def sample():
+    return parse("a", HEADER.format('[pages.prox]\nset = {d = 7, play = true}\nhide = "curves,k"') + STEP)
+
+
+def test_a_lesson_is_read():
+    lesson = sample()
+    (step,) = lesson.steps
+    assert (lesson.title, lesson.minutes, lesson.learn) == ("A", 5, ("x",))
+    assert step.text == "Text with $x_{1}$."
+    assert step.before.query() == {
+        "d": "7",
+        "play": "1",
+        "log2lambda": "-2",
+        "regularizers": "l1",
+        "hide": "curves,k",
+    }
+    assert step.after.query() == {**step.before.query(), "log2lambda": "1", "hide": "k"}
+    assert step.question.kind == "choice"
+
+
+def test_numbers_are_calculated_and_filled_in():
+    (step,) = sample().steps
+    values = dict(calculate(step))
+    assert values == {"few": 2.0, "many": 16.0}
+    assert fill(step.reveal, values) == "16 and −2.0."
+    assert fill("[[a]] [[b:.0%]] [[c:.2f]]", {"a": 3.0, "b": 0.25, "c": -1.5}) == "3 25% −1.50"
+    assert right_choice(step.question, values).words == "more"
+    assert is_right(step.question, "more", values) is True
+    assert is_right(step.question, "two", values) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# One\n", "does not begin with a header"),
+        (HEADER.format("") + "text", "has no step"),
+        (HEADER.format("colour = 1") + "# One\n", "'colour'"),
+        ('+++\ntitle = "A"\n+++\n# One\n', "lacks 'order'"),
+        (HEADER.format("") + "# One\n\n```toml\npage = \n```\n", "not TOML"),
+        (HEADER.format("") + "# One\n\n```toml\npages = 1\n```\n", "'pages'"),
+        (HEADER.format("") + '# One\n\n```toml\npage = "prox"\nafter = {steps = 1}\n```\n', "'steps'"),
+        (HEADER.format("") + "# One\n\n## Predict\nWhat?\n", "never reveals"),
+        (HEADER.format("") + '# One\n\n```toml\n[predict]\nanswer = "1"\n```\nText\n', "no question"),
+    ],
+)
+def test_a_lesson_that_is_not_one_is_a_sentence(text, words):
+    with pytest.raises(ValueError, match=words):
+        parse("a", text)
+
+
+def test_expressions_are_arithmetic_and_nothing_else():
+    values = {"a": 3.0, "b": 0.5}
+    assert evaluate("1 < a <= 3 and not (b > 1 or a != 3)", values) is True
+    assert evaluate("-a ** 2 + a / b", values) == -3.0
+    for bad in ("__import__('os')", "a.real", "[a]", "'text'", "a if b else 1", "lambda: 1"):
+        with pytest.raises(ValueError, match="not allowed"):
+            evaluate(bad, values)
+    with pytest.raises(ValueError, match="name in"):
+        evaluate("c + 1", values)
+    with pytest.raises(ValueError, match="not an expression"):
+        evaluate("a +", values)
+
+
+def test_numbers_are_right_within_their_tolerance():
+    (step,) = parse(
+        "a",
+        HEADER.format("")
+        + STEP.replace(
+            'choices = [["two", "many == 2"], ["more", "many > 2"]]', 'answer = "many"\nwithin = 0.1'
+        ),
+    ).steps
+    values = dict(calculate(step))
+    assert is_right(step.question, 17.5, values)
+    assert not is_right(step.question, 18, values)
+
+
+def test_there_are_lessons_enough_and_each_leads_on():
+    found = lessons()
+    listed = [lesson for lesson in found.values() if lesson.listed]
+    assert len(listed) >= 6
+    assert all(5 <= lesson.minutes <= 10 and len(lesson.steps) >= 5 for lesson in listed)
+    assert all(sum(step.question is not None for step in lesson.steps) >= 3 for lesson in listed)
+    assert all(lesson.next in ("", *found) for lesson in found.values())
+
+
+STEPS = [
+    pytest.param(lesson, number, id=f"{lesson.name}-{number}")
+    for lesson in lessons().values()
+    for number in range(1, len(lesson.steps) + 1)
+]
+
+
+@pytest.mark.parametrize(("lesson", "number"), STEPS)
+def test_what_a_step_says_is_true(lesson, number):
+    step = lesson.steps[number - 1]
+    values = dict(calculate(step))
+    assert numbers_in(step.text) | numbers_in(step.reveal) <= set(values)
+    assert "[[" not in fill(step.text + step.reveal, values)
+    assert all(not math.isnan(value) for value in values.values())
+    for claim in step.claims:
+        assert evaluate(claim, values), (claim, values)
+    if step.question is not None:
+        assert not numbers_in(step.question.text)
+        if step.question.kind == "choice":
+            assert right_choice(step.question, values)  # exactly one
+            assert len({choice.words for choice in step.question.choices}) == len(step.question.choices)
+        elif step.question.kind == "number":
+            assert is_right(step.question, evaluate(step.question.answer, values), values)

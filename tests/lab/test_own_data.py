@@ -1,0 +1,546 @@
+"""Data of one's own: hostile files, types of columns, recipes, sizes, the shelf, and runs on them."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import io
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from lab.hostile_files import FILES, SCRIPT, Hostile
+
+from fmviz.engine.design import Design
+from fmviz.lab import jobs
+from fmviz.lab.datasets import DATASETS, is_own, load
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.history import title_of_run
+from fmviz.lab.own import example, limits, shelf
+from fmviz.lab.own.columns import dates_of, described, likely_target, numbers_of, parts_of
+from fmviz.lab.own.files import Reading, read
+from fmviz.lab.own.recipe import Choice, Recipe, build, first_recipe, measure
+from fmviz.lab.own.suggestion import first_settings, largest_gain
+from fmviz.lab.places import data_folder
+from fmviz.lab.program import program
+from fmviz.lab.runner import Run
+from fmviz.lab.spreadsheet import defused
+from fmviz.lab.store import RunStore
+from fmviz.lab.sweep_plan import SweepPlan
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a machine that is shared by many may take; an own core needs a fraction.
+SLOWEST = 5.0
+
+
+def table(n=200, seed=0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    town = rng.choice(["Bonn", "Kiel", "Ulm"], n)
+    age = rng.integers(20, 60, n)
+    # An interaction, so that there is something to find.
+    y = 2.0 * (town == "Ulm") * (age - 40) / 10 + rng.normal(size=n)
+    return pd.DataFrame({"age": age, "town": town, "smoker": rng.choice(["no", "yes"], n), "y": y.round(6)})
+
+
+def bytes_of(frame: pd.DataFrame, **options) -> bytes:
+    return frame.to_csv(index=False, **options).encode()
+
+
+def decided(data: bytes, **changes):
+    source = read(data)
+    columns = () if source.table is None else described(source.table, source.reading.decimal)
+    return source, dataclasses.replace(first_recipe(source, columns), **changes)
+
+
+def dense(dataset) -> np.ndarray:
+    return dataset.X.toarray() if sp.issparse(dataset.X) else dataset.X
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """A run store, and a folder for own data beside it."""
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    shelf.profile.cache_clear()
+    shelf.sized.cache_clear()
+    return tmp_path
+
+
+def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) -> shelf.OwnSet:
+    file = shelf.keep_file(bytes_of(table() if frame is None else frame))
+    found = shelf.profile(file, Reading())
+    recipe = dataclasses.replace(first_recipe(found.source, found.columns), **changes)
+    return shelf.enter(file, recipe, title)
+
+
+# ---------------------------------------------------------------------------------------------- hostile
+
+
+def test_there_are_many_hostile_files():
+    assert len(FILES) >= 60
+    assert len({file.name for file in FILES}) == len(FILES)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: re.sub(r"\W", "_", file.name)[:30])
+def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
+    data = file.make()
+    said: list[str] = []
+    begin = time.process_time()
+    refused = False
+    try:
+        source = read(data, name=file.name)
+    except ValueError as error:
+        refused = True
+        said.append(str(error))
+    else:
+        said += source.notes
+        columns = () if source.table is None else described(source.table, source.reading.decimal)
+        said += [column.note for column in columns if column.note]
+        recipe = first_recipe(source, columns)
+        try:
+            size = measure(source, recipe)
+            said += size.notes
+            dataset = build(source, recipe, "own", "Own")
+        except ValueError as error:
+            said.append(str(error))
+        else:
+            assert dataset.X.shape == (size.rows, size.features)
+            assert int((dataset.X != 0).sum()) == size.entries
+            assert np.isfinite(dataset.y).all()
+            assert np.isfinite(dataset.X.data if sp.issparse(dataset.X) else dataset.X).all()
+            assert len(dataset.feature_names) == len(dataset.groups) == size.features
+    assert time.process_time() - begin < SLOWEST
+    assert refused == file.refused, said
+    assert re.search(file.says, " ".join(said)), said
+    for sentence in said:
+        assert sentence.endswith("."), sentence
+        assert "\n" not in sentence
+        assert "Traceback" not in sentence
+
+
+def test_nothing_larger_than_the_limits_is_kept(here, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_BYTES", 1_000)
+    with pytest.raises(ValueError, match="Take a sample of its rows"):
+        shelf.keep_file(bytes(1_001))
+    with pytest.raises(ValueError, match="more than 1 kB"):
+        read(bytes(1_001))
+    assert not data_folder().exists()
+    monkeypatch.setattr(limits, "MOST_ROWS", 10)
+    with pytest.raises(ValueError, match="more than 10 rows"):
+        read(b"a,y\n" + b"1,2\n" * 11)
+    monkeypatch.setattr(limits, "MOST_CELLS", 15)
+    with pytest.raises(ValueError, match="18 cells"):
+        read(b"a,b,y\n" + b"1,2,3\n" * 6)
+
+
+def test_the_limit_of_the_server_is_that_of_the_page():
+    config = (ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8")
+    assert f"maxUploadSize = {limits.MOST_BYTES // 1_000_000}\n" in config
+
+
+# ----------------------------------------------------------------------------------------------- reading
+
+
+def test_what_is_detected_can_be_said_otherwise():
+    data = "zahl|wort\n1.500|ä\n2.500|ö\n".encode("cp1252")
+    source = read(data)
+    assert (source.reading.delimiter, source.reading.encoding, source.reading.header) == (
+        "bar",
+        "cp1252",
+        "yes",
+    )
+    assert source.table["wort"].tolist() == ["ä", "ö"]
+    assert described(source.table, "comma")[1].kind == "yes_no"
+    told = read(data, Reading(delimiter="bar", encoding="cp1251", header="no", skip=1))
+    assert list(told.table.columns) == ["column 1", "column 2"]
+    assert len(told.table) == 2
+    assert numbers_of(pd.Series(["1.500", "2.500"]), "comma").tolist() == [1500.0, 2500.0]
+    with pytest.raises(ValueError, match="delimiter"):
+        Reading(delimiter="dash")
+
+
+def test_lines_that_are_too_long_can_be_left_out():
+    data = b"a,b,y\n1,2,3\n1,2,3,4,5\n3,2,1\n"
+    with pytest.raises(ValueError, match="saw 5"):
+        read(data)
+    source = read(data, Reading(lines="fitting"))
+    assert source.table["y"].tolist() == [3, 1]
+    assert "1 lines have too many fields" in source.notes[0]
+
+
+def test_parquet_is_read_as_the_same_table():
+    frame = table().assign(when=pd.date_range("2024", periods=200, freq="7h"))
+    sink = io.BytesIO()
+    frame.to_parquet(sink)
+    found = read(sink.getvalue()).table
+    assert list(found.columns) == list(frame.columns)
+    assert found["age"].tolist() == frame["age"].tolist()
+    assert [column.kind for column in described(found)] == ["number", "word", "yes_no", "number", "date"]
+
+
+# ----------------------------------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize(
+    ("words", "decimal", "numbers"),
+    [
+        (["1,234", "12", "-1,234,567.5"], "point", [1234, 12, -1234567.5]),
+        (["1.234,5", "0,5", "7"], "comma", [1234.5, 0.5, 7]),
+        (["1 234", "1'000", "1e3"], "point", [1234, 1000, 1000]),
+        (["1,23", "x", "1e400", "inf", ""], "point", [np.nan] * 5),
+        (["0x10", "1_000", "٣", "--1"], "point", [np.nan, np.nan, np.nan, np.nan]),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
+    found = numbers_of(pd.Series(words), decimal)
+    if words[2] == "٣":  # whatever pandas makes of other digits is a number or none
+        found[2] = np.nan
+    assert np.array_equal(found, numbers, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["2024-01-31", "2024-02-29T10:30:00", "2023-12-24 08:00"],
+        ["31.1.2024", "29.2.2024", "24.12.2023"],
+        ["2024-01-31T10:00:00+05:00", "2024-02-29T10:00:00Z", "2024-12-24T10:00:00-03:00"],
+    ],
+)
+def test_dates_become_their_parts(words):
+    assert dates_of(pd.Series(words)).notna().all()
+    rng = np.random.default_rng(0)
+    dates = pd.Series(rng.choice(words, 60), name="when")
+    parts = parts_of(dates)
+    assert "when.weekday" in parts
+    assert set(parts["when.month"].dropna()) <= {"01-Jan", "02-Feb", "12-Dec"}
+    assert parts_of(pd.Series(["x", "y"], name="when")) == {}
+
+
+def test_columns_are_told_apart():
+    n = 120
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "hash": [f"{i:08x}-z" for i in range(n)],
+            "one": "same",
+            "empty": [None] * n,
+            "flag": rng.integers(0, 2, n),
+            "answer": rng.choice(["ja", "nein"], n),
+            "amount": [f"{x:,.2f}" for x in rng.uniform(900, 9e6, n)],
+            "town": rng.choice(["a", "b", "c"], n),
+            "when": rng.choice(["2024-05-01", "2024-06-02", "2024-07-09"], n),
+            "price": rng.normal(size=n),
+        }
+    )
+    kinds = {column.name: column.kind for column in described(frame)}
+    assert kinds == {
+        **dict.fromkeys(("id", "hash", "one", "empty"), "ignored"),
+        **{"flag": "yes_no", "answer": "yes_no", "amount": "number"},
+        **{"town": "word", "when": "date", "price": "number"},
+    }
+    assert likely_target(described(frame)) == "price"
+    assert likely_target(described(frame.drop(columns="price"))) == "amount"
+
+
+def test_a_recipe_is_the_same_after_json():
+    _, recipe = decided(bytes_of(table()), positive="yes", scaling="range", rare=3)
+    assert Recipe.from_dict(recipe.to_dict()) == recipe
+    for broken in ({}, {"reading": 3, "columns": []}, {**recipe.to_dict(), "target": 1, "more": 2}):
+        with pytest.raises(ValueError, match="no recipe"):
+            Recipe.from_dict(broken)
+
+
+def test_scalings():
+    for scaling, low, high in (("range", 0.0, 1.0), ("none", 20.0, 59.0)):
+        source, recipe = decided(bytes_of(table()), scaling=scaling)
+        X = dense(build(source, recipe, "x", "X"))
+        assert (X[:, 0].min(), X[:, 0].max()) == (low, high)
+
+
+def test_missing_values_are_dropped_filled_or_marked():
+    frame = table().astype({"age": float})
+    frame.loc[:9, "age"] = np.nan
+    frame.loc[5:14, "town"] = None
+    source, first = decided(bytes_of(frame))
+    assert {c.name: c.missing for c in first.columns if c.missing != "drop"} == {
+        "age": "mark",
+        "town": "mark",
+    }
+
+    def with_rules(age, town):
+        rules = {"age": age, "town": town}
+        columns = tuple(dataclasses.replace(c, missing=rules.get(c.name, "drop")) for c in first.columns)
+        return build(source, dataclasses.replace(first, columns=columns), "x", "X")
+
+    marked = build(source, first, "x", "X")
+    assert "age=(missing)" in marked.feature_names
+    assert "town=(missing)" in marked.feature_names
+    X = dense(marked)
+    assert X[:, marked.feature_names.index("age=(missing)")].sum() == 10
+    assert (X[:10, 0] == 0).all()
+    assert with_rules("drop", "drop").y.size == 185
+    assert with_rules("drop", "impute").y.size == 190
+    filled = with_rules("impute", "impute")
+    assert filled.y.size == 200
+    assert "town=(missing)" not in filled.feature_names
+    ranged = build(source, dataclasses.replace(first, scaling="range"), "x", "X")
+    assert dense(ranged)[0, 0] == pytest.approx((frame["age"].mean() - 20) / 39, abs=0.02)
+
+
+def test_rare_words_share_a_feature():
+    frame = table(300).assign(town=[f"t{i // 2}" for i in range(20)] + ["Kiel"] * 140 + ["Bonn"] * 140)
+    source, recipe = decided(bytes_of(frame), rare=3)
+    names = build(source, recipe, "x", "X").feature_names
+    assert [name for name in names if name.startswith("town")] == ["town=Bonn", "town=Kiel", "town=(other)"]
+    none = dataclasses.replace(recipe, rare=200)
+    assert any("none of its 12 words has 200 rows" in note for note in measure(source, none).notes)
+
+
+def test_one_class_against_the_others():
+    frame = table()
+    source, recipe = decided(bytes_of(frame), target="town")
+    with pytest.raises(ValueError, match="3 classes; choose the one"):
+        measure(source, recipe)
+    data = build(source, dataclasses.replace(recipe, positive="Kiel"), "x", "X")
+    assert data.class_labels == ("not Kiel", "Kiel")
+    assert ((data.y == 1) == (frame["town"] == "Kiel")).all()
+    flipped = dataclasses.replace(recipe, target="smoker", positive="no")
+    assert build(source, flipped, "x", "X").class_labels == ("yes", "no")
+    numbers = dataclasses.replace(recipe, task="regression")
+    with pytest.raises(ValueError, match="regression wants numbers"):
+        measure(source, numbers)
+
+
+def test_libsvm_classes():
+    source, recipe = decided(b"1 1:1 3:2\n2 2:1\n3 1:4\n" * 5)
+    assert build(source, recipe, "x", "X").task == "regression"
+    one = build(source, dataclasses.replace(recipe, positive="2"), "x", "X")
+    assert one.class_labels == ("not 2", "2")
+    assert (one.y == 1).sum() == 5
+
+
+@pytest.mark.parametrize("make", [lambda: bytes_of(table()), lambda: example.example().data])
+def test_the_size_is_told_before(make):
+    source, recipe = decided(make())
+    size, dataset = measure(source, recipe), build(source, recipe, "x", "X")
+    X = sp.csr_array(dataset.X)
+    assert (size.rows, size.features, size.entries) == (*X.shape, X.nnz)
+    assert size.sparse == sp.issparse(dataset.X)
+    design = Design(dataset.X)
+    held = sum(part.nbytes for part in (*design.columns, *design.rows) if isinstance(part, np.ndarray))
+    assert size.bytes_of_X == pytest.approx(held, rel=0.02)
+    assert size.bytes_of_P(7) == 7 * 8 * X.shape[1]
+    assert sum(part.features for part in size.parts) == X.shape[1]
+
+
+# ------------------------------------------------------------------------------------------- suggestions
+
+
+def test_strengths_follow_the_scale():
+    X, y = np.random.default_rng(0).normal(size=(400, 6)), np.zeros(400)
+    y += X[:, 0] * X[:, 1]
+    names = tuple("abcdef")
+    base = dataclasses.replace(
+        load("balance_scale"), task="regression", y=y, X=X, feature_names=names, groups=names
+    )
+    gain = largest_gain(base)
+    assert gain == pytest.approx(1, rel=0.25)
+    assert largest_gain(dataclasses.replace(base, y=100 * y)) == pytest.approx(100 * gain)
+    assert largest_gain(dataclasses.replace(base, X=sp.csr_array(10 * X))) == pytest.approx(
+        100 * gain, rel=1e-3
+    )
+    # Siblings of one attribute never meet.
+    assert largest_gain(dataclasses.replace(base, groups=("same", "same", *"cdef"))) < 0.5 * gain
+    found = first_settings(base)
+    assert 1e-3 < found["lambda_sparse"] < 0.25
+    scaled = first_settings(dataclasses.replace(base, y=100 * y))
+    assert scaled["lambda_sparse"] == pytest.approx(100 * found["lambda_sparse"], rel=0.6)
+
+
+@pytest.mark.parametrize("dataset", ["diabetes", "monks1", "balance_scale"])
+def test_the_first_fit_says_something(dataset):
+    settings = first_settings(load(dataset))
+    end = Run.prepare(Experiment(dataset=dataset, **settings)).end()
+    d = load(dataset).X.shape[1]
+    assert 0 < end.used_interactions < d * (d - 1) // 2
+    linear = Run.prepare(Experiment(dataset=dataset, **{**settings, "lambda_sparse": 1e4})).end()
+    assert linear.used_interactions == 0
+    assert end.metrics["validation_loss"] < linear.metrics["validation_loss"]
+
+
+# ----------------------------------------------------------------------------------------------- the shelf
+
+
+def test_a_set_is_found_by_its_name_everywhere(here):
+    found = entered()
+    assert is_own(found.name)
+    spec = DATASETS[found.name]
+    assert (spec.title, spec.task, spec.unavailable()) == ("my table.csv", "regression", None)
+    assert found.name in DATASETS
+    assert found.name not in list(DATASETS)
+    data = load(found.name)
+    assert data.X.shape == (found.rows, found.features) == (200, 5)
+    experiment = suggested(found.name)
+    assert (experiment.dataset, experiment.loss) == (found.name, "squared")
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    end = Run.prepare(experiment).end()
+    assert end.used_interactions > 0
+    plan = SweepPlan(datasets=({"dataset": found.name},), grid={"lambda_sparse": [0.1, 1.0]}, suggested=True)
+    assert {cell.dataset for cell in plan.cells} == {found.name}
+    # The same file and decisions are the same set, others are not.
+    assert entered().name == found.name
+    assert entered(rare=2).name != found.name
+    assert len(list(data_folder().glob("file_*"))) == 1
+
+
+def test_a_set_that_is_not_here_is_told(here):
+    name = "own_" + "0" * 20
+    spec = DATASETS[name]
+    assert "not on this computer" in spec.unavailable()
+    with pytest.raises(ValueError, match="not on this computer"):
+        Run.prepare(Experiment(dataset=name))
+    for wrong in ("own_../../etc/passwd", "own_0", "OWN_" + "0" * 20, "own_" + "g" * 20):
+        assert wrong not in DATASETS
+        with pytest.raises(ValueError, match="not known"):
+            Experiment(dataset=wrong)
+        with pytest.raises(KeyError):
+            DATASETS[wrong]
+    for wrong in ("../runs", "", "f" * 31):
+        assert shelf.size_of_file(wrong) is None
+
+
+def test_delete_and_bring_back(here):
+    found = entered()
+    assert shelf.delete(found.name)
+    assert "was deleted" in DATASETS[found.name].unavailable()
+    with pytest.raises(ValueError, match="was deleted"):
+        load(found.name)
+    assert shelf.undelete(found.name)
+    assert DATASETS[found.name].unavailable() is None
+    assert not shelf.delete("own_" + "0" * 20)
+
+
+def test_what_was_deleted_long_ago_goes(here, monkeypatch):
+    old, kept = entered(), entered(table(seed=1))
+    lone = shelf.keep_file(b"a,y\n1,2\n")
+    shelf.delete(old.name)
+    monkeypatch.setattr(shelf, "UNDO_SECONDS", -60.0)
+    shelf.keep_file(b"something,new\n1,2\n")
+    assert shelf.find(old.name) is None
+    assert shelf.size_of_file(lone) is None
+    assert shelf.find(kept.name) is not None
+    assert load(kept.name).y.size == 200
+
+
+def test_a_broken_entry_is_no_set(here):
+    found = entered()
+    path = data_folder() / f"{found.name}.json"
+    for text in ("", "[]", "{}", '{"version": 1}', path.read_text().replace("standard", "wild")):
+        path.write_text(text)
+        assert shelf.find(found.name) is None
+        assert DATASETS[found.name].unavailable()
+
+
+def test_runs_on_own_data_are_kept_and_reopened(here, request):
+    found, store = entered(), RunStore()
+    before = jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))
+    request.addfinalizer(lambda: jobs.install(before))
+    job = jobs.manager().start(dataclasses.replace(suggested(found.name), max_epochs=5))
+    run = store.get(job.id)
+    assert run.experiment.dataset == found.name
+    assert title_of_run(run).startswith("my table.csv · ti")
+    assert len(run.data_hash) == 16
+    jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))  # as after a restart
+    again = jobs.manager().reopen(job.id, "somebody").view()
+    assert again.dataset.feature_names == load(found.name).feature_names
+    assert again.last["objective"] == job.view().last["objective"]
+
+
+def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
+    frame = table().rename(columns={"town": "to\"w'n\\", "smoker": SCRIPT})
+    found = entered(frame, title="my table.csv")
+    experiment = dataclasses.replace(suggested(found.name), max_epochs=10)
+    end = list(Run.prepare(experiment).snapshots())[-1]
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    script = folder / "again.py"
+    script.write_text(program(experiment), encoding="utf-8")
+
+    (folder / "my table.csv").write_bytes(bytes_of(frame))
+    # Where the data have never been; on their own computer nothing has to be brought.
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "FMVIZ_STORE": str(folder / "runs.sqlite")}
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"objective {end.objective:.10g}\n" in done.stdout
+    assert f"used interactions {end.used_interactions}\n" in done.stdout
+    (folder / "my table.csv").write_bytes(b"a,b\n1,2\n")
+    recipe = found.recipe.to_dict()
+    with pytest.raises(ValueError, match="is not the file"):
+        shelf.bring(str(folder / "my table.csv"), "own_" + "1" * 20, recipe)
+    with pytest.raises(ValueError, match="Put its file there"):
+        shelf.bring(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
+    shelf.bring(str(folder / "no table.csv"), found.name, recipe)
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ("../../etc/passwd.csv", "passwd.csv"),
+        ("C:\\data\\my table.csv", "my table.csv"),
+        (f"{SCRIPT}.csv", "script .csv"),
+        ("**bold** [x](javascript:1) :material/home: $a$ `c`", "home a c"),
+        ("", "My data"),
+        ("=1+1\n\ttwo", "1+1 two"),
+        ("x" * 200, "x" * 80),
+    ],
+)
+def test_titles_are_plain_words(given, title):
+    assert shelf.title_of(given) == title
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2+3|cmd", "'-2+3|cmd"),
+        ("+x", "'+x"),
+        ("\t=1", "'\t=1"),
+        ("-2.5", "-2.5"),
+        ("+1e-3", "+1e-3"),
+        ("town=Ulm", "town=Ulm"),
+        (-2.5, -2.5),
+    ],
+)
+def test_cells_that_a_spreadsheet_would_execute(cell, shown):
+    assert defused(cell) == shown
+
+
+def test_gzip_is_the_same_file_in_less():
+    data = bytes_of(table())
+    assert read(gzip.compress(data)).table.equals(read(data).table)
+
+
+def test_the_example_is_there_without_its_file(monkeypatch):
+    found = example.example()
+    assert found.target in read(found.data).table
+    monkeypatch.setattr(example.flights, "local_path", lambda: None)
+    other = example.example()
+    source, recipe = decided(other.data)
+    assert recipe.target == other.target == "target"
+    assert measure(source, recipe).rows == 442
+
+
+def test_a_choice_is_checked():
+    with pytest.raises(ValueError, match="kind = 'colour'"):
+        Choice("a", "colour")

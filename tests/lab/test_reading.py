@@ -1,0 +1,303 @@
+"""Pairs, strengths of attributes, sentences, and predictions taken apart: against brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine.design import Design
+from fmviz.engine.models import get_model
+from fmviz.engine.snapshot import Parameters
+from fmviz.lab.attributes import NONE, Attributes
+from fmviz.lab.datasets import Dataset, load
+from fmviz.lab.datasets.base import Scaling
+from fmviz.lab.decomposition import decompose
+from fmviz.lab.model_pairs import pairs_of
+from fmviz.lab.pair_table import mean_squares, rows_with_both
+from fmviz.lab.pair_weights import GivenPairs
+from fmviz.lab.reading import Search, block_of, group_strengths, table_of_pairs, typical_sizes
+from fmviz.lab.wording import Wording
+
+D, K = 9, 4
+MODELS = {
+    "fm": ("fm", {}),
+    "hofm": ("hofm", {"order": 4}),
+    "all_subsets": ("all_subsets", {}),
+    "squares": ("expansion", {"kernel": "polynomial", "degree": 2}),
+    "cubes": ("expansion", {"kernel": "polynomial", "degree": 3}),
+    "anova": ("expansion", {"kernel": "anova", "degree": 2}),
+    "anova 3": ("expansion", {"kernel": "anova", "degree": 3}),
+    "lifted": ("lifted", {"kernel": "polynomial", "degree": 2}),
+    "lifted 3": ("lifted", {"kernel": "polynomial", "degree": 3}),
+    "lifted anova": ("lifted", {"kernel": "anova", "degree": 2}),
+    "qr": ("qr", {}),
+    "convex": ("convex_fm", {}),
+    "convex, squares": ("convex_fm", {"diagonal": True}),
+}
+WITHOUT_PAIRS = {"cubes", "anova 3", "lifted 3"}
+
+
+def fitted(name: str, seed: int = 0, d: int = D):
+    """Return a model and random parameters of it, half of them zero."""
+    rng = np.random.default_rng(seed)
+    kind, params = MODELS[name]
+    model = get_model(kind, **params)
+    shapes = model.shapes(d, K)
+
+    def draw(shape):
+        return rng.standard_normal(shape) * (rng.random(shape) < 0.5)
+
+    coefficients = None
+    if "coefficients" in shapes:
+        coefficients = draw(shapes["coefficients"])
+        coefficients[0] = 1.5
+    W = None
+    if "W" in shapes:
+        W = draw(shapes["W"])
+        W = W + W.T
+    P = draw(shapes["P"]) if W is None else np.zeros(shapes["P"])
+    return model, Parameters(P, rng.standard_normal(d), 0.7, W, coefficients)
+
+
+def mixed_difference(model, parameters, i, j):
+    """Return what the product of two features is multiplied by, from four predictions."""
+    X = np.zeros((4, D))
+    X[1, i] = X[2, j] = X[3, i] = X[3, j] = 1.0
+    none, one, two, both = model.predict(Design(X), parameters)
+    return both - one - two + none
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - WITHOUT_PAIRS))
+def test_weights_of_pairs_are_mixed_differences_of_predictions(name):
+    model, parameters = fitted(name)
+    pairs = pairs_of(model, parameters)
+    weight, used = pairs.among(np.arange(D), np.arange(D))
+    for i, j in itertools.combinations(range(D), 2):
+        assert weight[i, j] == pytest.approx(mixed_difference(model, parameters, i, j), abs=1e-12)
+        assert weight[i, j] == pytest.approx(weight[j, i], abs=1e-14)
+        assert used[i, j] == used[j, i]
+        assert used[i, j] or weight[i, j] == 0
+    assert not used.diagonal().any()
+    if name in ("fm", "qr", "lifted anova"):
+        assert np.triu(used, 1).sum() == model.used_interactions(parameters)
+    found = pairs.ranked(5)
+    upper = np.triu(np.abs(weight), 1)
+    np.testing.assert_allclose(np.abs(found.weight), np.sort(upper.ravel())[::-1][:5], rtol=1e-12)
+    np.testing.assert_array_equal(found.weight, weight[found.i, found.j])
+    assert found.total == np.triu(used, 1).sum() == pairs.count((0, D), (0, D)) // 2
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_PAIRS))
+def test_a_model_without_pairs_says_so(name):
+    with pytest.raises(ValueError, match="has no weights of pairs"):
+        pairs_of(*fitted(name))
+
+
+def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
+    model, parameters = fitted("fm", d=60)
+    whole = pairs_of(model, parameters).ranked(10**6)
+    monkeypatch.setattr("fmviz.lab.pair_weights._BLOCK", 7)
+    few = pairs_of(model, parameters).ranked(40)
+    np.testing.assert_array_equal(few.i, whole.i[:40])
+    np.testing.assert_array_equal(few.j, whole.j[:40])
+    np.testing.assert_array_equal(few.weight, whole.weight[:40])
+    assert few.total == whole.total
+
+
+def test_search_and_siblings_narrow_the_ranking_down():
+    dataset = load("monks1")
+    d = dataset.X.shape[1]
+    rng = np.random.default_rng(1)
+    W = rng.standard_normal((d, d))
+    pairs = GivenPairs(np.arange(d), d, W + W.T)
+    attributes = Attributes(dataset)
+    found = pairs.ranked(1000, attributes.codes)
+    siblings = sum(math.comb(len(columns), 2) for columns in attributes.members)
+    assert found.siblings == siblings
+    assert found.total == math.comb(d, 2) - siblings
+    hits = Search("head_shape; body").hits(dataset.feature_names, dataset.groups)
+    found = pairs.ranked(1000, attributes.codes, hits)
+    names = np.array(dataset.feature_names)
+    for i, j in zip(names[found.i], names[found.j], strict=True):
+        assert "head_shape" in i + j
+        assert "body" in i + j
+    assert found.total == 9
+    (exact,) = Search('"jacket=1"').hits(["jacket=1", "jacket=10"], ["jacket", "jacket"])
+    assert exact.tolist() == [True, False]
+    assert Search.exactly("jacket=1") == '"jacket=1"'
+    assert Search.exactly("a;b") == ""
+
+
+@pytest.mark.parametrize("name", ["fm", "lifted", "qr"])
+def test_strengths_of_attributes_are_norms_of_blocks(name):
+    dataset = load("monks1")
+    attributes = Attributes(dataset)
+    model, parameters = fitted(name, d=dataset.X.shape[1])
+    pairs = pairs_of(model, parameters)
+    found = group_strengths(pairs, attributes)
+    W, used = pairs.among(np.arange(17), np.arange(17))
+    for g, h in itertools.combinations(range(6), 2):
+        block = np.ix_(attributes.members[g], attributes.members[h])
+        assert found.norm[g, h] == found.norm[h, g] == pytest.approx(np.linalg.norm(W[block]), rel=1e-12)
+        assert found.used[g, h] == used[block].sum()
+    g, h = found.strongest(4)
+    table = found.table(g, h)
+    X = dataset.X
+    for one, two, size in zip(g, h, typical_sizes(pairs, attributes, g, h), strict=True):
+        rows, columns = attributes.members[one], attributes.members[two]
+        terms = ((X[:, rows] @ W[np.ix_(rows, columns)]) * X[:, columns]).sum(axis=1)
+        assert size == pytest.approx(np.sqrt(np.mean(terms**2)), rel=1e-12)
+    rows, columns, weight, _ = block_of(pairs, attributes, 0, 3, 2)
+    assert weight.shape == (2, min(2, attributes.members[3].size))
+    np.testing.assert_array_equal(weight, W[np.ix_(rows, columns)])
+    assert table["strength"].is_monotonic_decreasing
+    assert len(table) == 4
+    assert not found.norm.diagonal().any()
+
+
+@pytest.mark.parametrize("name", ["planted_interactions", "flights"])
+def test_what_occurs_together_is_counted(name):
+    dataset = load(name)
+    X = dataset.X.toarray() if sp.issparse(dataset.X) else dataset.X
+    i, j = np.array([0, 3, 12]), np.array([50, 60, 99])
+    products = X[:, i] * X[:, j]
+    np.testing.assert_array_equal(rows_with_both(dataset, i, j), (products != 0).sum(axis=0))
+    np.testing.assert_allclose(mean_squares(dataset, i, j), np.square(products).mean(axis=0))
+
+
+# ------------------------------------------------------------------------------------------- predictions
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("zeros", [0.0, 0.6, 1.0])
+def test_the_terms_of_a_prediction_sum_to_it(name, zeros):
+    model, parameters = fitted(name, seed=3)
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(D) * (rng.random(D) >= zeros)
+    found = decompose(model, parameters, x)
+    predicted = float(model.predict(Design(x[None, :]), parameters)[0])
+    assert found.predicted == predicted
+    assert found.total == pytest.approx(predicted, rel=1e-12, abs=1e-12)
+    assert found.gap < 1e-12
+    for most in (0, 3, 10**6):
+        largest = [term.value for _, term in found.largest(most)]
+        assert math.fsum(largest) == pytest.approx(predicted, rel=1e-12, abs=1e-12)
+    names = tuple("abcdefghi")
+    table = found.table(names, 2.0)
+    assert table["value"].sum() == pytest.approx(2 * predicted, rel=1e-10, abs=1e-10)
+    if zeros == 1.0:
+        assert math.fsum(found.by_kind().values()) == pytest.approx(found.predicted)
+
+
+def test_terms_are_weights_times_products():
+    model, parameters = fitted("hofm", seed=2)
+    x = np.linspace(-1.0, 1.5, D)
+    terms = {term.features: term.value for term in decompose(model, parameters, x).terms if term.features}
+    W = pairs_of(model, parameters).among(np.arange(D), np.arange(D))[0]
+    third = parameters.P[:, K : 2 * K]
+    for features, value in terms.items():
+        rows = list(features)
+        weight = {1: lambda r: parameters.w[r[0]], 2: lambda r: W[r[0], r[1]]}.get(len(rows))
+        if weight is None and len(rows) == 3:
+            weight = lambda r: third[r].prod(axis=0).sum()  # noqa: E731
+        if weight is not None:
+            assert value == pytest.approx(weight(rows) * x[rows].prod(), abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------ attributes and words
+
+
+def test_attributes_are_levels_flags_and_numbers():
+    flights = Attributes(load("flights"))
+    kinds = {attribute.name: attribute.kind for attribute in flights.all}
+    assert kinds["month"] == "levels"
+    assert kinds["log_distance"] == "number"
+    assert len(flights.all) == len(flights.groups)
+    diabetes = Attributes(load("diabetes"))
+    age = diabetes.all[0]
+    x = diabetes.row(0)
+    assert age.value(x) == pytest.approx(59.0)
+    age.put(x, 48.5)
+    assert x[0] == pytest.approx((48.5 - age.scaling.mean) / age.scaling.scale)
+    assert not np.array_equal(x, diabetes.row(0)), "the data are as they were"
+
+
+def test_a_level_is_changed_as_a_whole():
+    attributes = Attributes(load("monks1"))
+    x = attributes.row(7)
+    head = attributes.all[0]
+    for place in range(3):
+        head.put(x, place)
+        assert x[list(head.columns)].sum() == 1.0
+        assert head.value(x) == place
+    head.put(x, NONE)
+    assert not x[list(head.columns)].any()
+    assert head.words_for(NONE) == "(none)"
+    with pytest.raises(ValueError, match="has no level 3"):
+        head.put(x, 3)
+    with pytest.raises(ValueError, match="finite"):
+        head.put(x, math.nan)
+
+
+def test_columns_that_share_a_name_but_can_hold_together_stand_alone():
+    X = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    dataset = Dataset("t", "T", "regression", X, np.zeros(2), ("g=a", "g=b", "c"), ("g", "g", "c"))
+    assert [a.kind for a in Attributes(dataset).all] == ["flag", "flag", "flag"]
+
+
+def words_of(X, names, groups, *, task="regression", loss="squared", **more) -> Wording:
+    X = np.asarray(X, dtype=float)
+    dataset = Dataset("t", "T", task, X, np.ones(len(X)), names, groups, **more)
+    return Wording(Attributes(dataset), loss)
+
+
+def test_sentences_have_the_sign_the_size_and_the_unit():
+    X = [[1, 0, 1, 2.0, 0.5], [0, 1, 0, -2.0, 0.0], [1, 0, 1, 0.5, 0.25]]
+    names = ("city=Rome", "city=Oslo", "wet", "age", "share")
+    told = words_of(
+        X,
+        names,
+        ("city", "city", "wet", "age", "share"),
+        scaling=(None, None, None, Scaling(40.0, 10.0), None),
+        target_scaling=Scaling(100.0, 5.0),
+    )
+    assert told.pair(0, 2, 2.0) == "When city is Rome and wet is there, the prediction rises by 10."
+    assert told.pair(0, 3, -0.2) == (
+        "When city is Rome, the prediction falls by 1 for each standard deviation of age above its mean."
+    )
+    assert told.pair(3, 4, 0.2) == (
+        "When age is one standard deviation above its mean and share is one unit above 0, or both are as far "
+        "below, the prediction rises by 1; with one above and one below it falls as much."
+    )
+    assert told.prediction(0.2) == 101.0
+    assert told.probability(0.3) is None
+    assert "cancels" in told.pair(0, 3, 0.0)
+
+
+def test_log_odds_are_told_for_the_logistic_loss_alone():
+    X = [[1, 0], [0, 1], [1, 1]]
+    told = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="logistic", class_labels=("no", "late"))
+    assert told.pair(0, 1, math.log(2)) == (
+        "When a and b come together, the log-odds of “late” rise by 0.693 (odds × 2)."
+    )
+    assert told.probability(0.0) == 0.5
+    assert told.probability(-800.0) == pytest.approx(0.0)
+    hinge = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="squared_hinge")
+    assert hinge.pair(0, 1, -1.0).endswith("the score for “+1” falls by 1.")
+    assert hinge.probability(0.0) is None
+    assert "no probability" in hinge.why_no_probability()
+
+
+@pytest.mark.parametrize("name", ["planted_interactions", "flights", "diabetes", "balance_scale", "monks1"])
+def test_every_kind_of_data_is_told_in_words(name):
+    dataset = load(name)
+    d = dataset.X.shape[1]
+    wording = Wording(Attributes(dataset), "logistic" if dataset.task == "binary" else "squared")
+    i, j = np.array([0, 1, 2]), np.array([d - 1, d - 1, 3])
+    table = table_of_pairs(i, j, np.array([1.0, -0.5, 0.25]), dataset, wording)
+    assert list(table["sentence"].str.endswith(".")) == [True] * 3
+    assert (table["spread"] >= 0).all()

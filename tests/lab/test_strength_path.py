@@ -1,0 +1,154 @@
+"""Paths along λ̃ for several regularizers, and the search for a number of interactions."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from dataclasses import replace
+
+import pytest
+
+from fmviz.lab.duel import search, search_program
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+from fmviz.lab.strength_path import (
+    METHODS,
+    PathPlan,
+    bracket_grid,
+    metrics_in,
+    nearest,
+    path_program,
+    path_table,
+    strengths,
+    suggested_range,
+    trace,
+)
+
+BASE = Experiment(
+    dataset="balance_scale", loss="logistic", rank=3, lambda_p=1e-3, max_epochs=60, validation=0.25, seed=3
+)
+PLAN = PathPlan(BASE, ("ti", "cs", "l1"), (0.001, 0.01, 0.1), "cold")
+
+
+def run(code: str) -> list[str]:
+    """Return what a program prints."""
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink):
+        exec(compile(code, "program", "exec"), {})
+    return sink.getvalue().splitlines()
+
+
+def test_a_cold_path_is_made_of_the_runs_that_its_settings_describe():
+    fits = list(trace(PLAN))
+    assert [(f.experiment.regularizer, f.experiment.lambda_sparse) for f in fits[:4]] == [
+        ("ti", 0.001),
+        ("cs", 0.001),
+        ("l1", 0.001),
+        ("ti", 0.01),
+    ]
+    for fit in fits:
+        end = Run.prepare(fit.experiment).end()
+        assert end.objective == fit.values["objective"]
+        assert end.used_interactions == fit.values["used_interactions"]
+        assert end.epoch == fit.values["epochs"]
+        assert end.metrics["validation_auc"] == fit.values["validation_auc"]
+
+
+@pytest.mark.parametrize("order", ["up", "down"])
+def test_warm_paths_begin_with_the_cold_fit(order):
+    plan = replace(PLAN, regularizers=("ti",), order=order)
+    fits = list(trace(plan))
+    first = fits[0]
+    assert first.experiment.lambda_sparse == (0.001 if order == "up" else 0.1)
+    assert Run.prepare(first.experiment).end().objective == first.values["objective"]
+    assert {fit.experiment.lambda_sparse for fit in fits} == set(PLAN.lambdas)
+
+
+def test_whole_paths_are_taken_over_and_others_are_not():
+    fits = list(trace(PLAN))
+    fewer = replace(PLAN, regularizers=("cs", "l21"))
+    known = fewer.known(PLAN, fits)
+    assert [fit.experiment.regularizer for fit in known] == ["cs"] * 3
+    assert fewer.known(PLAN, fits[:-1]) == known
+    assert fewer.known(PLAN, fits[:4]) == ()
+    assert replace(fewer, order="up").known(PLAN, fits) == ()
+    both = list(trace(fewer, known=known))
+    assert both[:3] == list(known)
+    assert [fit.experiment.regularizer for fit in both[3:]] == ["l21"] * 3
+
+
+def test_a_stopped_path_holds_no_half_fit():
+    asked = iter(range(1_000))
+    fits = list(trace(PLAN, should_stop=lambda: next(asked) > 10))
+    assert len(fits) < PLAN.total
+    for fit in fits:
+        assert fit.values["status"] != "stopped"
+    assert list(trace(PLAN, should_stop=lambda: True)) == []
+
+
+def test_the_table_is_ordered_and_knows_its_metrics():
+    table = path_table(list(trace(replace(PLAN, order="down"))))
+    assert list(table["regularizer"]) == ["l1"] * 3 + ["ti"] * 3 + ["cs"] * 3
+    assert list(table["lambda_sparse"][:3]) == [0.001, 0.01, 0.1]
+    assert next(iter(metrics_in(table))) == "validation_auc"
+    assert "validation_loss" in metrics_in(table)
+    assert path_table([]).empty
+
+
+def test_grids_of_strengths():
+    assert strengths(1e-3, 10.0, 5) == (0.001, 0.01, 0.1, 1.0, 10.0)
+    assert strengths(1.0, 1.00001, 9) == (1.0,)
+    with pytest.raises(ValueError, match="move them apart"):
+        strengths(1.0, 0.1, 5)
+    assert bracket_grid(1e-3, 10.0) == tuple(10.0**e for e in range(-5, 4))
+    assert bracket_grid(1e-12, 1e6)[0] == 1e-12
+    low, high = suggested_range("planted_interactions")
+    assert low < 0.1 < high
+    assert "l2" not in METHODS
+    assert {"l1", "l21", "ti", "cs"} <= set(METHODS)
+
+
+def test_a_loss_that_does_not_suit_the_data_is_a_sentence():
+    plan = replace(PLAN, base=replace(BASE, dataset="planted_interactions"))
+    with pytest.raises(ValueError, match="wants two classes"):
+        list(trace(plan))
+
+
+def test_the_program_of_a_path_prints_its_counts():
+    plan = replace(PLAN, regularizers=("ti", "cs"), order="up")
+    table = path_table(list(trace(plan)))
+    printed = [line.split() for line in run(path_program(plan))[1:]]
+    assert [(row[0], float(row[1]), int(row[2]), int(row[3])) for row in printed] == [
+        (row.regularizer, row.lambda_sparse, row.used_interactions, row.used_features)
+        for row in table.itertuples()
+    ]
+
+
+def test_a_search_narrows_to_what_a_run_repeats_and_its_program_prints():
+    base = replace(BASE, regularizer="ti")
+    bouts = list(search(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
+    last = bouts[-1]
+    assert last.status == "found"
+    assert 3 <= last.used_interactions <= 5
+    assert Run.prepare(last.experiment).end().used_interactions == last.used_interactions
+    widths = [bout.high - bout.low for bout in bouts if not math.isnan(bout.high - bout.low)]
+    assert widths == sorted(widths, reverse=True)
+    said = run(search_program(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
+    assert said[: len(bouts)] == [bout.message for bout in bouts]
+    assert said[-1] == f"used interactions {last.used_interactions}"
+
+
+def test_what_cannot_be_reached_is_said_with_its_neighbours():
+    # Whole features of four give 0, 1, 3 or 6 pairs.
+    bouts = list(search(replace(BASE, regularizer="cs"), 2, (2, 2), grid=(1e-4, 1e-2, 1.0)))
+    assert bouts[-1].status == "not reachable"
+    counts = [bout.used_interactions for bout in bouts]
+    below, above = nearest(counts, 2)
+    assert below is not None
+    assert above is not None
+    assert counts[below] < 2 < counts[above]
+    assert set(counts) <= {0, 1, 3, 6}
+    assert "jumps over 2" in bouts[-1].message
+    assert nearest([1, 3], 3) == (0, None)
+    assert nearest([9, 0, 9, 0], 5) == (3, 2)

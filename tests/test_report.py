@@ -1,0 +1,150 @@
+"""The whole result of a fit as one page."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import struct
+import zlib
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from fmviz.engine.models import MODELS
+from fmviz.figures import palette
+from fmviz.figures.raster import matrix_png
+from fmviz.lab.capsule import Capsule
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.store import RunStore
+from fmviz.report import html, of_stored, of_view
+
+SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '" onmouseover="alert(2)',
+    "=cmd|' /C calc'!A0",
+    "</table>&amp;",
+    "a\nb",
+)
+
+
+class Strict(HTMLParser):
+    """Collects tags, and texts beside them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def view():
+    manager = JobManager(InlineExecutor())
+    return manager.start(Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)).view()
+
+
+def test_everything_is_in_it(view):
+    page = html(
+        of_view(view, Capsule("what", "print(1)", "http://x/train?seed=1", 0, {"d": "ab"}, {"v": "1"}))
+    )
+    found = Strict(page)
+    told = re.findall(r"<h2>(.*?)</h2>", page)
+    assert told == [
+        "The objective",
+        "The interactions",
+        "The strongest interactions",
+        "The strongest linear weights",
+        "The course of the fit",
+        "Data",
+        "Settings",
+        "Reproduction capsule",
+    ]
+    names = [tag for tag, _ in found.tags]
+    assert names.count("svg") >= 3
+    assert names.count("math") == 5
+    assert f"{view.last['used_interactions']:,} are used" in found.text
+    assert f"{view.last['objective']:.5g}" in found.text
+    assert "http://x/train?seed=1" in found.text
+    assert "script" not in names
+    assert all(
+        not value.startswith("http")
+        for _, at in found.tags
+        for key in ("src", "href")
+        if (value := at.get(key))
+    )
+    assert len(page) < 300_000
+
+
+def test_hostile_names_stay_text(view):
+    names = (HOSTILE + tuple(view.dataset.feature_names))[: view.dataset.X.shape[1]]
+    dataset = dataclasses.replace(view.dataset, feature_names=names, target_name=HOSTILE[0], name=HOSTILE[1])
+    outcome = dataclasses.replace(
+        of_view(view, Capsule(HOSTILE[0], HOSTILE[3])), dataset=dataset, title=HOSTILE[0], notes=HOSTILE
+    )
+    page = html(outcome)
+    found = Strict(page)
+    assert not {"script", "iframe", "object", "a"} & {tag for tag, _ in found.tags}
+    assert not [key for _, attributes in found.tags for key in attributes if key.startswith("on")]
+    assert all(name in found.text for name in HOSTILE)
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_has_a_report(model):
+    settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
+    experiment = Experiment(**settings, lambda_sparse=0.001)
+    view = JobManager(InlineExecutor()).start(experiment.applicable()).view()
+    page = html(of_view(view))
+    assert "The course of the fit" in page
+    assert "\\langle" not in page  # every formula is understood
+
+
+def test_a_stored_run_and_one_without_data(tmp_path):
+    store = RunStore(tmp_path / "runs.sqlite")
+    manager = JobManager(InlineExecutor(), open_store=lambda: store)
+    stored = store.get(manager.start(Experiment(**SMALL, dataset="balance_scale")).id)
+    page = html(of_stored(stored, store))
+    assert stored.message in page
+    assert "<img" in page
+    other = dataclasses.replace(stored, data_hash="0" * 16)
+    assert "The data have changed since" in html(of_stored(other, store))
+    store.close()
+
+
+def test_a_run_that_never_began_has_its_settings(view):
+    page = html(
+        dataclasses.replace(of_view(view), history=(), parameters=None, dataset=None, message="It failed.")
+    )
+    assert "It failed." in page
+    assert re.findall(r"<h2>(.*?)</h2>", page) == ["The objective", "Data", "Settings"]
+
+
+def test_the_picture_of_a_matrix():
+    values = np.array([[5.0, 0.0], [1e-300, -4.0]])
+    for dark, colors in ((False, palette.LIGHT), (True, palette.DARK)):
+        png = matrix_png(values, dark=dark)
+        assert png[:8] == b"\x89PNG\r\n\x1a\n"
+        chunks, at = {}, 8
+        while at < len(png):
+            (size,) = struct.unpack(">I", png[at : at + 4])
+            kind, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + size]
+            assert struct.unpack(">I", png[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + data)
+            chunks[kind] = data
+            at += 12 + size
+        pixels = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(2, 3)[:, 1:]
+        table = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+        drawn = [["#" + bytes(table[code]).hex() for code in row] for row in pixels]
+        assert drawn[0] == [colors.positive[-1], colors.zero]
+        assert drawn[1][0] == colors.positive[0]  # the smallest non-zero is tinted
+        assert drawn[1][1] not in (colors.zero, colors.negative[0])
+    grey = matrix_png(values, grey_diagonal=True)
+    assert grey != matrix_png(values)

@@ -1,0 +1,121 @@
+"""The package as others install it: built, unpacked elsewhere, and used in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = (
+    "fmviz",
+    "pages",
+    ".streamlit",
+    "app.py",
+    "setup.py",
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+)
+
+
+def _why_not() -> str | None:
+    """Return why no wheel can be built here without a network, or None."""
+    setuptools = pytest.importorskip("setuptools")
+    if int(setuptools.__version__.split(".")[0]) < 77:
+        return f"setuptools {version('setuptools')} cannot build fmviz; make setup-dev installs 77 or newer"
+    return None
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The contents of the wheel, as pip would lay them out."""
+    if reason := _why_not():
+        pytest.skip(reason)
+    place = tmp_path_factory.mktemp("wheel")
+    # A copy, since a build leaves its own folders beside the sources.
+    checkout = place / "checkout"
+    checkout.mkdir()
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, checkout)
+    told = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"),
+            *("--disable-pip-version-check", "--quiet", "--wheel-dir", str(place), str(checkout)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert told.returncode == 0, told.stderr
+    (wheel,) = place.glob("fmviz-*.whl")
+    site = place / "site"
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(site)
+    shutil.rmtree(checkout)
+    return site
+
+
+def run(site: Path, *arguments: str) -> str:
+    """Run Python outside the checkout, with the unpacked wheel; return what it prints."""
+    environment = dict(os.environ)
+    # Without compilation, which would take longer than all the rest.
+    environment |= {"PYTHONPATH": str(site), "NUMBA_DISABLE_JIT": "1", "FMVIZ_CACHE_DIR": str(site / "cache")}
+    told = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=site, env=environment, timeout=300
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    return told.stdout
+
+
+def test_it_holds_all_that_the_package_and_the_pages_are(installed):
+    def files(folder: Path) -> set[str]:
+        return {
+            str(p.relative_to(folder))
+            for p in folder.rglob("*")
+            if p.is_file() and "__pycache__" not in p.parts
+        }
+
+    package = installed / "fmviz"
+    assert files(ROOT / "fmviz") <= files(package)
+    assert {"ui/icon.png", "ui/components/matrix_view/matrix_view.js", "py.typed"} <= files(package)
+    app = files(package / "app")
+    assert app == {
+        "app.py",
+        ".streamlit/config.toml",
+        *(f"pages/{p.name}" for p in (ROOT / "pages").glob("*.py")),
+    }
+    (info,) = installed.glob("fmviz-*.dist-info")
+    assert "fmviz = fmviz.__main__:main" in (info / "entry_points.txt").read_text()
+    # What was in the checkout stays there: tests and benchmarks are no part of it.
+    assert {p.name for p in installed.iterdir() if p.is_dir()} == {"fmviz", info.name}
+
+
+def test_it_is_in_working_order(installed):
+    said = run(installed, "-m", "fmviz", "doctor")
+    assert "Everything works." in said
+    assert str(installed) in run(installed, "-c", "import fmviz; print(fmviz.__file__)")
+    entry = run(installed, "-c", "from fmviz.cli.serve import entry_page; print(entry_page())")
+    assert Path(entry.strip()) == installed / "fmviz" / "app" / "app.py"
+
+
+def test_its_pages_draw_themselves(installed):
+    script = (
+        "from streamlit.testing.v1 import AppTest\n"
+        "from fmviz.cli.serve import entry_page\n"
+        "app = AppTest.from_file(str(entry_page()), default_timeout=120).run()\n"
+        "assert not app.exception, app.exception\n"
+        "print(app.title[0].value)\n"
+    )
+    assert run(installed, "-c", script).strip()

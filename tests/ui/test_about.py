@@ -1,0 +1,31 @@
+"""The page about fmviz."""
+
+from __future__ import annotations
+
+import re
+
+from ui.driving import ROOT, page, words
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.ui.views.about import KEYS
+
+
+def test_it_says_what_it_is_and_tests_itself(store):
+    app = page("about")
+    said = words(app)
+    assert "JMLR" in said or "Journal of Machine Learning Research" in said
+    assert all(one.title in said for one in DATASETS.values())
+    app.button(key="about_test").click().run()
+    app.run()
+    assert not app.exception
+    assert "Everything works" in words(app)
+    table = app.dataframe[0].value
+    assert set(table["Part"]) >= {"versions", "operators", "fit"}
+    assert set(table[""]) == {"✓"}
+
+
+def test_every_key_of_a_button_is_told():
+    told = {key for keys in KEYS.values() for key, _ in keys}
+    for path in (ROOT / "fmviz" / "ui").rglob("*.py"):
+        for key in re.findall(r'shortcut="([^"]+)"', path.read_text(encoding="utf-8")):
+            assert key in told, f"{key} of {path.name} is not on the About page"

@@ -1,0 +1,52 @@
+"""Every chart can be taken away: its numbers, and its picture on white."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ui.driving import ROOT, page
+
+
+def test_every_plotly_chart_is_drawn_in_one_place():
+    for path in sorted((ROOT / "fmviz" / "ui").rglob("*.py")):
+        if path.name != "charts.py":
+            assert "plotly_chart(" not in path.read_text(encoding="utf-8"), path
+
+
+def test_each_chart_has_a_menu(store):
+    app = page("prox", d="20", k="4", regularizers="ti")
+    labels = [button.proto.label for button in app.get("download_button")]
+    assert labels.count("Data (CSV)") == len(app.get("plotly_chart")) == 2
+
+
+@pytest.mark.browser
+def test_a_chart_gives_its_numbers_and_its_picture(new_page, server, wait_idle, tmp_path):
+    tab = new_page(color_scheme="dark", accept_downloads=True)
+    tab.goto(f"{server.url}/prox?d=30&k=4&regularizers=ti,cs")
+    tab.locator(".st-key-prox_used_features .js-plotly-plot").wait_for()
+    wait_idle(tab)
+
+    def save(name: str) -> Path:
+        if not tab.get_by_role("button", name=name).is_visible():
+            tab.locator(".st-key-prox_used_features_download button").click()
+        with tab.expect_download() as download:
+            tab.get_by_role("button", name=name).click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        return path
+
+    path = save("Data (CSV)")
+    assert path.name == "fmviz-prox-used-features.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "trace,x,y"
+    assert len(lines) == 1 + 2 * 15
+    svg = save("Picture (SVG)").read_text(encoding="utf-8")
+    assert "Used features" in svg
+    # Dark letters on white, though the page is dark.
+    assert re.search(r'class="ytitle"[^>]*fill: rgb\(49, 51, 63\)', svg)
+    assert re.search(r"<rect[^>]*fill: rgb\(255, 255, 255\)", svg)
+    assert save("Picture (PNG)").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    drawn = tab.locator(".st-key-prox_used_features .ytitle").evaluate("e => e.style.fill")
+    assert drawn == "rgb(230, 234, 241)"

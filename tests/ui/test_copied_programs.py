@@ -1,0 +1,186 @@
+"""What "Copy as Python" copies, run as a program of its own, gives the numbers on the page."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from ui.driving import page, words
+
+from fmviz.lab import sweep_run
+
+SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+
+
+def copied(app: AppTest) -> str:
+    """Return the program on the page; the capsule holds the same."""
+    (code,) = [block.value for block in app.code if block.language == "python"]
+    (told,) = [json.loads(block.value) for block in app.code if block.language == "json"]
+    assert told["script"].strip() == code.strip()
+    assert told["versions"]["numba"]
+    assert all(re.fullmatch("[0-9a-f]{16,}", digest) for digest in told["data"].values())
+    assert told["data"]
+    return code
+
+
+def run_here(code: str, folder: Path) -> str:
+    """Run a program as a file of its own in this process, which has loaded the kernels; return its output."""
+    path = folder / "copied.py"
+    path.write_text(code, encoding="utf-8")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
+        runpy.run_path(str(path), run_name="__main__")
+    return said.getvalue()
+
+
+def run_afresh(code: str, folder: Path) -> str:
+    """Run a program in a fresh process, in a folder without the checkout."""
+    root = Path(__file__).resolve().parents[2]
+    path = folder / "copied.py"
+    path.write_text(f"import sys\nsys.path.insert(0, {str(root)!r})\n{code}", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(path)], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def same_counts(app: AppTest, said: str) -> None:
+    shown = re.findall(r"\*\*([\d,]+)\*\* interactions?  \n\*\*([\d,]+)\*\* features?", words(app))
+    printed = re.findall(r"\} (\d+) (\d+) ", said)
+    assert [tuple(x.replace(",", "") for x in pair) for pair in shown] == printed
+    assert shown
+
+
+def same_figures(app: AppTest, said: str) -> None:
+    shown = {metric.label: metric.value for metric in app.metric}
+    printed = dict(re.findall(r"^(epoch|objective|used \w+) (\S+)$", said, re.MULTILINE))
+    assert f"{int(printed['epoch']):,}" == shown["Epoch"]
+    assert f"{float(printed['objective']):.5g}" == shown["Objective"]
+    assert f"{int(printed['used features']):,}" == shown["Features"]
+    assert f"{int(printed['used interactions']):,}" == shown["Interactions"]
+
+
+def same_means(app: AppTest, said: str) -> None:
+    table = app.dataframe[0].value
+    lines = [line.split() for line in said.splitlines()[2:]]
+    assert len(lines) == len(table)
+    # The last four: mean, its deviation, interactions, theirs.
+    for line, (_, row) in zip(lines, table.iterrows(), strict=True):
+        assert float(line[-4]) == pytest.approx(row["mean"], rel=1e-4)
+        assert float(line[-2]) == pytest.approx(row["interactions"])
+
+
+def same_duel(app: AppTest, said: str) -> None:
+    table = app.dataframe[-1].value
+    printed = re.findall(r"lambda (\S+), (\d+) interactions, (\d+) features", said)
+    assert len(printed) == len(table)
+    for (strength, pairs, features), (_, row) in zip(printed, table.iterrows(), strict=True):
+        assert float(strength) == pytest.approx(row["λ̃"], rel=1e-5)
+        assert (int(pairs), int(features)) == (row["Interactions"], row["Features"])
+
+
+def same_checks(app: AppTest, said: str) -> None:
+    shown = re.findall(r"(holds|does not hold|not settled)\] \*\*(.+?)\*\* (.+)", words(app))
+    # The page groups them by statement.
+    assert sorted(f"{verdict}: {case} {measured}" for verdict, case, measured in shown) == sorted(
+        line for line in said.splitlines() if line
+    )
+    assert shown
+
+
+STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]]] = {
+    "prox": (
+        "prox",
+        {"d": "40", "k": "5", "seed": "3", "regularizers": "l1,ti,cs", "log2lambda": "-2"},
+        "",
+        same_counts,
+    ),
+    "pasted prox": (
+        "prox",
+        {"source": "pasted", "matrix": "3 0.5\n-2 1\n0.5 -0.2\n0.1 2.5\n", "log2lambda": "0"},
+        "",
+        same_counts,
+    ),
+    "two blocks, powers": (
+        "prox",
+        {
+            "d": "30",
+            "k": "4",
+            "distribution": "two_blocks",
+            "regularizers": "ti_power,ti_rows",
+            "degree": "4",
+        },
+        "",
+        same_counts,
+    ),
+    "machine": ("train", {**SMALL, "seed": "7"}, "train_play", same_figures),
+    "machine, one epoch": (
+        "train",
+        {**SMALL, "regularizer": "cs", "solver": "pbcd"},
+        "train_step",
+        same_figures,
+    ),
+    "stochastic, kept-out rows": (
+        "train",
+        {**SMALL, "solver": "psgd", "validation": "0.3", "max_epochs": "12", "seed": "2"},
+        "train_play",
+        same_figures,
+    ),
+    "third order": ("train", {**SMALL, "model": "hofm", "max_epochs": "15"}, "train_play", same_figures),
+    "convex": (
+        "train",
+        {**SMALL, "model": "qr", "regularizer": "l1", "max_epochs": "30"},
+        "train_play",
+        same_figures,
+    ),
+    "sweep": (
+        "sweeps",
+        {"dataset": "balance_scale", "penalties": "ti,l21", "points": "2", "seeds": "2"},
+        "sweeps_start",
+        same_means,
+    ),
+    "duel": (
+        "compare",
+        {"dataset": "balance_scale", "target": "10", "fighters": "ti,cs", "seed": "1"},
+        "compare_duel",
+        same_duel,
+    ),
+    "paper": ("paper", {"artefact": "atarashi2021_fig2"}, "paper_run", same_checks),
+}
+AFRESH = ("two blocks, powers", "machine")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_copied_program_gives_the_numbers_on_the_page(store, state, tmp_path):
+    name, query, press, agree = STATES[state]
+    app = page(name, **query)
+    if press:
+        app.button(key=press).click().run()
+        app.run()
+    assert not app.exception
+    assert not app.error
+    run = run_afresh if state in AFRESH else run_here
+    agree(app, run(copied(app), tmp_path))
+
+
+def test_a_stored_run_has_its_program_and_capsule(store, tmp_path):
+    app = page("train", **SMALL)
+    app.button(key="train_play").click().run()
+    (run,) = store.runs()
+    printed = run_here(copied(app), tmp_path)
+    assert f"objective {run.last['objective']:.10g}" in printed

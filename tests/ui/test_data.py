@@ -1,0 +1,241 @@
+"""The page of one's own data, driven by AppTest; the browser's part is in test_data_browser."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from lab.hostile_files import FILES
+from streamlit.testing.v1 import AppTest
+from ui.driving import page, words
+
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.own import shelf
+from fmviz.lab.own.files import Reading
+from fmviz.ui.plain import plain
+from fmviz.ui.state import Settings
+from fmviz.ui.views import data as view
+
+CSV = "age,town,smoker,y\n" + "".join(
+    f"{20 + i % 40},{('Bonn', 'Kiel', 'Ulm')[i % 3]},{('no', 'yes')[i % 7 < 3]},{i % 11 / 3 - i % 5}\n"
+    for i in range(120)
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh(store):
+    shelf.profile.cache_clear()
+    shelf.sized.cache_clear()
+
+
+def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    (uploader,) = app.file_uploader
+    uploader.set_value((name, content, "application/octet-stream"))
+    return app.run()
+
+
+def brought(content: str = CSV, name: str = "people.csv", **query: str) -> AppTest:
+    app = upload(page("data", **query), name, content.encode())
+    assert not app.exception
+    return app
+
+
+def address(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def test_without_a_file_there_are_three_ways_to_one():
+    app = page("data")
+    assert len(app.file_uploader) == 1
+    assert app.text_area(key="data_paste").value == ""
+    assert {"data_use_paste", "data_example"} <= {button.key for button in app.button}
+    assert "100 MB, 1,000,000 rows" in words(app)
+    assert not app.error
+
+
+def test_a_file_is_read_and_its_size_told():
+    app = brought()
+    assert not app.error
+    assert address(app)["target"] == "y"
+    assert figures(app)["Rows"] == "120"
+    assert figures(app)["Features d"] == "5"
+    assert figures(app)["Pairs"] == "10"
+    assert "The heatmap is exact" in words(app)
+    assert app.selectbox(key="data_delimiter").options[0] == "auto: comma"
+    assert len(list(app.dataframe)) >= 2
+
+
+def test_a_link_shows_the_same_in_another_session():
+    app = brought()
+    app.selectbox(key="data_target").set_value("smoker").run()
+    app.selectbox(key="data_positive").set_value("no").run()
+    app.number_input(key="data_rank").set_value(7).run()
+    corrections = json.dumps({"age": ["ignored", "drop"]})
+    link = {**address(app), "columns": corrections}
+    other = page("data", **link)
+    assert address(other) == {**link, "columns": corrections.replace(", ", ",").replace(": ", ":")}
+    assert figures(other)["Features d"] == "4"
+    assert "**no** is +1" in words(other)
+    assert "Memory of P at rank 7" in figures(other)
+    assert not other.error
+
+
+def test_a_table_can_be_pasted():
+    app = page("data")
+    app.text_area(key="data_paste").set_value(CSV).run()
+    app.button(key="data_use_paste").click().run()
+    assert not app.error
+    assert figures(app)["Rows"] == "120"
+    app.button(key="data_other").click().run()
+    assert len(app.file_uploader) == 1
+    assert address(app) == {}
+    app.button(key="data_use_paste").click().run()
+    assert "is empty" in words(app)
+
+
+def test_a_link_with_wrong_values_is_answered():
+    for bad in ("[1]", "no json", '{"age":["colour","drop"]}', '{"age":["number"]}', '{"age":3}'):
+        app = page("data", columns=bad, target="y")
+        assert not app.error
+        assert (bad == '{"age":["number"]}') == (not app.warning), bad
+    app = page("data", file="0" * 32)
+    assert "not on this computer" in words(app)
+    app = page("data", file="../../etc/passwd")
+    assert "not on this computer" in words(app)
+
+
+def test_an_unreadable_file_can_be_read_otherwise():
+    app = brought("a,b,y\n1,2,3\n1,2,3,4\n3,5,2\n2,2,9\n1,7,5\n", "ragged.csv")
+    assert "saw 4" in words(app)
+    app.selectbox(key="data_lines").set_value("fitting").run()
+    assert "1 lines have too many fields" in plain_of(words(app))
+    assert figures(app)["Rows"] == "4"
+
+
+def plain_of(text: str) -> str:
+    return text.replace("\\", "")
+
+
+def test_what_cannot_be_encoded_has_a_way_on():
+    app = brought(CSV, "people.csv", seed="5")
+    app.selectbox(key="data_target").set_value("town").run()
+    assert "3 classes; choose the one" in plain_of(words(app))
+    assert app.button(key="data_train").disabled
+    app.selectbox(key="data_positive").set_value("Kiel").run()
+    assert not app.error
+    assert "**Kiel** is +1 in 40 rows" in words(app)
+    app.selectbox(key="data_task").set_value("regression").run()
+    assert "regression wants numbers" in plain_of(words(app))
+    # Nothing else of the session is lost.
+    assert app.number_input(key="shared_seed").value == 5
+
+
+def test_a_set_is_in_this_sessions_menu_alone():
+    app = brought()
+    app.button(key="data_keep").click().run()
+    assert not app.error
+    name = address(app)["dataset"]
+    assert app.selectbox(key="shared_dataset").value == name
+    assert f"people.csv · {name[4:8]}" in app.selectbox(key="shared_dataset").options
+    assert "is in the data set menu" in words(app)
+    assert f"data_delete_{name}" in {button.key for button in app.button}
+    app.switch_page("pages/sweeps.py").run()
+    assert app.selectbox(key="shared_dataset").value == name
+    assert not app.error
+
+    other = page("data")
+    assert len(other.selectbox(key="shared_dataset").options) == len(DATASETS)
+    assert "My data sets" not in [header.value for header in other.subheader]
+    linked = page("train", dataset=name)
+    assert not linked.error
+    assert linked.selectbox(key="shared_dataset").value == name
+    assert address(linked)["lambda_sparse"] == str(DATASETS[name].suggested["lambda_sparse"])
+
+
+def test_one_click_trains():
+    app = brought(seed="3")
+    app.number_input(key="data_rank").set_value(4).run()
+    app.button(key="data_train").click().run()
+    assert not app.error
+    assert app.title[0].value == "Train"
+    query = address(app)
+    assert (query["rank"], query["seed"], query["validation"]) == ("4", "3", "0.25")
+    assert query["run"]
+    assert "play" not in query
+    assert "Repeats this run" in words(app)
+    assert any("bring(" in code.value for code in app.code)
+
+
+def test_delete_and_undo():
+    app = brought()
+    app.button(key="data_keep").click().run()
+    name = address(app)["dataset"]
+    app.button(key=f"data_delete_{name}").click().run()
+    assert "was deleted" in plain_of(words(app))
+    assert "dataset" not in address(app)
+    assert len(app.selectbox(key="shared_dataset").options) == len(DATASETS)
+    app.button(key="data_undo").click().run()
+    assert f"data_delete_{name}" in {button.key for button in app.button}
+    assert DATASETS[name].unavailable() is None
+
+
+def test_a_set_is_opened_as_it_was_made():
+    app = brought(columns='{"age":["word","drop"]}')
+    app.selectbox(key="data_target").set_value("smoker").run()
+    app.number_input(key="data_rare").set_value(4).run()
+    app.button(key="data_keep").click().run()
+    name = address(app)["dataset"]
+    recipe = shelf.find(name).recipe
+    app.button(key="data_other").click().run()
+    app.button(key=f"data_open_{name}").click().run()
+    assert not app.error
+    app.button(key="data_keep").click().run()
+    assert address(app)["dataset"] == name
+    assert recipe.rare == 4
+
+
+def test_words_of_others_are_shown_as_they_are():
+    settings = Settings("data", view.TABLE)
+    assert settings.table["columns"].check("") == ""
+    assert plain("**a** :red[b] <b>$x$`") == r"\*\*a\*\* \:red\[b\] \<b\>\$x\$\`"
+    assert plain("a\n# b") == r"a \# b"
+    app = brought(CSV.replace("Kiel", ":red[**Kiel**]"))
+    app.selectbox(key="data_target").set_value("town").run()
+    app.selectbox(key="data_positive").set_value(":red[**Kiel**]").run()
+    assert r"**\:red\[\*\*Kiel\*\*\]** is +1" in words(app)
+
+
+def test_hostile_files_through_the_page():
+    app = page("data", seed="42")
+    slow = {}
+    for file in FILES:
+        content = file.make()
+        begin = time.process_time()
+        upload(app, file.name, content)
+        slow[file.name] = time.process_time() - begin
+        assert not app.exception, file.name
+        errors = [error.value for error in app.error]
+        assert not any("defect" in error or "Unexpected" in error for error in errors), (file.name, errors)
+        if file.refused:
+            assert errors, file.name
+            assert all(error.endswith((".", r"\.")) for error in errors), (file.name, errors)
+        else:
+            # It is told what the file becomes, or what is to be decided first.
+            assert bool(errors) != bool(app.metric), (file.name, errors)
+        assert app.number_input(key="shared_seed").value == 42
+        if not app.file_uploader:
+            app.button(key="data_other").click().run()
+    assert max(slow.values()) < 5.0, slow
+    # The session is as good as new.
+    upload(app, "people.csv", CSV.encode())
+    assert figures(app)["Rows"] == "120"
+
+
+def test_reading_is_declared_once():
+    names = set(Settings("data", view.TABLE).own)
+    assert set(Reading.__dataclass_fields__) <= names

@@ -1,0 +1,157 @@
+"""The page of geometry."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+
+import numpy as np
+import pytest
+from ui.driving import page as open_page
+from ui.driving import words
+
+from fmviz.lab import geometry as lab
+
+
+def address(app) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def fine(app) -> bool:
+    return not app.exception and not app.error
+
+
+def test_it_opens_on_a_column_of_two(store):
+    app = open_page("geometry")
+    assert fine(app)
+    assert address(app) == {}
+    said = words(app)
+    q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.5, 0.6]]), 0.4)[0]
+    assert f"(1.5, 0.6) → **({q[0]:.3g}, 0)**" in said
+    assert "b **is 0**, 0 from λ = 0.3333" in said
+    assert "never 0" in said
+    assert [s.key for s in app.slider if s.key.startswith("geometry_")] == [
+        "geometry_strength",
+        "geometry_a",
+        "geometry_b",
+        "geometry_tau",
+    ]
+
+
+@pytest.mark.parametrize(("dims", "place"), [("2", "row"), ("2", "diagonal"), ("3", "corner"), ("3", "row")])
+def test_every_section_is_drawn_and_linked(store, dims, place):
+    query = {"dims": dims} | ({"plane": place} if dims == "2" else {"solid": place})
+    app = open_page("geometry", **query, a="-0.85", entry="a", strength="1.2", penalties="ti,cs", flow="0")
+    assert fine(app)
+    section = (lab.PLANES if dims == "2" else lab.SOLIDS)[place]
+    assert section.words in words(app)
+    assert all(
+        rf"\Omega={section.formulas[name]}" in [x.value.strip("$\n ") for x in app.latex]
+        for name in ("ti", "cs")
+    )
+    default = {"dims": "2", "plane": "column", "solid": "corner"}
+    shown = {name: value for name, value in query.items() if default[name] != value}
+    assert address(app) == shown | {
+        "a": "-0.85",
+        "entry": "a",
+        "strength": "1.2",
+        "penalties": "ti,cs",
+        "flow": "0",
+    }
+
+
+def test_a_moved_point_changes_numbers_link_and_program(store):
+    app = open_page("geometry")
+    app.slider(key="geometry_a").set_value(0.7).run()
+    app.slider(key="geometry_strength").set_value(0.1).run()
+    assert fine(app)
+    assert address(app) == {"a": "0.7", "strength": "0.1"}
+    source = next(block.value for block in app.code if "fmviz.prox" in block.value)
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink):
+        exec(source, {})
+    q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[0.7, 0.6]]), 0.1)[0]
+    line = next(line for line in sink.getvalue().splitlines() if line.startswith("ti "))
+    assert line.startswith(f"ti {[[float(q[0])], [float(q[1])]]}")
+    assert f"**({q[0]:.3g}, {q[1]:.3g})**" in words(app)
+
+
+def test_a_third_entry_is_not_asked_for_in_the_plane(store):
+    app = open_page("geometry", dims="3", entry="c")
+    assert fine(app)
+    app.button_group(key="geometry_dims").set_value("2").run()
+    assert fine(app)
+    assert "entry" in address(app)
+    assert address(app)["entry"] == "a"
+
+
+def test_no_penalty_is_a_sentence(store):
+    app = open_page("geometry", penalties="none")
+    assert fine(app)
+    assert "No penalty is chosen" in app.info[0].value
+
+
+def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
+    app = open_page("geometry", tau="0.25")
+    story = lab.column_story([1.6, 1.1, 0.8, 0.5, 0.3, 0.15], 0.25)
+    assert f"**{story.kept} of 6** entries" in words(app)
+    for _ in range(2):
+        app.button(key="geometry_times_2").click().run()
+    assert fine(app)
+    assert address(app)["e1"] == "6.4"
+    said = words(app)
+    assert f"**{story.kept} of 6** entries" in said
+    assert "ℓ₁ would zero **0**" in said
+    app.number_input(key="geometry_e6").set_value(9.0).run()
+    assert f"**{lab.column_story([6.4, 4.4, 3.2, 2.0, 1.2, 9.0], 0.25).kept} of 6**" in words(app)
+    app.button(key="geometry_column_back").click().run()
+    assert address(app) == {"tau": "0.25"}
+
+
+# ------------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.mark.browser
+def test_a_click_and_a_key_move_the_point(new_page, server, wait_idle, shoot, record_property):
+    page = new_page()
+    page.goto(f"{server.url}/geometry")
+    plane = page.locator(".st-key-geometry_ti .nsewdrag").first
+    plane.wait_for()
+    wait_idle(page)
+    shoot(page, "geometry-1440-light")
+    box = plane.bounding_box()
+    start = time.perf_counter()
+    # The middle is the origin, and 2.12 reaches the edge.
+    page.mouse.click(
+        box["x"] + box["width"] * (0.5 + 1.0 / 4.24), box["y"] + box["height"] * (0.5 + 0.5 / 4.24)
+    )
+    page.wait_for_url("**/geometry?a=1.0&b=-0.5")
+    q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.0, -0.5]]), 0.4)[0]
+    text = "(1, −0.5) → (" + ", ".join("0" if x == 0 else f"{x:.3g}".replace("-", "−") for x in q) + ")"
+    page.locator(".st-key-geometry_panel_ti").get_by_text(text).wait_for()
+    took = time.perf_counter() - start
+    record_property("click_to_numbers", took)
+    print(f"click to numbers: {took:.2f} s")
+    wait_idle(page)
+    page.locator(".st-key-geometry_a").locator("[role=slider], input[type=range]").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/geometry?a=1.05&b=-0.5")
+    wait_idle(page)
+
+    fresh = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
+    fresh.goto(page.url)
+    fresh.locator(".st-key-geometry_panel_ti").get_by_text("(1.05, −0.5)").wait_for()
+    wait_idle(fresh)
+    assert (
+        fresh.locator(".st-key-geometry_panels").inner_text()
+        == page.locator(".st-key-geometry_panels").inner_text()
+    )
+    shoot(fresh, "geometry-700-dark")
+    fresh.get_by_text("Three (3-D)").click()
+    fresh.wait_for_url("**dims=3**")
+    fresh.wait_for_function(
+        "() => document.querySelector('.st-key-geometry_ti .js-plotly-plot')?.layout?.scene !== undefined"
+    )
+    wait_idle(fresh)
+    shoot(fresh, "geometry-3d-700-dark")

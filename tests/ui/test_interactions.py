@@ -1,0 +1,153 @@
+"""The page that reads a fitted model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ui.driving import page, words
+
+from fmviz.lab import jobs
+from fmviz.lab.experiment import Experiment
+
+SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
+MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
+
+
+def trained(**settings) -> str:
+    """Train a model and return its run."""
+    return jobs.manager().start(Experiment(**{**SMALL, **settings})).id
+
+
+def metrics(app) -> dict[str, str]:
+    return {one.label: one.value for one in app.metric}
+
+
+def test_without_a_run_the_example_is_one_click(store):
+    app = page("interactions")
+    assert "No run is chosen yet" in words(app)
+    app.button(key="interactions_example").click().run()
+    assert not app.exception
+    assert not app.error
+    assert "Late flights from New York" in words(app)
+    assert "the log-odds of “late”" in words(app)
+    assert app.dataframe[0].value.columns[0] == "sentence"
+
+
+def test_an_unknown_run_is_said(store):
+    trained()
+    app = page("interactions", run="gone")
+    assert "The run gone of this link is not in this store." in words(app)
+    assert "No run is chosen yet" in words(app)
+
+
+def test_pairs_are_searched_sorted_and_told(store):
+    run = trained(**MONKS)
+    app = page("interactions", run=run)
+    assert "more join levels of one attribute" in words(app)
+    table = app.dataframe[0].value
+    assert table["weight"].abs().is_monotonic_decreasing
+    assert (table["rows_with_both"] > 0).all()
+    assert table["sentence"].str.contains("odds ×").all()
+    app.text_input(key="interactions_find").set_value("head_shape; body_shape").run()
+    assert len(app.dataframe[0].value) <= 9
+    app.segmented_control(key="interactions_sort").set_value("support").run()
+    assert app.dataframe[0].value["rows_with_both"].is_monotonic_decreasing
+    app.text_input(key="interactions_find").set_value("no such word").run()
+    assert "No used pair fits the search." in words(app)
+    app.button(key="interactions_none_all").click().run()
+    app.toggle(key="interactions_siblings").set_value(True).run()
+    assert (app.dataframe[0].value["rows_with_both"] == 0).any()
+    assert not app.exception
+
+
+def test_attributes_are_drilled_down_to_levels(store):
+    run = trained(**MONKS)
+    app = page("interactions", run=run, view="attributes", pair="0,1")
+    strengths, levels = (frame.value for frame in app.dataframe)
+    assert strengths["strength"].is_monotonic_decreasing
+    assert strengths["typical_size"].notna().all()
+    assert levels["feature_i"].str.startswith("head_shape").all()
+    assert levels["feature_j"].str.startswith("body_shape").all()
+    alone = page("interactions", run=trained(), view="attributes")
+    assert "every feature is an attribute of its own" in words(alone)
+    alone.button(key="interactions_to_pairs").click().run()
+    assert alone.dataframe[0].value["sentence"].size
+
+
+def test_the_matrix_is_opened_window_by_window(store):
+    run = trained()
+    app = page("interactions", run=run, view="matrix")
+    assert "Every cell is one pair" in words(app)
+    assert app.button(key="interactions_back").disabled
+    app = page("interactions", run=run, view="matrix", window="0-90-0-90_10-60-10-60")
+    assert "all 100 × 100 › 1–90 × 1–90 › 11–60 × 11–60" in words(app)
+    app.button(key="interactions_back").click().run()
+    assert app.query_params["window"] == "0-90-0-90"
+    app.toggle(key="interactions_compact").set_value(True).run()
+    assert "window" not in app.query_params
+    wrong = page("interactions", run=run, view="matrix", window="5-2-0-9")
+    assert "is not within the 100 features" in words(wrong)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"dataset": "diabetes"},
+        {"dataset": "flights", "loss": "logistic", "validation": 0.25, "max_epochs": 2},
+        {"dataset": "breast_cancer", "loss": "squared_hinge"},
+        {"model": "hofm", "regularizer": "omega_ti", "dataset": "planted_triples", "init_scale": 0.3},
+        {"model": "all_subsets", "regularizer": "omega_ti", "dataset": "monks1", "max_epochs": 4},
+        {"model": "expansion", "regularizer": "l2", "lambda_sparse": 0.0, "dataset": "diabetes"},
+        {"model": "lifted", "regularizer": "l2", "model_params": (("degree", 3),), "max_epochs": 4},
+        {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0},
+        {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0, "max_epochs": 4, "lambda_p": 5.0},
+    ],
+    ids=lambda settings: "-".join(str(v) for v in settings.values())[:40] or "fm",
+)
+def test_every_model_and_data_set_is_read_in_every_way(store, settings):
+    run = trained(**settings)
+    for view in ("pairs", "attributes", "matrix", "row"):
+        app = page("interactions", run=run, view=view)
+        assert not app.error, [e.value for e in app.error]
+        assert not app.warning
+    said = words(app)
+    assert "verified" in said, "the terms sum to the prediction"
+    assert app.dataframe[-1].value["value"].size
+
+
+def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store):
+    run = trained(**MONKS)
+    app = page("interactions", run=run, view="row", row="3", part="validation")
+    before = metrics(app)
+    box = app.selectbox(key="interactions_value_0")
+    other = next(value for value in (0, 1, 2) if value != box.value)
+    box.set_value(other).run()
+    assert not app.exception
+    assert app.query_params["change"] == f"0={float(other)}"
+    assert "verified" in words(app)
+    after = metrics(app)
+    assert after["Probability of “yes”"] != before["Probability of “yes”"]
+    linked = page("interactions", **dict(app.query_params))
+    assert metrics(linked) == after
+    linked.button(key="interactions_unchange").click().run()
+    assert metrics(linked) == before
+    broken = page("interactions", run=run, view="row", change="0=9,77=1,x")
+    assert "is no change of a value of these data" in words(broken)
+
+
+def test_numbers_are_changed_in_their_own_units(store):
+    run = trained(dataset="diabetes")
+    app = page("interactions", run=run, view="row")
+    age = app.number_input(key="interactions_value_0")
+    assert age.value == pytest.approx(59.0)
+    age.set_value(30.0).run()
+    assert app.query_params["change"] == "0=30.0"
+    assert np.isfinite(float(metrics(app)["Prediction"].replace(",", "")))
+    app.number_input(key="interactions_row").set_value(7).run()
+    assert "change" not in app.query_params, "another row has its own values"
+
+
+def test_train_and_runs_lead_here(store):
+    run = trained()
+    assert any("Interactions in words" in str(x) for x in page("train", run=run).get("page_link"))

@@ -1,0 +1,84 @@
+"""The page that reads a model, in a real browser: the example, a node, a box, a changed value, and links."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+CANVAS = """(() => [...document.querySelectorAll('[class*="st-key-interactions_matrix"] *')].flatMap(
+  (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))
+  .filter((c) => c.getBoundingClientRect().width > 0)[0])()"""
+
+
+def rectangle(page: Any) -> list[float]:
+    """Return left, top, width and height of the matrix, once it is there and in the middle of the window."""
+    page.wait_for_function(f"() => {CANVAS}")
+    return page.evaluate(
+        f"(() => {{ const c = {CANVAS}; c.scrollIntoView({{block: 'center'}});"
+        " const r = c.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()"
+    )
+
+
+def view(page: Any, name: str, wait_idle: Any) -> None:
+    page.get_by_role("radio", name=name, exact=True).click()
+    wait_idle(page)
+
+
+def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, shoot):
+    page.goto(f"{server.url}/interactions")
+    page.get_by_role("button", name=re.compile("Train an example")).first.click()
+    page.get_by_text("The strongest pair.").wait_for(timeout=120_000)
+    wait_idle(page)
+    shoot(page, "interactions-pairs")
+    # A node is clicked: the table has its pairs alone.
+    nodes = page.locator(".st-key-interactions_network .scatterlayer .trace.scatter").last.locator(".point")
+    nodes.first.wait_for()
+    nodes.first.click(force=True)
+    page.wait_for_url(re.compile("find="))
+    wait_idle(page)
+    page.get_by_role("button", name="Show all").first.click()
+    wait_idle(page)
+    assert "find=" not in page.url
+
+    view(page, "Attributes", wait_idle)
+    page.get_by_role("heading", name=re.compile(" with ")).wait_for()
+    shoot(page, "interactions-attributes")
+
+    # A box is drawn by dragging, and the button goes back.
+    view(page, "Matrix", wait_idle)
+    left, top, width, height = rectangle(page)
+    page.mouse.move(left + 0.25 * width, top + 0.1 * height)
+    page.mouse.down()
+    page.mouse.move(left + 0.5 * width, top + 0.3 * height, steps=4)
+    page.mouse.move(left + 0.75 * width, top + 0.6 * height)
+    page.mouse.up()
+    page.wait_for_url(re.compile("window="))
+    wait_idle(page)
+    opened = [int(n) for n in re.search(r"window=([-\d]+)", page.url)[1].split("-")]
+    d = 196
+    for found, part in zip(opened, (0.1, 0.6, 0.25, 0.75), strict=True):
+        assert abs(found - part * d) <= 1.5
+    shoot(page, "interactions-matrix")
+    page.get_by_role("button", name="Back", exact=True).first.click()
+    wait_idle(page)
+    assert "window=" not in page.url
+
+    view(page, "One row", wait_idle)
+    first = page.locator("[data-testid=stMetricValue]").first
+    before = first.inner_text()
+    page.locator(".st-key-interactions_value_0 input").click()
+    page.get_by_role("option").nth(5).click()
+    page.wait_for_url(re.compile("change="))
+    wait_idle(page)
+    after = first.inner_text()
+    assert after != before
+    shoot(page, "interactions-row")
+    other = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
+    other.goto(page.url)
+    wait_idle(other, seconds=60)
+    assert other.locator("[data-testid=stMetricValue]").first.inner_text() == after
+    shoot(other, "interactions-row-dark-700")

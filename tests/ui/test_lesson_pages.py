@@ -1,0 +1,179 @@
+"""Lessons above the real pages: every state of a step is one that its page has, and the way through works."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from ui.driving import ROOT, page, words
+
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.lessons import lessons
+from fmviz.ui import lesson_panel
+from fmviz.ui.presets import presets
+from fmviz.ui.state import Settings
+from fmviz.ui.train_settings import OWN
+from fmviz.ui.views import compare, prox, sweeps, train
+
+
+def address(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def states():
+    """Every different page and what is set, hidden and locked on it, the longest lists first."""
+    found = {}
+    for lesson in lessons().values():
+        for step in lesson.steps:
+            for state in (step.before, step.after):
+                if state is not None:
+                    found[state.page, tuple(sorted(state.query().items()))] = (lesson.name, state)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", ["prox", "sweeps", "start", "train"])
+def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
+    # One visit of each page with the names that all its steps use; the values one by one without a visit.
+    mine = [state for _, state in states() if state.page == name]
+    assert mine
+    hidden = sorted({part for state in mine for part in state.hide.split(",") if part})
+    locked = sorted({part for state in mine for part in state.lock.split(",") if part})
+    query = {"hide": ",".join(hidden), "lock": ",".join(locked)}
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if name != "start":
+        app.switch_page(f"pages/{name}.py")
+    settings = {key: text for state in mine for key, text in state.settings.items() if key != "play"}
+    for key, text in {**settings, **{k: v for k, v in query.items() if v}}.items():
+        app.query_params[key] = text
+    app.run()
+    assert not app.exception
+    assert not app.warning, [warning.value for warning in app.warning]
+    if name == "train":
+        for state in mine:
+            experiment, notices = Experiment.from_query(state.settings)
+            assert not notices
+            assert experiment.why_not() is None
+
+
+def test_a_lesson_is_walked_from_prediction_to_answer(store):
+    app = page("lessons")
+    assert "What a proximal operator does" in words(app)
+    app.button(key="lessons_begin_prox").click().run()
+    assert "A step, then a shrink" in words(app)
+    assert address(app)["lesson"] == "prox"
+    app.switch_page("pages/prox.py").run()  # AppTest forgets where the program went.
+    app.button(key="lesson_next").click().run()
+    assert address(app)["step"] == "2"
+    assert app.select_slider(key="prox_log2lambda").disabled
+    assert app.button(key="lesson_reveal").disabled
+    assert "soft thresholding" not in words(app)
+    app.number_input(key="lesson_prox_2").set_value(2.5).run()
+    app.button(key="lesson_reveal").click().run()
+    assert "You said 2.5. It is **2.5**." in [item.value for item in app.success]
+    assert "soft thresholding" in words(app)
+    slider = app.select_slider(key="prox_log2lambda")
+    assert not slider.disabled
+    assert slider.value == -1
+    # Back and forth at once: the state of the step comes back each time.
+    app.button(key="lesson_back").click().run()
+    assert app.select_slider(key="prox_log2lambda").value == -4
+    app.button(key="lesson_next").click().run()
+    assert app.select_slider(key="prox_log2lambda").value == -1
+    # Elsewhere the panel shows the way back; ending the lesson frees all controls.
+    app.switch_page("pages/train.py").run()
+    assert "This step is on the page *Proximal operators*" in words(app)
+    app.button(key="lesson_return").click().run()
+    assert "soft thresholding" in words(app)
+    app.switch_page("pages/prox.py").run()
+    app.button(key="lesson_end").click().run()
+    assert not {"hide", "lock", "lesson", "step"} & set(address(app))
+    assert "soft thresholding" not in words(app)
+    app.switch_page("pages/lessons.py").run()
+    assert "Step 2 of 6" in words(app)
+
+
+def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
+    app = page("prox", lesson="lambda", step="2")  # Nothing else in the link: the step's own page and state.
+    app.switch_page("pages/train.py").run()
+    assert app.button(key="lesson_next")
+    assert "A hundred times dearer" in words(app)
+    assert "Nothing has been trained yet." in [item.value for item in app.info]
+    app.radio(key="lesson_lambda_2").set_value("Both errors fall").run()
+    app.button(key="lesson_reveal").click().run()
+    (told,) = [item.value for item in app.info if "another one" in item.value]
+    assert "On training rows it rises, on the others it falls" in told
+    assert len(store.runs()) == 1
+    assert "431 interactions" in words(app)
+
+
+def test_the_end_says_what_was_learnt_and_leads_on(store):
+    app = page("prox", lesson="prox", step="7")
+    assert "Finished: What a proximal operator does" in words(app)
+    assert "Soft thresholding" in words(app)
+    app.button(key="lesson_following").click().run()
+    assert address(app)["lesson"] == lessons()["prox"].next
+    assert "Sparse where?" in words(app)
+
+
+def test_a_lesson_that_is_not_there_is_a_sentence():
+    app = page("prox", lesson="quantum")
+    assert "no lesson 'quantum'" in app.warning[0].value
+    assert "'ti'" in app.warning[0].value
+
+
+def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
+    def broken(step):
+        raise ValueError("The data are not here.")
+        yield
+
+    monkeypatch.setattr(lesson_panel, "calculate", broken)
+    app = page("prox", lesson="prox", step="2")
+    app.number_input(key="lesson_prox_2").set_value(1.0).run()
+    app.button(key="lesson_reveal").click().run()
+    assert "could not be calculated. The data are not here." in app.error[0].value
+    monkeypatch.undo()
+
+
+def test_the_tour_leads_from_page_to_page(store):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app.button(key="start_tour").click().run()
+    for step in lessons()["tour"].steps:
+        assert step.title in words(app)
+        assert not app.warning
+        app.button(key="lesson_next").click().run()
+    assert "Finished: fmviz in sixty seconds" in words(app)
+
+
+def settings_of(name: str) -> Settings:
+    tables = {"prox": prox.TABLE, "sweeps": sweeps.TABLE, "compare": compare.TABLE, "train": train_table()}
+    return Settings(name, tables[name])
+
+
+def train_table():
+    return (*OWN, *train._VIEW)
+
+
+@pytest.mark.parametrize("one", presets(), ids=lambda one: one.title)
+def test_presets_are_states_of_their_page(one):
+    settings = settings_of(one.target.script[6:-3])
+    for name, text in one.query.items():
+        item = settings.table[name]
+        assert item.check(item.parse(text)) is not None
+    if one.target.script == "pages/train.py":
+        experiment, notices = Experiment.from_query(one.query)
+        assert not notices
+        assert experiment.why_not() is None
+
+
+@pytest.mark.parametrize(("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1)])
+def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store):
+    app = page(name)
+    mine = [one for one in presets() if one.target.script == f"pages/{name}.py"]
+    assert len(mine) >= 3
+    app.button(key=f"{name}_preset_{place}").click().run()
+    assert not app.warning
+    table, left = settings_of(name).table, address(app)
+    for key, text in mine[place].query.items():
+        shown = table[key].parse(left[key]) if key in left else table[key].default
+        assert shown == table[key].parse(text) or key == "play"
+    if name == "train":
+        assert len(store.runs()) == 1

@@ -1,0 +1,187 @@
+"""A link opened in a fresh session gives every page's state and numbers again."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+from ui.driving import ROOT
+
+from fmviz.lab import jobs, sweep_run
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.store import RunStore
+from fmviz.ui import shell
+from fmviz.ui.state import Param, Setting, Settings, Several, Text, Whole
+
+SCRIPTS = [link.script for links in shell.NAVIGATION.values() for link in links]
+# What cannot be guessed: small data, and texts that a page understands.
+GIVEN: dict[str, str] = {
+    "dataset": "balance_scale",
+    "matrix": "1 2\n3 -4\n0.5 0.1\n",
+    "plan": 'seeds = 1\n[[dataset]]\ndataset = "balance_scale"\n',
+    "max_epochs": "7",
+}
+
+
+@pytest.fixture
+def seen(monkeypatch) -> list[Settings]:
+    """The settings of the pages that were drawn, the last one last."""
+    found: list[Settings] = []
+    real = shell.page
+
+    @contextmanager
+    def page(title: str, settings: Settings) -> Any:
+        found.append(settings)
+        with real(title, settings) as same:
+            yield same
+
+    monkeypatch.setattr(shell, "page", page)
+    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+    return found
+
+
+def opened(script: str, query: dict[str, str]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    if script != "app.py":
+        app.switch_page(script)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def other(item: Setting) -> str | None:
+    """Return a value that is not the default, as a link spells it."""
+    if item.name in GIVEN:
+        return GIVEN[item.name]
+    if isinstance(item, Several):
+        chosen = item.choices[-2:] if tuple(item.choices[-2:]) != item.default else item.choices[:1]
+        return item.format(chosen)
+    if isinstance(item, Whole):
+        return "0,1"
+    if isinstance(item, Text):
+        return None
+    assert isinstance(item, Param)
+    spec = item.spec
+    if spec.kind == "bool":
+        return item.format(not spec.default)
+    if spec.kind == "choice":
+        return next((str(one) for one in reversed(spec.choices) if one != spec.default), None)
+    step = 1 if spec.kind == "int" else (abs(spec.default) / 4 or 0.01)
+    for value in (spec.default + step, spec.default - step):
+        try:
+            return item.format(item.check(value))
+        except ValueError:
+            continue
+    return None
+
+
+def query_of(app: AppTest) -> dict[str, str]:
+    """Return what the address bar says, without the name that a server gives to a run."""
+    found = {name: one[0] if isinstance(one, list) else one for name, one in app.query_params.items()}
+    found.pop("run", None)
+    return found
+
+
+def state_of(app: AppTest, settings: Settings) -> dict[str, Any]:
+    homes = {name: settings._home(name) for name in settings.table if name != "run"}
+    return {
+        name: app.session_state[home] if home in app.session_state else settings.table[name].default
+        for name, home in homes.items()
+    }
+
+
+def told(app: AppTest) -> list[str]:
+    """Return all texts and tables of the page but times and the names of runs."""
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.warning, *app.error]
+    texts = [part.value for part in parts]
+    texts += [f"{one.label} {one.value}" for one in app.metric if one.label != "Solver time"]
+    texts += [one.value for one in app.code if one.language == "python"]
+    for one in app.dataframe:
+        frame = one.value
+        kept = [name for name in frame if not re.search("second|when|run|id", str(name), re.IGNORECASE)]
+        texts.append(pd.DataFrame(frame[kept]).to_csv())
+    return sorted(re.sub(r"\d+(\.\d+)? m?s\b", "some time", text) for text in texts)
+
+
+def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """Forget all runs, as a server elsewhere that a link is sent to."""
+    store = RunStore(folder / "elsewhere.sqlite")
+    monkeypatch.setenv("FMVIZ_STORE", str(folder / "elsewhere.sqlite"))
+    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    return store
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_setting_of_every_page_goes_through_its_link(store, seen, script, tmp_path, monkeypatch):
+    opened(script, {})
+    query: dict[str, str] = {}
+    # What can be set may depend on what is set, such as the parameters of a model.
+    for _ in range(2):
+        table = seen[-1].table
+        query = {name: text for name, item in table.items() if (text := other(item)) is not None}
+        first = opened(script, query)
+        if seen[-1].table.keys() == table.keys():
+            break
+    settings = seen[-1]
+    query = {name: text for name, text in query.items() if name in settings.table}
+    state, written = state_of(first, settings), query_of(first)
+    changed = [name for name in query if state.get(name) != settings.table[name].default]
+    # A page may turn away what does not go together, but not most of it.
+    assert len(changed) >= len(query) / 2, set(query) - set(changed)
+    elsewhere = fresh_server(tmp_path, monkeypatch)
+    second = opened(script, written)
+    assert state_of(second, seen[-1]) == state
+    assert query_of(second) == written
+    assert not [text for text in told(second) if "From the link" in text or "The link sets" in text]
+    if "run" not in first.query_params:
+        assert told(second) == told(first)
+    elsewhere.close()
+
+
+STATES = {
+    "prox": (
+        "pages/prox.py",
+        {"d": "30", "k": "4", "seed": "5", "log2lambda": "-1", "regularizers": "ti,cs"},
+        "",
+    ),
+    "prox, pasted": (
+        "pages/prox.py",
+        {"source": "pasted", "matrix": GIVEN["matrix"], "regularizers": "l1,omega_ti", "log2lambda": "0"},
+        "",
+    ),
+    "train": (
+        "pages/train.py",
+        {"dataset": "balance_scale", "rank": "3", "lambda_sparse": "0.001", "seed": "4", "validation": "0.2"},
+        "train_play",
+    ),
+    "train, third order": (
+        "pages/train.py",
+        {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds", "parts": "1"},
+        "train_play",
+    ),
+    "paper": ("pages/paper.py", {"artefact": "atarashi2021_fig2"}, ""),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monkeypatch):
+    script, query, press = STATES[name]
+    first = opened(script, query)
+    if press:
+        first.button(key=press).click().run()
+        first.run()
+    written = {key: one[0] if isinstance(one, list) else one for key, one in first.query_params.items()}
+    elsewhere = fresh_server(tmp_path, monkeypatch)
+    second = opened(script, written)
+    second.run()
+    again = [text for text in told(second) if "not on this server" not in text]
+    assert again == told(first)
+    assert state_of(second, seen[-1]) == state_of(first, seen[-1])
+    elsewhere.close()

@@ -1,0 +1,240 @@
+"""The page of λ-paths."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+from ui.driving import page as open_page
+from ui.driving import words
+
+from fmviz.lab import jobs
+from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.task import TaskManager
+from fmviz.ui.views.path import best_row
+
+SMALL = {
+    "dataset": "balance_scale",
+    "penalties": "ti,cs",
+    "low": "0.001",
+    "high": "0.1",
+    "points": "3",
+    "rank": "3",
+    "lambda_p": "0.001",
+}
+# A link leaves out what is the default.
+ADDRESS = {name: value for name, value in SMALL.items() if name != "low"}
+
+
+def address(app) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def fine(app) -> bool:
+    return not app.exception and not app.error
+
+
+def code(app, beginning: str) -> str:
+    return next(block.value for block in app.code if beginning in block.value)
+
+
+def printed(source: str) -> list[str]:
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink):
+        exec(compile(source, "program", "exec"), {})
+    return sink.getvalue().splitlines()
+
+
+def test_nothing_yet_is_a_sentence_and_an_example(store):
+    app = open_page("path", **SMALL)
+    assert fine(app)
+    assert "No path has been computed yet" in words(app)
+    assert app.button(key="path_run").label == "Run 6 fits"
+    assert app.button(key="path_example").label == "Show the example"
+    assert address(app) == ADDRESS
+    assert "at most 500 epochs" in words(app)
+
+
+def test_a_path_is_run_chosen_from_and_repeated(store):
+    app = open_page("path", **SMALL)
+    app.button(key="path_run").click().run()
+    app.run()
+    assert fine(app)
+    assert "6 of 6 fits" in words(app)
+    assert address(app)["run"] == "1"
+    table = app.dataframe[0].value
+    assert list(table["label"]) == ["TI"] * 3 + ["CS"] * 3
+    lines = [line.split() for line in printed(code(app, "PathPlan("))[1:]]
+    assert [(float(x[1]), int(x[2]), int(x[3])) for x in lines] == [
+        (row.lambda_sparse, row.used_interactions, row.used_features) for row in table.itertuples()
+    ]
+    app.select_slider(key="path_at").set_value(0.01).run()
+    app.segmented_control(key="path_who").set_value("cs").run()
+    assert fine(app)
+    assert (address(app)["who"], address(app)["at"]) == ("cs", "0.01")
+    row = table[(table["label"] == "CS") & (table["lambda_sparse"] == 0.01)].iloc[0]
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Interactions"] == f"{row['used_interactions']:,}"
+    assert shown["Objective"] == f"{row['objective']:.5g}"
+    assert "not at a neighbour" in words(app)
+
+
+def test_other_settings_make_it_stale_and_what_stays_is_kept(store):
+    app = open_page("path", **SMALL, run="1")
+    app.run()
+    assert "6 of 6 fits" in words(app)
+    app.number_input(key="path_rank").set_value(2).run()
+    assert "Settings changed since this path was computed: `rank`" in words(app)
+    assert list(app.dataframe[0].value["label"]) == ["TI"] * 3 + ["CS"] * 3
+    app.number_input(key="path_rank").set_value(3).run()
+    assert "Settings changed" not in words(app)
+    app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
+    assert "`regularizers`" in words(app)
+    app.button(key="path_run").click().run()
+    app.run()
+    assert fine(app)
+    assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
+
+
+def test_the_path_survives_another_page_and_a_forgetful_server(store):
+    app = open_page("path", **SMALL, run="1")
+    app.run()
+    before = app.dataframe[0].value
+    app.switch_page("app.py")
+    app.run()
+    # A link of the sidebar has no query.
+    app.query_params.clear()
+    jobs.manager().tasks = TaskManager(lambda: jobs.manager().executor)
+    app.switch_page("pages/path.py").run()
+    app.run()
+    assert fine(app)
+    assert app.dataframe[0].value.equals(before)
+    assert address(app) == ADDRESS | {"run": "1", "metric": "validation_auc"}
+
+
+def test_a_link_computes_the_same_numbers_anew(store):
+    tables = []
+    for _ in range(2):
+        jobs.install(JobManager(InlineExecutor()))
+        app = open_page("path", **SMALL, run="1", order="cold", seed="5")
+        app.run()
+        assert fine(app)
+        tables.append(app.dataframe[0].value)
+    assert tables[0].drop(columns="epochs").equals(tables[1].drop(columns="epochs"))
+    assert "the run ends with these numbers" in words(app)
+
+
+def test_a_search_finds_its_number_and_its_program_too(store):
+    app = open_page("path", **SMALL, target="4", accept="20", seek="1")
+    app.run()
+    assert fine(app)
+    assert "TI at λ̃ = " in words(app)
+    used = int(re.search(r"uses \*\*(\d+)\*\* interactions", words(app))[1])
+    assert 3 <= used <= 5
+    assert printed(code(app, "import search"))[-1] == f"used interactions {used}"
+    assert "Accepts 3 to 5 interactions" in words(app)
+    app.select_slider(key="path_target").set_value(5).run()
+    assert "Settings changed since this search" in words(app)
+
+
+def test_what_cannot_be_reached_has_neighbours_and_a_way_out(store):
+    app = open_page("path", **SMALL, target="5000", seeker="cs", seek="1")
+    app.run()
+    assert fine(app)
+    said = words(app)
+    assert "Not reachable: even the smallest strength" in said
+    assert "Nearest to **5,000**" in said
+    assert "Nothing above it." in said
+    way = app.button(key="path_way_out")
+    assert way.label.startswith("Look down to")
+    way.click().run()
+    app.run()
+    assert fine(app)
+    assert address(app)["low"] == "1e-05"
+    assert "Settings changed since this search" not in words(app)
+
+
+def test_nothing_to_fit_and_bad_ends_are_sentences(store):
+    assert "No penalty is chosen" in words(open_page("path", **SMALL | {"penalties": "none"}))
+    app = open_page("path", **SMALL | {"low": "1"})
+    assert "move them apart" in words(app)
+    assert not app.exception
+    app = open_page("path", dataset="balance_scale", points="1")
+    assert "Taken instead: points = 13" in words(app)
+
+
+def test_a_new_data_set_brings_its_suggestions(store):
+    app = open_page("path", dataset="balance_scale")
+    assert (app.select_slider(key="path_low").value, app.select_slider(key="path_high").value) == (1e-4, 1.0)
+    assert app.number_input(key="path_rank").value == 4
+    app.selectbox(key="shared_dataset").set_value("diabetes").run()
+    assert fine(app)
+    assert app.number_input(key="path_rank").value == 5
+    assert address(app)["high"] == "100.0"
+
+
+def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("no more memory")
+        yield
+
+    monkeypatch.setattr("fmviz.ui.views.path.trace", broken)
+    app = open_page("path", **SMALL)
+    app.button(key="path_run").click().run()
+    app.run()
+    assert not app.exception
+    assert app.error
+    assert "then press Run" in words(app)
+
+
+def test_the_best_fit_is_the_best_of_its_metric():
+    rows = pd.DataFrame({"validation_rmse": [2.0, 1.0, 1.0], "validation_auc": [0.5, 0.9, float("nan")]})
+    assert best_row(rows, "validation_rmse").name == 2
+    assert best_row(rows, "validation_auc").name == 1
+    assert best_row(rows.assign(x=float("nan")), "x").name == 0
+
+
+# ------------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.mark.browser
+def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
+    page = new_page()
+    page.goto(
+        f"{server.url}/path?dataset=balance_scale&points=5&rank=3&lambda_p=0.001&low=0.0001&high=1&target=4"
+    )
+    page.get_by_text("No path has been computed yet").wait_for()
+    page.get_by_role("button", name="Run 20 fits").click()
+    page.get_by_text("20 of 20 fits in").wait_for(timeout=120_000)
+    page.locator(".st-key-path_used_interactions_lambda_sparse .main-svg").first.wait_for()
+    wait_idle(page)
+    # A point of a curve is chosen by a click.
+    dots = page.locator(".st-key-path_used_interactions_lambda_sparse .scatterlayer .trace").nth(2)
+    dots.locator("path.point").nth(1).click(force=True)
+    page.wait_for_url("**at=0.001**")
+    assert parse_qs(urlsplit(page.url).query)["at"] == ["0.001"]
+    page.get_by_role("button", name="Search λ̃").click()
+    page.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
+    wait_idle(page)
+    shoot(page, "path-1440-light")
+    numbers = page.locator(".st-key-path_numbers").inner_text()
+    address_ = page.url
+
+    fresh = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})
+    fresh.goto(address_)
+    fresh.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
+    fresh.locator(".st-key-path_numbers").wait_for(timeout=120_000)
+    wait_idle(fresh)
+    assert fresh.locator(".st-key-path_numbers").inner_text() == numbers
+    shoot(fresh, "path-700-dark")
+    link = fresh.locator(".st-key-path_point").get_by_role("link", name="Open in Train")
+    link.click()
+    fresh.wait_for_url("**/train?**")
+    fresh.get_by_text("Converged", exact=False).first.wait_for(timeout=120_000)
+    assert "lambda_sparse=0.001" in fresh.url
+    expect(fresh.locator(".st-key-train_numbers")).to_be_visible()

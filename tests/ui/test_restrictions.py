@@ -1,0 +1,137 @@
+"""Controls that a link hides or locks, the menu that makes such links, and Simple beside Expert."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from ui.driving import ROOT, page, words
+
+from fmviz.engine.params import ParamSpec
+from fmviz.ui.state import Settings
+from fmviz.ui.teach import plain
+
+
+def keys(app: AppTest) -> set[str]:
+    kinds = (app.selectbox, app.number_input, app.slider, app.select_slider, app.toggle, app.text_area)
+    pills = app.get("button_group")
+    drawn = [*(item for kind in kinds for item in kind), *app.button, *app.multiselect, *pills]
+    return {item.key for item in drawn if item.key}
+
+
+def address(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def test_hidden_controls_are_not_drawn_and_keep_their_values(store):
+    app = page("train", rank="7", hide="rank,solver,dataset,play", lock="regularizer,seed,step")
+    assert not app.warning
+    drawn = keys(app)
+    assert not drawn & {"train_rank", "train_solver", "shared_dataset", "train_play"}
+    assert {"train_regularizer", "shared_seed", "train_step", "train_model", "train_reseed"} <= drawn
+    assert app.selectbox(key="train_regularizer").disabled
+    assert app.number_input(key="shared_seed").disabled
+    assert "Locked" in app.selectbox(key="train_regularizer").help
+    assert app.button(key="train_step").disabled
+    assert not app.selectbox(key="train_loss").disabled
+    assert address(app)["hide"] == "rank,solver,dataset,play"
+    # A change of something else keeps all that, in the address and on the page.
+    app.number_input(key="train_max_epochs").set_value(3).run()
+    assert address(app)["hide"] == "rank,solver,dataset,play"
+    assert address(app)["rank"] == "7"
+    assert not keys(app) & {"train_rank", "train_solver"}
+
+
+def test_what_a_page_does_not_have_is_told():
+    app = page("prox", hide="d,colour", lock="flavour")
+    (notice,) = app.warning
+    assert "hide 'colour'" in notice.value
+    assert "lock 'flavour'" in notice.value
+    assert "prox_d" not in keys(app)
+
+
+def test_a_teacher_hides_locks_copies_and_goes_back():
+    app = page("prox")
+    offered = app.multiselect(key="prox_hide").options
+    assert {"Strength λ", "Features d", "Rank k", "Operators", "Data set", "Seed"} <= set(offered)
+    app.multiselect(key="prox_hide").set_value(["k", "distribution"]).run()
+    app.multiselect(key="prox_lock").set_value(["log2lambda"]).run()
+    assert address(app) == {"hide": "k,distribution", "lock": "log2lambda"}
+    assert app.select_slider(key="prox_log2lambda").disabled
+    assert not keys(app) & {"prox_k", "prox_distribution"}
+    (code,) = [block.value for block in app.code if "hide=" in block.value]
+    assert code.endswith("?hide=k,distribution&lock=log2lambda")
+    # What is hidden is still offered, by the words that it had.
+    assert "Rank k" in app.multiselect(key="prox_hide").options
+    app.button(key="prox_teach_end").click().run()
+    assert address(app) == {}
+    assert "prox_k" in keys(app)
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("Rank $k$", "Rank k"),
+        (r"Strength $\tilde\lambda$ of Ω", "Strength λ̃ of Ω"),
+        (r"Strength $\lambda_w$ of $\|w\|^2$", "Strength λ_w of ‖w‖²"),
+        ("**Model**", "Model"),
+    ],
+)
+def test_labels_are_written_without_markup(label, shown):
+    assert plain(label) == shown
+
+
+def test_a_page_cannot_take_a_name_of_all_pages():
+    with pytest.raises(ValueError, match="'lock'"):
+        Settings("some", (ParamSpec("lock", "bool", False),))
+
+
+def test_all_widgets_with_a_setting_are_drawn_in_one_place():
+    # Only what goes through fmviz.ui.widgets.control (param, scale, several …) can be hidden and locked.
+    folder = ROOT / "fmviz" / "ui"
+    users = {
+        str(path.relative_to(folder))
+        for path in Path(folder).rglob("*.py")
+        if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
+    }
+    assert users == {"widgets.py", "teach.py"}
+
+
+# ------------------------------------------------------------------------------------------ Simple and Expert
+
+
+def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
+    app = page("train", level="simple", max_epochs="7", rank="5", lambda_sparse="2.0")
+    drawn = keys(app)
+    assert {"train_rank", "train_regularizer", "train_lambda_sparse", "train_play", "shared_seed"} <= drawn
+    assert not drawn & {"train_solver", "train_max_epochs", "train_tol", "train_lambda_w", "train_model"}
+    app.button(key="train_play").click().run()
+    assert store.runs()[0].settings["max_epochs"] == 7
+    app.button_group(key="shared_level").set_value("expert").run()
+    assert app.number_input(key="train_max_epochs").value == 7
+    assert "level" not in address(app)
+
+
+@pytest.mark.parametrize("name", ["prox", "sweeps"])
+def test_simple_is_simpler(name, store):
+    simple, expert = (page(name, level=level) for level in ("simple", "expert"))
+    assert keys(simple) < keys(expert)
+
+
+def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
+    app = page("prox", level="simple")
+    assert "prox_source" not in keys(app)
+    app.query_params.clear()
+    app.query_params["size"] = "large"
+    app.run()
+    assert "prox_source" in keys(app)
+    assert "Expert, since the link sets 'size'" in words(app)
+    assert address(app) == {"size": "large"}
+
+
+def test_the_keys_of_a_page_are_told(store):
+    assert "**P** Play" in words(page("train"))
+    assert "**X** Stop" in words(page("sweeps"))
+    assert "**← →** move a slider" in words(page("prox"))
