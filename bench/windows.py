@@ -199,7 +199,9 @@ def step_down(page: Page) -> list[tuple[str, float, int]]:
         except TimeoutError:
             return found  # Nothing further down.
         found.append((page.evaluate(HEAD), time.perf_counter() - begin, page.evaluate(COLOURED)))
-        page.wait_for_timeout(700)
+        # The table beneath is still on its way.
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+        page.wait_for_timeout(500)
 
 
 def main() -> None:

@@ -8,7 +8,9 @@ zero. Blue and orange stay apart under the common colour vision deficiencies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,12 @@ def regularizer_color(name: str) -> str:
     return REGULARIZER_COLORS.get(name, NEUTRAL)
 
 
-def method_color(label: str, number: int = 0) -> str:
-    """Return the colour of a method: of the regularizer that its label begins with, else one of `SERIES`."""
-    name = label.split(maxsplit=1)[0].lower() if label else ""
-    return REGULARIZER_COLORS.get(name, SERIES[number % len(SERIES)])
+def method_colors(labels: Sequence[str]) -> dict[str, str]:
+    """Return a colour for every method: of the regularizer that its label begins with, else one left over."""
+    known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
+    free = [color for color in SERIES if color not in known.values()] or list(SERIES)
+    others = cycle(free)
+    return {label: color or next(others) for label, color in known.items()}
 
 
 def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
-from fmviz.figures.palette import method_color
+from fmviz.figures.palette import method_colors
 
 Row = Mapping[str, Any]
 
@@ -108,6 +108,7 @@ def operators(tables: Mapping[str, Sequence[Row]], *, x_title: str, y_title: str
 def _draw_counts(
     figure: go.Figure, counts: Sequence[Row], methods: Sequence[str], across: int, x_title: str
 ) -> None:
+    colors = method_colors(methods)
     exponents = sorted({row["log2_lambda"] for row in counts})
     for at, column in enumerate(_COUNTS):
         place = {"row": 1, "col": 1 + at * (across // 2)}
@@ -131,7 +132,7 @@ def _draw_counts(
                 legendgroup=method,
                 showlegend=at == 0,
                 line={
-                    "color": method_color(method),
+                    "color": colors[method],
                     "width": 2,
                     "dash": "dash" if rows_reading else "solid",
                 },

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fmviz.figures.palette import NEUTRAL, SERIES, method_color
+from fmviz.figures.palette import NEUTRAL, method_colors
 from fmviz.figures.paper_operators import operators
 
 Row = Mapping[str, Any]
@@ -73,9 +73,10 @@ def descent(
     rows = tables.get("trace", ())
     titles, methods = _values(rows, "panel"), _values(rows, "method")
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
     for title, place in zip(titles, places, strict=False):
-        for number, method in enumerate(methods):
+        for method in methods:
             mine = [row for row in rows if row["panel"] == title and row["method"] == method]
             for seed in _values(mine, "seed"):
                 run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
@@ -87,13 +88,14 @@ def descent(
                     name=method,
                     legendgroup=method,
                     showlegend=method not in named,
-                    line={"color": method_color(method, number), "width": 2},
+                    line={"color": colors[method], "width": 2},
                     hovertemplate=f"{method}, epoch %{{customdata[0]}}: %{{y:.4g}}<extra></extra>",
                     **place,
                 )
                 named.add(method)
     figure.update_xaxes(type="log" if x == "seconds" else "linear", title_text=x_title)
-    figure.update_yaxes(type="log" if log_y else "linear")
+    # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
+    figure.update_yaxes(type="log", dtick="D2") if log_y else figure.update_yaxes(type="linear")
     figure.update_yaxes(title_text=y_title, col=1)
     return figure
 
@@ -127,6 +129,7 @@ def curves(
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
     titles, methods = _values(rows, "data"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
     for title, place in zip(titles, places, strict=False):
         here = [row for row in rows if row["data"] == title]
@@ -147,7 +150,7 @@ def curves(
                 legendgroup=method,
                 showlegend=method not in named,
                 line={
-                    "color": NEUTRAL if level else SERIES[number % len(SERIES)],
+                    "color": NEUTRAL if level else colors[method],
                     "width": 2,
                     "dash": "dash" if level else "solid",
                 },
@@ -183,6 +186,7 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
     titles, methods = _values(rows, "data"), _values(rows, "method")
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     named: set[str] = set()
 
     def add(method: str, points: Sequence[tuple[float, float]], place: dict[str, int], **style: Any) -> None:
@@ -207,7 +211,7 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
                 [row for row in mine if row["lambda_sparse"] == strength]
                 for strength in sorted(_values(mine, "lambda_sparse"))
             ]
-            color = method_color(method, number)
+            color = colors[method]
             line = [
                 (fmean(row["used"] for row in group), fmean(row["score"] for row in group))
                 for group in groups
@@ -275,6 +279,7 @@ def lines(
     rows = tables.get(table, ())
     titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
     figure, places = _panels(titles, columns)
+    colors = method_colors(methods)
     at_all = sorted({row[x] for row in rows})
     for number, (title, place) in enumerate(zip(titles, places, strict=False)):
         for kind, method in enumerate(methods):
@@ -292,7 +297,7 @@ def lines(
                 name=method,
                 legendgroup=method,
                 showlegend=number == 0,
-                line={"color": method_color(method, kind), "width": 2},
+                line={"color": colors[method], "width": 2},
                 # The later lines are smaller, so that those beneath show around them.
                 marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": max(5, 11 - 2 * kind)},
                 hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ __all__ = ["mean_squares", "pair_table", "rows_with_both"]
 
 # Entries of the columns that are looked at together.
 _BLOCK = 4_000_000
+# Whoever looks at one pair looks at others.
+_by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
 
 
 def rows_with_both(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -43,7 +46,11 @@ def mean_squares(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> np.ndarray:
 
 
 def _columns(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
-    X: Any = sp.csc_array(dataset.X) if sp.issparse(dataset.X) else dataset.X
+    X: Any = dataset.X
+    if sp.issparse(X):
+        if dataset not in _by_columns:
+            _by_columns[dataset] = sp.csc_array(X)
+        X = _by_columns[dataset]
     step = max(1, _BLOCK // max(1, X.shape[0]))
     for begin in range(0, i.size, step):
         part = slice(begin, begin + step)

@@ -113,9 +113,8 @@ def duel_program(experiment: Experiment, regularizers: Sequence[str], target: in
         f"for bout in duel(experiment, {list(regularizers)!r}, target={target}):\n"
         "    last[bout.experiment.regularizer] = bout\n"
         "for name, bout in last.items():\n"
-        "    probe = bout.probe\n"
-        '    print(f"{name}: lambda {probe.lambda_sparse:.6g}, {probe.used_interactions} interactions, "\n'
-        '          f"{probe.snapshot.used_features} features")\n'
+        '    print(f"{name}: lambda {bout.experiment.lambda_sparse:.6g}, "\n'
+        '          f"{bout.used_interactions} interactions, {bout.used_features} features")\n'
         "    for metric, value in bout.metrics.items():\n"
         '        print(f"    {metric} {value:.6g}")\n'
     )

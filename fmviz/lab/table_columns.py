@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ __all__ = [
     "NumberColumn",
     "ScalingKind",
     "WordColumn",
-    "block",
+    "blocks",
     "is_number",
     "learn_number",
     "learn_words",
@@ -212,17 +213,33 @@ def yes_of(levels: Collection[str]) -> str:
     return next((level for level in levels if level.strip().lower() in _YES), max(levels))
 
 
-def block(column: NumberColumn | WordColumn, values: pd.Series) -> Block:
+def blocks(columns: Sequence[NumberColumn | WordColumn], table: pd.DataFrame) -> list[Block]:
+    """Return the features of the columns of a table, in blocks to be put side by side."""
+    # To join thousands of blocks takes long, so neighbours among the numbers make one.
+    found = []
+    for plain, run in groupby(columns, lambda one: isinstance(one, NumberColumn) and one.missing != "mark"):
+        group = list(run)
+        if plain:
+            names = tuple(one.name for one in group)
+            values = [_numbers(one, table[one.name]) for one in group if isinstance(one, NumberColumn)]
+            found.append(Block(sp.csr_array(np.column_stack(values)), names, names))
+        else:
+            found += [_block(one, table[one.name]) for one in group]
+    return found
+
+
+def _numbers(column: NumberColumn, values: pd.Series) -> np.ndarray:
+    numbers = (values.to_numpy(dtype=np.float64) - column.center) / column.scale
+    numbers[np.isnan(numbers)] = column.fill
+    return numbers
+
+
+def _block(column: NumberColumn | WordColumn, values: pd.Series) -> Block:
     """Return the features of one column."""
     names = column.feature_names
-    missing = values.isna().to_numpy()
     if isinstance(column, NumberColumn):
-        numbers = (values.to_numpy(dtype=np.float64) - column.center) / column.scale
-        numbers[missing] = column.fill
-        matrix = sp.csr_array(numbers.reshape(-1, 1))
-        if column.missing == "mark":
-            matrix = sp.csr_array(sp.hstack([matrix, sp.csr_array(missing.reshape(-1, 1).astype(float))]))
-        return Block(matrix, names, (column.name,) * len(names))
+        marked = np.column_stack([_numbers(column, values), values.isna().to_numpy()])
+        return Block(sp.csr_array(marked), names, (column.name,) * len(names))
     places = {level: j for j, level in enumerate(column.levels)}
     codes, different = _factorized(values)
     rest = len(column.levels) if column.rest else -1

@@ -21,7 +21,7 @@ from fmviz.lab.table_columns import (
     NumberColumn,
     ScalingKind,
     WordColumn,
-    block,
+    blocks,
     is_number,
     learn_number,
     learn_words,
@@ -311,7 +311,8 @@ class TableEncoding:
                 word = next(v for v in table[column.name].dropna() if not isinstance(v, int | float))
                 raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
         rows, y = self.kept(table)
-        X = join([block(column, table[column.name].iloc[rows]) for column in self.columns]).matrix
+        kept = table if rows.size == len(table) else table.iloc[rows]
+        X = join(blocks(self.columns, kept)).matrix
         if not is_sparse(X.nnz, *X.shape):
             X = X.toarray()
         return Encoded(X, None if y is None else y[rows], rows, int(len(table) - rows.size))

@@ -35,7 +35,7 @@ def capsule(
     return Capsule(result, script, link(), seed, dict(data or {}), dict(versions or present_versions()))
 
 
-def draw(key: str, found: Capsule, note: str = "") -> None:
+def draw(key: str, found: Capsule, note: str = "", label: str = "Copy as Python") -> None:
     """Draw the program of a result, and its capsule to copy as text or JSON.
 
     Parameters
@@ -46,8 +46,10 @@ def draw(key: str, found: Capsule, note: str = "") -> None:
         From `capsule`.
     note : str
         What the program prints.
+    label : str
+        The caption of the program.
     """
-    widgets.python_block(found.script, note=note)
+    widgets.python_block(found.script, label, note=note)
     with (
         st.expander("Reproduction capsule", icon=":material/inventory_2:"),
         st.container(key=f"{key}_capsule"),

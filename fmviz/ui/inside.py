@@ -31,7 +31,7 @@ VIEW = (
 _NAMES = {"row": "Row", "column": "Column", "half": "Half"}
 # Of more features the pairs would be specks beside P.
 _MOST_PAIRS = 128
-_CACHE = "fmviz:train:inside"
+_CACHE = "fmviz:train:inside_cache"
 
 
 def grain_names(job: Job | None) -> dict[str, str]:

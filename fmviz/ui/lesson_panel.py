@@ -294,7 +294,7 @@ def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -
 
 def _truth(question: Question, values: dict[str, float], said: str | float) -> str:
     if question.kind == "choice":
-        return f"It is another one: **{right_choice(question, values).words}**"
+        return f"Not that one. It is: **{right_choice(question, values).words}**"
     return f"You said {said:,.6g}. It is **{evaluate(question.answer, values):,.6g}**."
 
 

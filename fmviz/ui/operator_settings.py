@@ -108,9 +108,14 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
     with st.container(border=settings.shows_any("source", *asked), key="prox_source_box"):
-        left, *rest = st.columns([1.1, 3] if pasted else [1.1, 1.2, 1, 1], vertical_alignment="top")
-        with left:
-            widgets.param(settings, "source", "The matrix P", labels={"sampled": "Drawn", "pasted": "Pasted"})
+        widths = [3] if pasted else [1.2, 1, 1]
+        if settings.shows("source"):
+            left, *rest = st.columns([1.1, *widths], vertical_alignment="top")
+            with left:
+                words = {"sampled": "Drawn", "pasted": "Pasted"}
+                widgets.param(settings, "source", "The matrix P", labels=words)
+        else:
+            rest = st.columns(widths, vertical_alignment="top")
         if pasted:
             with rest[0]:
                 return _pasted(settings)

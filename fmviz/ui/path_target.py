@@ -18,10 +18,12 @@ from fmviz.lab.duel import Bout, search, search_program
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.provenance import data_hash
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import METHODS, bracket_grid, nearest
 from fmviz.lab.task import Task, TaskView
 from fmviz.paths import accepted_range
-from fmviz.ui import shell, widgets
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
@@ -52,6 +54,7 @@ TABLE = (
     ),
     ParamSpec("seek", "bool", False, help="A link with seek=1 makes the search."),
 )
+PARTS = ("seek_start", "seek_stop")
 _SHOWN = "fmviz:path:search"
 # A way out was taken: search at once.
 _NOW = "fmviz:path:search_now"
@@ -129,18 +132,20 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     stale = shown is not None and shown[0] != asked
     active = shown is not None and shown[1].state.active
     with st.container(horizontal=True, vertical_alignment="center", key="path_target_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "seek_start",
             "Search λ̃" if shown is None or stale else "Search again",
             icon=":material/my_location:",
-            key="path_seek_start",
             type="primary",
             disabled=active and not stale,
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "seek_stop",
             "Stop",
             icon=":material/stop:",
-            key="path_seek_stop",
             disabled=not active,
             on_click=shown[1].stop if shown is not None else None,
         )
@@ -233,11 +238,15 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
         source = search_program(
             asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
         )
-        widgets.python_block(
+        dataset = load_dataset(asked.experiment.dataset, **dict(asked.experiment.dataset_params))
+        result = f"λ̃ of {asked.experiment.regularizer} for {asked.target:,} interactions"
+        found = capsule.capsule(
+            f"{result} on {asked.experiment.dataset}, seed {asked.experiment.seed}",
             source,
-            "Copy the search as Python",
-            note=f"Makes the same {len(bouts)} fits and prints the same counts.",
+            seed=asked.experiment.seed,
+            data={asked.experiment.dataset: data_hash(dataset)},
         )
+        capsule.draw("path_search", found, f"Makes the same {len(bouts)} fits and prints the same counts.")
 
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout]) -> None:

@@ -239,9 +239,76 @@ def comparison_presets() -> list[Preset]:
     ]
 
 
+def path_presets() -> list[Preset]:
+    """Return those of the page of paths: curves, and searches for a number of interactions."""
+    planted = {"dataset": "planted_interactions", "lambda_p": "0.1", "low": "0.01", "high": "10.0"}
+    return [
+        Preset(
+            "How wide is the right range?",
+            "Which λ̃ finds the planted pairs, for four penalties, as in Fig. 4 of the paper.",
+            ":material/show_chart:",
+            "Compute it",
+            shell.PATH,
+            {**planted, "points": "10", "metric": "support_f1", "run": "1"},
+        ),
+        Preset(
+            "About 400 interactions, please",
+            "The search narrows until TI uses the wanted number.",
+            ":material/my_location:",
+            "Search it",
+            shell.PATH,
+            {**planted, "target": "400", "seek": "1"},
+        ),
+        Preset(
+            "A number that cannot be had",
+            "Begun anew, ℓ₁ falls from thousands of interactions to none at one λ̃.",
+            ":material/block:",
+            "Search it",
+            shell.PATH,
+            {**planted, "target": "1000", "seeker": "l1", "seek": "1"},
+        ),
+    ]
+
+
+def geometry_presets() -> list[Preset]:
+    """Return those of the page of geometry."""
+
+    def preset(title: str, text: str, icon: str, **query: str) -> Preset:
+        return Preset(title, text, icon, "See it", shell.GEOMETRY, query)
+
+    return [
+        preset(
+            "Small beside large",
+            "Two entries of a column: TI zeroes the smaller one, ℓ₁ keeps both.",
+            ":material/compare_arrows:",
+            penalties="l1,ti",
+            strength="0.35",
+        ),
+        preset(
+            "One feature alone",
+            "Two entries of a row: no interaction, and TI and CS are ridge.",
+            ":material/radio_button_unchecked:",
+            plane="row",
+        ),
+        preset(
+            "Four bodies",
+            "Three entries of a 2 × 2 matrix, where all four penalties differ. Turn them.",
+            ":material/deployed_code:",
+            dims="3",
+        ),
+    ]
+
+
 def presets() -> list[Preset]:
     """Return all presets of all pages."""
-    return [*operator_presets(), *training_presets(), *sweep_presets(), *comparison_presets()]
+    return [
+        *operator_presets(),
+        *geometry_presets(),
+        *training_presets(),
+        *path_presets(),
+        *sweep_presets(),
+        *comparison_presets(),
+    ]
 
 
 def menu(settings: Settings, script: str) -> None:

@@ -27,7 +27,7 @@ NOW = tuple(
     if spec.name in STRENGTHS
 )
 """The strengths of the run that is shown."""
-_KNOWN = "fmviz:train:changes"
+_KNOWN = "fmviz:train:known_changes"
 
 
 def adopt(settings: Settings, job: Job) -> bool:

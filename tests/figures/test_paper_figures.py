@@ -131,3 +131,21 @@ def test_a_page_of_its_own():
     assert page.startswith("<!doctype html>")
     assert "A title" in page
     assert page == papers.standalone("A title", "curves", {"test": TEST}, **TITLES)
+
+
+def test_no_two_methods_have_one_colour():
+    for methods in (
+        ("TI", "CS", "L1", "L21", "Ω*-nmAPGD", "Ω*-SubGD", "SLQR"),
+        ("PCD", "PBCD", "APGD", "nmAPGD", "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha"),
+    ):
+        rows = [{**row, "method": method} for method in methods for row in TRACE if row["method"] == "one"]
+        times = [{"panel": "p", "method": method, "x": x, "y": x} for method in methods for x in (1, 2)]
+        for figure in (
+            papers.draw("descent", {"trace": rows}, **TITLES),
+            papers.draw("lines", {"lines": times}, ticks="numbers", **TITLES),
+        ):
+            colors = {line.name: line.line.color for line in figure.data}
+            assert len(set(colors.values())) == len(methods) == len(colors)
+            for name in ("TI", "CS", "L1", "L21"):
+                assert colors.get(name, REGULARIZER_COLORS[name.lower()]) == REGULARIZER_COLORS[name.lower()]
+        assert list(figure.layout.xaxis.ticktext) == ["1", "2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -132,6 +133,8 @@ def test_what_a_step_says_is_true(lesson, number):
     step = lesson.steps[number - 1]
     values = dict(calculate(step))
     assert numbers_in(step.text) | numbers_in(step.reveal) <= set(values)
+    # A number and a full stop at the beginning of a paragraph would make a list of it.
+    assert not re.search(r"^\[\[[^\]]*\]\]\.", step.text + "\n" + step.reveal, re.MULTILINE)
     assert "[[" not in fill(step.text + step.reveal, values)
     assert all(not math.isnan(value) for value in values.values())
     for claim in step.claims:

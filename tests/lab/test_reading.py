@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -20,6 +21,7 @@ from fmviz.lab.model_pairs import pairs_of
 from fmviz.lab.pair_table import mean_squares, rows_with_both
 from fmviz.lab.pair_weights import GivenPairs
 from fmviz.lab.reading import Search, block_of, group_strengths, table_of_pairs, typical_sizes
+from fmviz.lab.tables import TableEncoding
 from fmviz.lab.wording import Wording
 
 D, K = 9, 4
@@ -301,3 +303,25 @@ def test_every_kind_of_data_is_told_in_words(name):
     table = table_of_pairs(i, j, np.array([1.0, -0.5, 0.25]), dataset, wording)
     assert list(table["sentence"].str.endswith(".")) == [True] * 3
     assert (table["spread"] >= 0).all()
+
+
+def test_a_table_of_ones_own_is_told_in_its_own_units():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(40, 12, 60), "town": rng.choice(["Rome", "Oslo", "Bern"], 60)})
+    table["pay"] = 1000.0 + 50 * table["age"]
+    encoding = TableEncoding.learn(table, "pay")
+    dataset = encoding.dataset(encoding.apply(table), "own", "Own")
+    attributes = Attributes(dataset)
+    wording = Wording(attributes, "squared")
+    assert [a.kind for a in attributes.all] == ["number", "levels"]
+    assert attributes.all[0].value(attributes.row(5)) == pytest.approx(table["age"][5])
+    assert wording.prediction(0.0) == pytest.approx(table["pay"].mean())
+    assert wording.prediction(float(dataset.y[7])) == pytest.approx(table["pay"][7])
+    model, parameters = fitted("fm", d=4)
+    found = decompose(model, parameters, attributes.row(3))
+    told = found.table(dataset.feature_names, wording.scale)["value"].sum() + wording.prediction(0.0)
+    assert told == pytest.approx(wording.prediction(found.predicted))
+    sentence = wording.pair(0, 1, 1 / wording.scale)
+    assert sentence == (
+        "When town is Bern, the prediction rises by 1 for each standard deviation of age above its mean."
+    )

@@ -94,6 +94,16 @@ def same_duel(app: AppTest, said: str) -> None:
         assert (int(pairs), int(features)) == (row["Interactions"], row["Features"])
 
 
+def same_path(app: AppTest, said: str) -> None:
+    table = app.dataframe[-1].value
+    lines = [line.split() for line in said.splitlines()[1:]]
+    assert len(lines) == len(table) == 6
+    for (_, strength, pairs, features, objective), (_, row) in zip(lines, table.iterrows(), strict=True):
+        assert float(strength) == pytest.approx(row["lambda_sparse"], rel=1e-5)
+        assert (int(pairs), int(features)) == (row["used_interactions"], row["used_features"])
+        assert float(objective) == pytest.approx(row["objective"], rel=1e-4)
+
+
 def same_checks(app: AppTest, said: str) -> None:
     shown = re.findall(r"(holds|does not hold|not settled)\] \*\*(.+?)\*\* (.+)", words(app))
     # The page groups them by statement.
@@ -128,7 +138,12 @@ STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]
         "",
         same_counts,
     ),
-    "machine": ("train", {**SMALL, "seed": "7"}, "train_play", same_figures),
+    "machine": (
+        "train",
+        {**SMALL, "seed": "7", "changes": "5:lambda_sparse:0.01"},
+        "train_play",
+        same_figures,
+    ),
     "machine, one epoch": (
         "train",
         {**SMALL, "regularizer": "cs", "solver": "pbcd"},
@@ -159,6 +174,12 @@ STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]
         {"dataset": "balance_scale", "target": "10", "fighters": "ti,cs", "seed": "1"},
         "compare_duel",
         same_duel,
+    ),
+    "path": (
+        "path",
+        {"dataset": "balance_scale", "penalties": "ti,cs", "points": "3", "high": "0.1", "seed": "1"},
+        "path_run",
+        same_path,
     ),
     "paper": ("paper", {"artefact": "atarashi2021_fig2"}, "paper_run", same_checks),
 }

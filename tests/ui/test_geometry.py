@@ -97,7 +97,7 @@ def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
     story = lab.column_story([1.6, 1.1, 0.8, 0.5, 0.3, 0.15], 0.25)
     assert f"**{story.kept} of 6** entries" in words(app)
     for _ in range(2):
-        app.button(key="geometry_times_2").click().run()
+        app.button(key="geometry_double").click().run()
     assert fine(app)
     assert address(app)["e1"] == "6.4"
     said = words(app)
@@ -105,7 +105,7 @@ def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
     assert "ℓ₁ would zero **0**" in said
     app.number_input(key="geometry_e6").set_value(9.0).run()
     assert f"**{lab.column_story([6.4, 4.4, 3.2, 2.0, 1.2, 9.0], 0.25).kept} of 6**" in words(app)
-    app.button(key="geometry_column_back").click().run()
+    app.button(key="geometry_back").click().run()
     assert address(app) == {"tau": "0.25"}
 
 

@@ -100,7 +100,7 @@ def test_the_matrix_is_opened_window_by_window(store):
         {"model": "all_subsets", "regularizer": "omega_ti", "dataset": "monks1", "max_epochs": 4},
         {"model": "expansion", "regularizer": "l2", "lambda_sparse": 0.0, "dataset": "diabetes"},
         {"model": "lifted", "regularizer": "l2", "model_params": (("degree", 3),), "max_epochs": 4},
-        {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0},
+        {"model": "qr", "regularizer": "l1", "lambda_sparse": 1.0, "lambda_p": 0.0, "max_epochs": 3},
         {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0, "max_epochs": 4, "lambda_p": 5.0},
     ],
     ids=lambda settings: "-".join(str(v) for v in settings.values())[:40] or "fm",
@@ -150,4 +150,62 @@ def test_numbers_are_changed_in_their_own_units(store):
 
 def test_train_and_runs_lead_here(store):
     run = trained()
-    assert any("Interactions in words" in str(x) for x in page("train", run=run).get("page_link"))
+    app = page("train", run=run)
+    assert any(link.proto.label == "Interactions in words" for link in app.get("page_link"))
+
+
+def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
+    monkeypatch.setattr("fmviz.ui.reading.opened._INLINE_ROWS", 0)
+    run = trained(**MONKS)
+    for view in ("pairs", "attributes", "matrix"):
+        app = page("interactions", run=run, view=view)
+        app.run()
+        assert not app.exception
+        assert not app.error
+        assert "s so far" not in words(app)
+    assert app.button(key="interactions_whole").disabled
+
+
+def test_what_was_stopped_can_be_started_again(store, monkeypatch):
+    monkeypatch.setattr("fmviz.ui.reading.opened._INLINE_ROWS", 0)
+    run = trained()
+    tasks = jobs.manager().tasks
+    start = tasks.start
+
+    def stopped(key, make, most=None):
+        def begin(should_stop):
+            should_stop.__self__.set()  # as the button does
+            return make(should_stop)
+
+        return start(key, begin, most)
+
+    monkeypatch.setattr(tasks, "start", stopped)
+    app = page("interactions", run=run)
+    assert "Stopped on request. Ranking all pairs of features." in words(app)
+    again = next(button for button in app.button if button.label == "Start again")
+    monkeypatch.setattr(tasks, "start", start)
+    again.click().run()
+    app.run()
+    assert "The strongest pair." in words(app)
+    assert not app.exception
+
+
+def test_a_run_that_cannot_be_read_says_why(store):
+    run = trained()
+    found = store.parameters(run)
+    found.P[0, 0] = np.nan
+    store.grow(run, parameters=found, status="diverged", message="It diverged.")
+    app = page("interactions", run=run)
+    assert "has diverged: its parameters are no finite numbers" in words(app)
+    app.button(key="interactions_other").click().run()
+    assert "No run is chosen yet" in words(app)
+
+
+def test_a_link_hides_and_locks(store):
+    run = trained(**MONKS)
+    app = page("interactions", run=run, view="row", lock="change,row", hide="view")
+    assert app.selectbox(key="interactions_value_0").disabled
+    assert app.number_input(key="interactions_row").disabled
+    assert not any(one.key == "interactions_view" for one in app.segmented_control)
+    hidden = page("interactions", run=run, view="row", hide="change")
+    assert not any(one.label == "head_shape" for one in hidden.selectbox)

@@ -12,7 +12,7 @@ from fmviz.ui import lesson_panel
 from fmviz.ui.presets import presets
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import OWN
-from fmviz.ui.views import compare, prox, sweeps, train
+from fmviz.ui.views import compare, geometry, path, prox, sweeps, train
 
 
 def address(app: AppTest) -> dict[str, str]:
@@ -99,7 +99,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert "Nothing has been trained yet." in [item.value for item in app.info]
     app.radio(key="lesson_lambda_2").set_value("Both errors fall").run()
     app.button(key="lesson_reveal").click().run()
-    (told,) = [item.value for item in app.info if "another one" in item.value]
+    (told,) = [item.value for item in app.info if "Not that one" in item.value]
     assert "On training rows it rises, on the others it falls" in told
     assert len(store.runs()) == 1
     assert "431 interactions" in words(app)
@@ -144,7 +144,14 @@ def test_the_tour_leads_from_page_to_page(store):
 
 
 def settings_of(name: str) -> Settings:
-    tables = {"prox": prox.TABLE, "sweeps": sweeps.TABLE, "compare": compare.TABLE, "train": train_table()}
+    tables = {
+        "prox": prox.TABLE,
+        "geometry": geometry.TABLE,
+        "train": train_table(),
+        "path": path.TABLE,
+        "sweeps": sweeps.TABLE,
+        "compare": compare.TABLE,
+    }
     return Settings(name, tables[name])
 
 
@@ -164,7 +171,9 @@ def test_presets_are_states_of_their_page(one):
         assert experiment.why_not() is None
 
 
-@pytest.mark.parametrize(("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1)])
+@pytest.mark.parametrize(
+    ("name", "place"), [("prox", 4), ("train", 5), ("sweeps", 0), ("compare", 1), ("geometry", 1)]
+)
 def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store):
     app = page(name)
     mine = [one for one in presets() if one.target.script == f"pages/{name}.py"]

@@ -16,7 +16,8 @@ from fmviz.lab import jobs, sweep_run
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.store import RunStore
 from fmviz.ui import shell
-from fmviz.ui.state import Param, Setting, Settings, Several, Text, Whole
+from fmviz.ui.kinds import Changes, Follower, Names, Param, Setting, Several, Text, Whole
+from fmviz.ui.state import Settings
 
 SCRIPTS = [link.script for links in shell.NAVIGATION.values() for link in links]
 # What cannot be guessed: small data, and texts that a page understands.
@@ -65,7 +66,11 @@ def other(item: Setting) -> str | None:
         return item.format(chosen)
     if isinstance(item, Whole):
         return "0,1"
-    if isinstance(item, Text):
+    if isinstance(item, Names):
+        return "seed" if item.name == "hide" else "dataset"
+    if isinstance(item, Changes):
+        return "3:lambda_p:0.5"
+    if isinstance(item, Text | Follower):
         return None
     assert isinstance(item, Param)
     spec = item.spec
@@ -90,7 +95,8 @@ def query_of(app: AppTest) -> dict[str, str]:
 
 
 def state_of(app: AppTest, settings: Settings) -> dict[str, Any]:
-    homes = {name: settings._home(name) for name in settings.table if name != "run"}
+    linked = (name for name, item in settings.table.items() if not isinstance(item, Follower))
+    homes = {name: settings._home(name) for name in linked if name != "run"}
     return {
         name: app.session_state[home] if home in app.session_state else settings.table[name].default
         for name, home in homes.items()
@@ -166,6 +172,21 @@ STATES = {
         {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds", "parts": "1"},
         "train_play",
     ),
+    "path": (
+        "pages/path.py",
+        {
+            "dataset": "balance_scale",
+            "rank": "3",
+            "points": "3",
+            "penalties": "ti,cs",
+            "target": "4",
+            "accept": "20",
+            "seek": "1",
+            "seed": "2",
+        },
+        "path_start",
+    ),
+    "geometry": ("pages/geometry.py", {"plane": "diagonal", "a": "-0.4", "strength": "1.1", "e2": "3.0"}, ""),
     "paper": ("pages/paper.py", {"artefact": "atarashi2021_fig2"}, ""),
 }
 

@@ -54,7 +54,7 @@ def test_nothing_yet_is_a_sentence_and_an_example(store):
     app = open_page("path", **SMALL)
     assert fine(app)
     assert "No path has been computed yet" in words(app)
-    assert app.button(key="path_run").label == "Run 6 fits"
+    assert app.button(key="path_start").label == "Run 6 fits"
     assert app.button(key="path_example").label == "Show the example"
     assert address(app) == ADDRESS
     assert "at most 500 epochs" in words(app)
@@ -62,7 +62,7 @@ def test_nothing_yet_is_a_sentence_and_an_example(store):
 
 def test_a_path_is_run_chosen_from_and_repeated(store):
     app = open_page("path", **SMALL)
-    app.button(key="path_run").click().run()
+    app.button(key="path_start").click().run()
     app.run()
     assert fine(app)
     assert "6 of 6 fits" in words(app)
@@ -95,7 +95,7 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store):
     assert "Settings changed" not in words(app)
     app.button_group(key="path_penalties").set_value(["cs", "l1"]).run()
     assert "`regularizers`" in words(app)
-    app.button(key="path_run").click().run()
+    app.button(key="path_start").click().run()
     app.run()
     assert fine(app)
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
@@ -185,7 +185,7 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
 
     monkeypatch.setattr("fmviz.ui.views.path.trace", broken)
     app = open_page("path", **SMALL)
-    app.button(key="path_run").click().run()
+    app.button(key="path_start").click().run()
     app.run()
     assert not app.exception
     assert app.error

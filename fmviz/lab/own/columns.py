@@ -20,6 +20,7 @@ KINDS = ("number", "word", "yes_no", "date", "ignored")
 # Up to this share of stray words a column is still one of numbers.
 _STRAY = 0.05
 _SAMPLE = 500
+_CLASSES = 50
 _DATE_FORMATS = (
     "ISO8601",
     "%d.%m.%Y",
@@ -86,7 +87,7 @@ def _described(values: pd.Series, decimal: str) -> Column:
     known = values.dropna()
     different = known.drop_duplicates()
     told = [_shown(word) for word in words_of(different.head(4))]
-    counts = known.value_counts().head(50) if len(different) <= limits.MOST_LEVELS else None
+    counts = known.value_counts().head(_CLASSES) if len(different) <= 4 * _CLASSES else None
     levels = () if counts is None else tuple(map(str, words_of(pd.Series(counts.index))))
     kind, note, missing = _kind(known, different, decimal, bool(_IDENTIFIER.search(name)), n)
     missing += n - len(known)
@@ -182,25 +183,27 @@ def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
         return np.full(len(values), np.nan)
     else:
         codes, different = pd.factorize(values)
-        words = pd.Series([str(word).strip() for word in different], dtype=object)
+        words = pd.Series([str(word).strip() for word in different], dtype="str")
         numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         if decimal == "comma":
             numbers[words.str.contains(".", regex=False).to_numpy(dtype=bool)] = np.nan
-        for at in np.flatnonzero(np.isnan(numbers)):
-            numbers[at] = _number(words[at], decimal)
+        unread = np.flatnonzero(np.isnan(numbers))
+        numbers[unread] = _written(words.iloc[unread], decimal)
         numbers = np.append(numbers, np.nan)[codes]
     numbers[np.isinf(numbers)] = np.nan
     return numbers
 
 
-def _number(word: str, decimal: str) -> float:
-    point, divider = (",", ".") if decimal == "comma" else (".", ",")
-    grouped = rf"[-+]?\d{{1,3}}(?:[{re.escape(divider)}\s'’]\d{{3}})+"
-    plain = r"[-+]?\d*"
-    form = rf"(?:{grouped}|{plain})(?:{re.escape(point)}\d*)?(?:[eE][-+]?\d{{1,4}})?"
-    if not re.search(r"\d", word) or not re.fullmatch(form, word, re.ASCII):
-        return float("nan")
-    return float(re.sub(rf"[{re.escape(divider)}\s'’]", "", word).replace(point, "."))
+def _written(words: pd.Series, decimal: str) -> np.ndarray:
+    """Return numbers with divided thousands; NaN for what is none."""
+    point, divider = (",", "[.]") if decimal == "comma" else ("[.]", ",")
+    divided = rf"[-+]?[0-9]{{1,3}}(?:(?:{divider}|[ \u00a0\u202f'’])[0-9]{{3}})+(?:{point}[0-9]*)?"
+    plain = rf"[-+]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]{{1,4}})?"
+    fits = words.str.fullmatch(f"(?:{divided})|(?:{plain})").to_numpy(dtype=bool)
+    bare = words[fits].str.replace(rf"{divider}|[ \u00a0\u202f'’]", "", regex=True)
+    found = np.full(len(words), np.nan)
+    found[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
+    return found
 
 
 def dates_of(values: pd.Series) -> pd.Series | None:
@@ -209,12 +212,14 @@ def dates_of(values: pd.Series) -> pd.Series | None:
         return values.dt.tz_localize(None) if values.dt.tz is not None else values
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         return None
-    words = values.where(values.notna()).astype("object")
-    sample = words.dropna().astype(str).drop_duplicates().head(_SAMPLE)
+    codes, different = pd.factorize(values)
+    words = pd.Series([*map(str, different), None], dtype="str")
+    sample = words.dropna().head(_SAMPLE)
     for form in _DATE_FORMATS:
         found = pd.to_datetime(sample, format=form, errors="coerce", utc=True)
         if len(sample) and found.notna().mean() > 1 - _STRAY:
-            return pd.to_datetime(words, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+            dates = pd.to_datetime(words, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+            return pd.Series(dates.to_numpy()[codes], index=values.index, name=values.name)
     return None
 
 

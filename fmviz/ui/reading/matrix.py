@@ -12,6 +12,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.lab.pair_weights import PairWeights
 from fmviz.lab.reading import table_of_pairs
 from fmviz.lab.windows import Sight, Window, format_windows, look, parse_windows
+from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
     Box,
@@ -65,7 +66,7 @@ def draw(settings: Settings, reading: Opened) -> None:
 
     def opened(box: Box) -> None:
         inner = window.zoom(box.top, box.bottom, box.left, box.right, n)
-        if inner != window:
+        if inner != window and not settings.locks("window"):
             settings.set(window=format_windows([*trail, inner]))
 
     with bar:
@@ -93,7 +94,7 @@ def _bar(settings: Settings, trail: list[Window], n: int, largest: Callable[[], 
         "Back",
         icon=":material/arrow_back:",
         key="interactions_back",
-        disabled=not trail,
+        disabled=not trail or settings.locks("window"),
         on_click=settings.set,
         kwargs={"window": format_windows(trail[:-1])},
         help="To the window before.",
@@ -102,7 +103,7 @@ def _bar(settings: Settings, trail: list[Window], n: int, largest: Callable[[], 
         "Whole matrix",
         icon=":material/zoom_out_map:",
         key="interactions_whole",
-        disabled=not trail,
+        disabled=not trail or settings.locks("window"),
         on_click=settings.set,
         kwargs={"window": ""},
     )
@@ -110,16 +111,12 @@ def _bar(settings: Settings, trail: list[Window], n: int, largest: Callable[[], 
         "Open the largest tile",
         icon=":material/zoom_in:",
         key="interactions_largest",
-        disabled=largest is None,
+        disabled=largest is None or settings.locks("window"),
         on_click=largest,
         help="The one with the strongest interaction.",
     )
-    st.toggle(
-        "Used features only",
-        help=settings.spec("compact").help,
-        # Features have other places then.
-        **settings.bind("compact", then=lambda: settings.set(window="")),
-    )
+    # Features have other places then.
+    widgets.param(settings, "compact", "Used features only", then=lambda: settings.set(window=""))
     where = " › ".join([f"all {n:,} × {n:,}", *(window.label for window in trail)])
     st.markdown(f"**Features** {where}", width="content")
 

@@ -107,27 +107,30 @@ def draw(settings: Settings, reading: Opened) -> None:
 def search_row(settings: Settings) -> None:
     """Draw the search, and the way back from it."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_search"):
-        item: Any = settings.table["find"]
-        st.text_input(
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
             "Search features and attributes",
             placeholder="month; carrier",
             icon=":material/search:",
-            help=item.help,
             width=360,
-            **settings.bind("find"),
         )
-        st.button(
-            "Show all",
-            icon=":material/filter_alt_off:",
-            key="interactions_all",
-            disabled=not settings["find"],
-            on_click=settings.set,
-            kwargs={"find": ""},
-        )
+        if settings.shows("find"):
+            st.button(
+                "Show all",
+                icon=":material/filter_alt_off:",
+                key="interactions_all",
+                disabled=not settings["find"] or settings.locks("find"),
+                on_click=settings.set,
+                kwargs={"find": ""},
+            )
 
 
 def pick_node(settings: Settings, name: str) -> None:
-    """Let the search find one name."""
+    """Let the search find one name, unless the link holds it."""
+    if settings.locks("find"):
+        return
     settings.set(find=Search.exactly(name) or name.replace(";", " "))
 
 

@@ -57,9 +57,11 @@ def draw(settings: Settings, reading: Opened) -> None:
             icon=":material/trending_up:",
         )
         now, changed = before, x
-    left, right = st.columns([1, 2.4], gap="medium")
-    with left:
-        _controls(settings, reading, x, changes, now)
+    right = st.container()
+    if settings.shows("change", "What if"):
+        left, right = st.columns([1, 2.4], gap="medium")
+        with left:
+            _controls(settings, reading, x, changes, now)
     with right:
         _numbers(reading, place, before, now if changes else None)
         _bars(reading, now)
@@ -84,14 +86,16 @@ def _pick(settings: Settings, reading: Opened) -> int:
         rows = held_out if settings["part"] == "validation" else train
         if settings["row"] > rows.size:
             settings.set(row=int(rows.size))
-        st.number_input(
+        widgets.control(
+            settings,
+            "row",
+            st.number_input,
             f"Row, of {rows.size:,}",
             1,
             int(rows.size),
             step=1,
             width=180,
-            help=settings.spec("row").help,
-            **settings.bind("row", then=other),
+            then=other,
         )
         place = int(rows[settings["row"] - 1])
         words = f"Row {place + 1:,} of the data."
@@ -143,13 +147,13 @@ def _controls(
         st.markdown("**What if …**")
         every = reading.attributes.all
         if len(every) > _CONTROLS:
-            item: Any = settings.table["seek"]
-            st.text_input(
+            widgets.control(
+                settings,
+                "seek",
+                st.text_input,
                 "Find an attribute",
                 placeholder="those that matter most here",
                 icon=":material/search:",
-                help=item.help,
-                **settings.bind("seek"),
             )
         shown = _shown(settings["seek"], reading, now)
         kept = [at for at in sorted(changes) if at not in shown]
@@ -161,7 +165,7 @@ def _controls(
             "Back to the row's own values",
             icon=":material/undo:",
             key="interactions_unchange",
-            disabled=not changes,
+            disabled=not changes or settings.locks("change"),
             on_click=settings.set,
             kwargs={"change": ""},
         )
@@ -199,6 +203,7 @@ def _control(
     if st.session_state.get(key) != value:
         st.session_state[key] = int(value) if attribute.kind != "number" else value
     common: dict[str, Any] = {"key": key, "on_change": store, "help": told}
+    common["disabled"] = settings.locks("change")
     if attribute.kind == "number":
         st.number_input(label, format="%.6g", step=_step(attribute), **common)
     elif attribute.kind == "flag":

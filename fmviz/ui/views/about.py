@@ -75,6 +75,8 @@ KEYS = {
         ("0", "reset"),
         ("N", "the next seed"),
     ),
+    "λ-path and Sweeps": (("P", "run"), ("X", "stop"), ("E", "estimate the time of a sweep")),
+    "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
 }
 """The keys by where they work. A single letter works while no text is being typed."""
 
@@ -106,9 +108,12 @@ def _papers() -> None:
 
 def _keys() -> None:
     st.subheader("Keys")
-    for column, (place, keys) in zip(st.columns(len(KEYS)), KEYS.items(), strict=True):
-        rows = "\n".join(f"| `{key}` | {words} |" for key, words in keys)
-        column.markdown(f"**{place}**\n\n| Key | What it does |\n|---|---|\n{rows}")
+    rows = [
+        f"| {'' if number else place} | `{key}` | {words} |"
+        for place, keys in KEYS.items()
+        for number, (key, words) in enumerate(keys)
+    ]
+    st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
 
 
 # --------------------------------------------------------------------------------------------- self-test

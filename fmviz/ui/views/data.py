@@ -139,12 +139,13 @@ def _bring(settings: Settings) -> None:
         )
         st.caption(limits.sentence())
     with right:
-        st.text_area(
+        widgets.control(
+            settings,
+            "paste",
+            st.text_area,
             "Or paste a table",
             height=132,
             placeholder="age,town,bought\n34,Bonn,yes\n51,Kiel,no",
-            help=settings.table["paste"].help,  # type: ignore[union-attr]
-            **settings.bind("paste"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
@@ -339,13 +340,15 @@ def _aim(settings: Settings, profile: Profile) -> None:
             names = list(columns) or [settings["target"]]
             if settings["target"] not in names:
                 names = ["", *names]
-            st.selectbox(
+            widgets.control(
+                settings,
+                "target",
+                st.selectbox,
                 "Target",
                 names,
                 format_func=lambda name: name or "choose a column",
-                help=settings.table["target"].help,  # type: ignore[union-attr]
                 disabled=not columns,
-                **settings.bind("target", then=lambda: settings.set(positive="", task="auto")),
+                then=lambda: settings.set(positive="", task="auto"),
             )
         with middle:
             labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
@@ -357,14 +360,15 @@ def _aim(settings: Settings, profile: Profile) -> None:
                 settings["task"] == "binary" or len(levels) == 2 or (target and target.kind == "word")
             ):
                 given = settings["positive"]
-                st.selectbox(
+                widgets.control(
+                    settings,
+                    "positive",
+                    st.selectbox,
                     "The class that is +1",
                     ["", *levels] if given in ("", *levels) else ["", given, *levels],
                     format_func=lambda level: (
                         level or ("the later of two" if len(levels) == 2 else "choose a class")
                     ),
-                    help=settings.table["positive"].help,  # type: ignore[union-attr]
-                    **settings.bind("positive"),
                 )
 
 

@@ -14,7 +14,8 @@ from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.figures import geometry as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import geometry as lab
-from fmviz.ui import shell, widgets
+from fmviz.lab.provenance import array_hash
+from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
 
@@ -54,6 +55,8 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         for j, value in enumerate(_COLUMN, start=1)
     ),
 )
+PARTS = ("panels", "shrinkage", "column", "double", "halve", "back", "exports")
+EXPERT = ("flow", "exports")
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
 :is(.st-key-geometry_panels, .st-key-geometry_entries) {
@@ -63,7 +66,7 @@ _STYLE = """<style>
 .st-key-geometry_entries {grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem}
 [class*="st-key-geometry_panel_"] {padding: 0.7rem; gap: 0.5rem}
 :is(.st-key-geometry_panels, .st-key-geometry_words, .st-key-geometry_formula) .katex-display {
-  overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; font-size: 0.95em;
+  overflow-x: auto; overflow-y: hidden; margin: 0.1rem 0; padding-right: 5px; font-size: 0.95em;
 }
 .st-key-geometry_formula [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
@@ -75,16 +78,18 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Geometry", Settings("geometry", TABLE)) as settings:
+    with shell.page("Geometry", Settings("geometry", TABLE, parts=PARTS, expert=EXPERT)) as settings:
         st.html(_STYLE)
-        st.title("Geometry")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Geometry",
             "A penalty is a shape, and its operator a motion: **prox** moves P towards where Ω is smaller, "
             "and stops on corners and edges, where entries are **exactly zero**. Take P with two or three "
-            "free entries, and look."
+            "free entries, and look.",
         )
         _section(settings)
-        _column(settings)
+        if settings.shows("column", "Why TI zeroes the relatively small"):
+            _column(settings)
 
 
 def section_of(settings: Settings) -> lab.Section:
@@ -140,16 +145,22 @@ def _section(settings: Settings) -> None:
         st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
     strength = settings["strength"]
-    with st.container(key="geometry_panels"):
-        for name in names:
-            with st.container(border=True, height="stretch", key=f"geometry_panel_{name}"):
-                _panel(settings, section, name, point, strength)
-    _legend(settings, len(section.cells))
-    _shrinkage(settings, section, names, point, strength)
-    widgets.python_block(
+    if settings.shows("panels", "Balls and flow"):
+        with st.container(key="geometry_panels"):
+            for name in names:
+                with st.container(border=True, height="stretch", key=f"geometry_panel_{name}"):
+                    _panel(settings, section, name, point, strength)
+        _legend(settings, len(section.cells))
+    if settings.shows("shrinkage", "What happens to one entry"):
+        _shrinkage(settings, section, names, point, strength)
+    if not settings.shows("exports", "Copy as Python"):
+        return
+    found = capsule.capsule(
+        f"{', '.join(names)} of {_point(point)} at λ = {strength:g}",
         lab.geometry_program(section, names, point.tolist(), strength),
-        note="Prints the results and their certificates.",
+        data={"P": array_hash(section.embed(point), np.zeros(0))},
     )
+    capsule.draw("geometry", found, "Prints the results and their certificates.")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -261,12 +272,8 @@ def _shrinkage(
         settings.set(entry=letters[0])
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.segmented_control(
-            "The entry that varies",
-            letters,
-            required=True,
-            help=settings.spec("entry").help,
-            **settings.bind("entry"),
+        widgets.control(
+            settings, "entry", st.segmented_control, "The entry that varies", letters, required=True
         )
         entry = letters.index(settings["entry"])
         held = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
@@ -311,26 +318,29 @@ def _column(settings: Settings) -> None:
         with st.container(key="geometry_entries"):
             for name in _ENTRIES:
                 spec = settings.spec(name)
-                st.number_input(
+                widgets.control(
+                    settings,
+                    name,
+                    st.number_input,
                     f"$p_{name[1:]}$",
                     spec.low,
                     spec.high,
                     step=0.1,
                     format="%.4g",
-                    **settings.bind(name),
                 )
         left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
         with left:
             widgets.param(settings, "tau", r"Strength $\lambda$", style="slider", step=0.01)
         with right, st.container(horizontal=True, key="geometry_scaling"):
-            for label, factor in (("All × 2", 2.0), ("All ÷ 2", 0.5)):
-                st.button(
+            for name, label, factor in (("double", "All × 2", 2.0), ("halve", "All ÷ 2", 0.5)):
+                widgets.action(
+                    settings,
+                    name,
                     label,
-                    key=f"geometry_times_{factor:g}",
                     on_click=partial(_scale, settings, factor),
                     help="TI keeps the same entries: its threshold grows with them. ℓ₁ does not.",
                 )
-            st.button("Back", key="geometry_column_back", on_click=settings.reset, args=_ENTRIES)
+            widgets.action(settings, "back", "Back", on_click=settings.reset, args=_ENTRIES)
     strength = settings["tau"]
     story = lab.column_story([settings[name] for name in _ENTRIES], strength)
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")

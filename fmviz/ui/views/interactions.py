@@ -14,7 +14,7 @@ from fmviz.lab.experiment import suggested
 from fmviz.lab.history import METRICS, metrics_of, title_of_run
 from fmviz.lab.job import Job
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import shell
+from fmviz.ui import shell, widgets
 from fmviz.ui.reading import attributes, matrix, pairs, row
 from fmviz.ui.reading.opened import POLL_SECONDS, Opened, changed_data, opened
 from fmviz.ui.state import Settings, Text
@@ -29,6 +29,7 @@ TABLE = (
     *matrix.TABLE,
     *row.TABLE,
 )
+EXPERT = ("siblings", "sort", "edges", "compact")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw, "row": row.draw}
 # What is said of one run and makes no sense for another.
 _OWN = ("find", "pair", "window", "row", "change", "seek")
@@ -38,7 +39,7 @@ _OWNER = "fmviz:interactions:session"
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Interactions", Settings("interactions", TABLE)) as settings:
+    with shell.page("Interactions", Settings("interactions", TABLE, expert=EXPERT)) as settings:
         st.title("Interactions")
         st.markdown(
             "Read a model that has been trained: which features act together, how strongly, in which unit, "
@@ -87,13 +88,16 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
     def changed() -> None:
         settings.reset(*_OWN)
 
-    st.selectbox(
+    widgets.control(
+        settings,
+        "run",
+        st.selectbox,
         "Run",
         offered,
         format_func=name_of,
         help=f"The newest {OFFERED}; the page Runs has all.",
         width=560,
-        **settings.bind("run", then=changed),
+        then=changed,
     )
     return known.get(settings["run"])
 
@@ -112,14 +116,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         )
         return
     _header(reading)
-    st.segmented_control(
-        "Read it by",
-        list(_VIEWS),
-        format_func=_VIEWS.__getitem__,
-        required=True,
-        label_visibility="collapsed",
-        **settings.bind("view"),
-    )
+    widgets.param(settings, "view", "Read it by", labels=_VIEWS)
     _PARTS[settings["view"]](settings, reading)
 
 

@@ -21,7 +21,12 @@ def render() -> None:
         listed = [lesson for lesson in lessons().values() if lesson.listed]
         for start in range(0, len(listed), 3):
             for column, lesson in zip(st.columns(3), listed[start : start + 3], strict=False):
-                with column.container(border=True, height="stretch", key=f"lessons_{lesson.name}"):
+                with column.container(
+                    border=True,
+                    height="stretch",
+                    vertical_alignment="distribute",
+                    key=f"lessons_{lesson.name}",
+                ):
                     _card(lesson, settings)
         st.caption(
             ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
@@ -31,8 +36,8 @@ def render() -> None:
 
 def _card(lesson: Lesson, settings: Settings) -> None:
     told, total = lesson_panel.progress(lesson.name), len(lesson.steps)
-    st.markdown(f"#### :primary[:material/{lesson.icon}:] {lesson.title}")
-    st.markdown("\n".join(f"- {item}" for item in lesson.learn))
+    items = "\n".join(f"- {item}" for item in lesson.learn)
+    st.markdown(f"#### :primary[:material/{lesson.icon}:] {lesson.title}\n\n{items}")
     if told.done:
         words, verb, number = "Finished", "Again", 1
     elif told.reached:

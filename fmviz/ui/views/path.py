@@ -21,6 +21,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
+from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import (
     METHODS,
@@ -34,7 +35,7 @@ from fmviz.lab.strength_path import (
     trace,
 )
 from fmviz.lab.task import Task, TaskView
-from fmviz.ui import path_target, shell, widgets
+from fmviz.ui import capsule, path_target, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.train_settings import train_query
@@ -72,6 +73,8 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
     *path_target.TABLE,
 )
+PARTS = ("suggest", "start", "stop", "charts", "fit", "exports", "target_search", *path_target.PARTS)
+EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest", "accept")
 _SEEN = "fmviz:path:dataset"
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
@@ -93,16 +96,17 @@ class Shown:
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("path", TABLE)
+    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
     linked = settings.read_url()
     with shell.page("λ-path", settings):
         _suggest(settings, linked)
         st.html(_STYLE)
-        st.title("λ-path")
-        st.markdown(
+        shell.heading(
+            settings,
+            "λ-path",
             "How many interactions a model uses is a matter of the strength λ̃. Fit it at many strengths, for "
             "several penalties Ω, and see what each one uses and what it reaches; or say how many "
-            "interactions you want, and let the search find the λ̃."
+            "interactions you want, and let the search find the λ̃.",
         )
         reason = DATASETS[settings["dataset"]].unavailable()
         if reason is not None:
@@ -122,7 +126,8 @@ def render() -> None:
             st.error(str(error), icon=":material/block:")
         else:
             _path(settings, plan, linked)
-        path_target.draw(settings, base, linked)
+        if settings.shows("target_search", "Search for a number of interactions"):
+            path_target.draw(settings, base, linked)
 
 
 def base_of(settings: Settings) -> Experiment:
@@ -201,10 +206,11 @@ def _declare(settings: Settings, base: Experiment) -> None:
             f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
             "penalty."
         )
-        st.button(
+        widgets.action(
+            settings,
+            "suggest",
             "Suggested settings",
             icon=":material/tips_and_updates:",
-            key="path_suggest",
             type="tertiary",
             on_click=load_suggested,
             args=(settings,),
@@ -249,19 +255,21 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
     stale = shown is not None and shown.plan != plan
     fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
-        st.button(
+        widgets.action(
+            settings,
+            "start",
             f"Run {fits}" if task is None or stale else "Run again",
             icon=":material/play_arrow:",
-            key="path_run",
             type="primary",
             shortcut="P",
             disabled=not plan.total or (active and not stale),
             on_click=start,
         )
-        st.button(
+        widgets.action(
+            settings,
+            "stop",
             "Stop",
             icon=":material/stop:",
-            key="path_stop",
             shortcut="X",
             disabled=not active,
             on_click=task.stop if task is not None else None,
@@ -336,19 +344,22 @@ def _draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         settings.set(metric=next(iter(metrics)))
     with st.container(horizontal=True, vertical_alignment="bottom", key="path_view"):
         with st.container(width=240):
-            st.selectbox(
+            widgets.control(
+                settings,
+                "metric",
+                st.selectbox,
                 "Judged by",
                 list(metrics),
                 format_func=metrics.__getitem__,
-                help=settings.spec("metric").help,
-                **settings.bind("metric"),
             )
         with st.container(width="content"):
             widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
     picked = None if live else _picked(settings, table)
-    _charts(settings, plan, table, metrics, d, picked, live)
-    if picked is not None:
+    if settings.shows("charts", "Curves"):
+        _charts(settings, plan, table, metrics, d, picked, live)
+    if picked is not None and settings.shows("fit", "One fit of the path"):
         _point(settings, plan, table, picked, metrics, d)
+    if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
 
 
@@ -452,20 +463,22 @@ def _point(
     with st.container(border=True, key="path_point"):
         with st.container(horizontal=True, vertical_alignment="top", gap="large"):
             with st.container(width="content"):
-                st.segmented_control(
+                widgets.control(
+                    settings,
+                    "who",
+                    st.segmented_control,
                     "Penalty Ω",
                     names,
                     format_func=_LABELS.__getitem__,
                     required=True,
-                    help=settings.spec("who").help,
-                    **settings.bind("who"),
                 )
-            st.select_slider(
+            widgets.control(
+                settings,
+                "at",
+                st.select_slider,
                 r"Strength $\tilde\lambda$",
                 [0.0, *rows["lambda_sparse"]],
                 format_func=lambda value: f"{value:g}" if value else "Best",
-                help=settings.spec("at").help,
-                **settings.bind("at"),
             )
         experiment = replace(plan.method(settings["who"]), lambda_sparse=float(picked["lambda_sparse"]))
         metric = settings["metric"]
@@ -533,4 +546,11 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         key="path_csv",
         help="One row a fit, all figures in full precision.",
     )
-    widgets.python_block(path_program(plan), note="Makes the same fits and prints the same counts.")
+    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    found = capsule.capsule(
+        f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
+        path_program(plan),
+        seed=plan.base.seed,
+        data={plan.base.dataset: data_hash(dataset)},
+    )
+    capsule.draw("path", found, "Makes the same fits and prints the same counts.")

@@ -65,7 +65,7 @@ BOX [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
 }
 BOX .katex-display {
-  overflow-x: auto; overflow-y: hidden; padding: 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
+  overflow-x: auto; overflow-y: hidden; padding: 2px 5px 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
 }
 BOX .katex-display > .katex,
 BOX .katex-display > .katex > .katex-html {

@@ -1,0 +1,76 @@
+"""One's own data in a real browser: uploaded, corrected, trained on; nothing in it is executed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fmviz.lab.own import limits
+
+SCRIPT = "<img src=x onerror=window.hacked=1>"
+FORMULA = "=cmd|' /C calc'!A0"
+CSV = f'age,"{SCRIPT}",**town**,"{FORMULA}",bought\n' + "".join(
+    f"{20 + i % 40},{i % 13},{('<b>Bonn</b>', ':red[Kiel]', '$Ulm$')[i % 3]},{i % 5 + 1},"
+    f"{('no', 'yes')[(i % 3 == 0) == (i % 40 > 15)]}\n"
+    for i in range(240)
+)
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, shoot, tmp_path):
+    page.goto(f"{server.url}/data")
+    uploader = page.locator('[data-testid="stFileUploader"] input[type="file"]')
+    uploader.wait_for(state="attached")
+    wait_idle(page)
+
+    # What is too large is refused before it is sent.
+    large = tmp_path / "large.csv"
+    with large.open("wb") as sink:
+        sink.truncate(2 * limits.MOST_BYTES)
+    uploader.set_input_files(str(large))
+    page.get_by_text("100.0MB or smaller").wait_for()
+    os.unlink(large)
+
+    mine = tmp_path / "my people.csv"
+    mine.write_text(CSV, encoding="utf-8")
+    uploader.set_input_files(str(mine))
+    page.locator(".st-key-data_train button:not([disabled])").first.wait_for()
+    wait_idle(page)
+    figures = page.locator(".st-key-data_figures")
+    assert "240" in figures.inner_text()
+    shoot(page, "data-check")
+
+    # The second column becomes a category: 13 features in place of one.
+    editor = page.locator('[class*="st-key-data_columns_"] canvas').first
+    editor.evaluate("element => element.scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(500)
+    box = editor.bounding_box()
+    page.mouse.click(box["x"] + 190, box["y"] + 52 + 35)
+    page.keyboard.press("Enter")
+    page.keyboard.type("category")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.search.includes('columns=')")
+    wait_idle(page)
+    assert "18" in figures.inner_text().split("Pairs")[0]
+
+    page.locator(".st-key-data_train button").first.click()
+    page.wait_for_url("**/train**")
+    page.get_by_text("Take it with you").wait_for()
+    wait_idle(page)
+    assert "run=" in page.url
+    assert page.get_by_text(SCRIPT).count() or page.locator("canvas").count()
+    assert page.evaluate("() => window.hacked") is None
+    with page.expect_download() as waiting:
+        page.locator(".st-key-train_p_csv button").first.click()
+    names = [line.split(",")[0] for line in waiting.value.path().read_text().splitlines()]
+    assert not any(name.lstrip('"').startswith(("=", "@", "+", "-")) for name in names)
+    shoot(page, "data-trained")
+
+    # It is in the menu, and on the page, where it was made.
+    page.get_by_role("link", name="Your data").first.click()
+    page.get_by_text("My data sets").first.wait_for()
+    wait_idle(page)
+    assert page.locator('[class*="st-key-data_set_own_"]').count() == 1
+    assert page.evaluate("() => window.hacked") is None

@@ -1,0 +1,119 @@
+"""Every page in a real browser: no error, nothing outside the window or on top of another, no rule of axe broken.
+
+Light and dark, 1440 and 700 pixels wide. FMVIZ_SCREENSHOTS names a folder for the pictures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+
+from fmviz.ui import shell
+
+LINKS = [link for links in shell.NAVIGATION.values() for link in links]
+SMALL = "dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&max_epochs=40"
+# Where a page shows nothing before something is done: what to open it with, and what to press.
+OPENED = {
+    "prox": "d=60&k=8",
+    "train": f"{SMALL}&play=1",
+    "path": "dataset=balance_scale&points=4&rank=3",
+    "sweeps": "dataset=balance_scale&penalties=ti,cs&points=2&seeds=1&high=0.1",
+}
+PRESSED = {"path": "path_run", "sweeps": "sweeps_start", "compare": "compare_newest", "about": "about_test"}
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+_RUN_AXE = """async (rules) => {
+  const options = {resultTypes: ["violations"]};
+  if (rules) options.runOnly = {type: "rule", values: rules};
+  const found = await axe.run(document, options);
+  return found.violations.filter((one) => ["serious", "critical"].includes(one.impact)).flatMap((one) =>
+    one.nodes.map((node) => ({
+      rule: one.id, target: node.target.flat().join(" "), html: node.html.slice(0, 200),
+      why: [...node.any, ...node.all, ...node.none].map((check) => check.message).join(" "),
+    })));
+}"""
+# Elements of the page's body, as the reader sees them: none may stick out of the window, or lie on another.
+_LAYOUT = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const wide = document.documentElement.clientWidth;
+  const problems = [];
+  if (document.documentElement.scrollWidth > wide + 1)
+    problems.push(`the window scrolls sideways: ${document.documentElement.scrollWidth} > ${wide}`);
+  if (main.scrollWidth > main.clientWidth + 1)
+    problems.push(`the page scrolls sideways: ${main.scrollWidth} > ${main.clientWidth}`);
+  const pinned = (element) => {
+    for (let e = element; e && e !== main; e = e.parentElement)
+      if (["sticky", "fixed"].includes(getComputedStyle(e).position)) return true;
+    return false;
+  };
+  const named = (e) => {
+    const key = e.closest('[class*="st-key-"]');
+    const found = key && [...key.classList].find((name) => name.startsWith("st-key-"));
+    const text = (e.textContent || e.firstElementChild?.className || "").trim();
+    return `${found || ""} ${text.slice(0, 50)}`.trim();
+  };
+  const boxes = [...main.querySelectorAll('[data-testid="stElementContainer"]')]
+    .filter((e) => e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && !pinned(e))
+    .map((element) => ({element, rect: element.getBoundingClientRect()}))
+    .filter(({rect}) => rect.width > 2 && rect.height > 2);
+  for (const {element, rect} of boxes)
+    if (rect.right > wide + 1 || rect.left < -1)
+      problems.push(`${named(element)} sticks out: ${rect.left | 0} to ${rect.right | 0} of ${wide}`);
+  boxes.sort((a, b) => a.rect.top - b.rect.top);
+  boxes.forEach((one, at) => {
+    for (const two of boxes.slice(at + 1)) {
+      if (two.rect.top >= one.rect.bottom - 4) break;
+      const across = Math.min(one.rect.right, two.rect.right) - Math.max(one.rect.left, two.rect.left);
+      const down = Math.min(one.rect.bottom, two.rect.bottom) - two.rect.top;
+      const nested = one.element.contains(two.element) || two.element.contains(one.element);
+      if (across > 4 && down > 4 && !nested)
+        problems.push(`${named(one.element)} | ${named(two.element)} overlap: ${across | 0} × ${down | 0}`);
+    }
+  });
+  return problems;
+}"""
+
+
+def problems_of_axe(page: Any, rules: list[str] | None = None) -> list[str]:
+    """Return the serious and critical violations, a sentence each."""
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.evaluate(AXE)
+    return [f"{one['rule']}: {one['html']} {one['why']}" for one in page.evaluate(_RUN_AXE, rules)]
+
+
+@pytest.mark.browser
+def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, shoot):
+    page = new_page(color_scheme="light", viewport={"width": 1440, "height": 1000})
+    problems: list[str] = []
+
+    def look(name: str, scheme: str, width: int) -> None:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_timeout(250)
+        wait_idle(page, 60)
+        where = f"{name}, {scheme}, {width} px"
+        problems.extend(f"{where}: {one}" for one in page.evaluate(_LAYOUT))
+        for box in page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]').all():
+            problems.append(f"{where}: {box.inner_text()[:200]}")
+        if width > 1000:
+            # What else than colours could differ?
+            found = problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
+            problems.extend(f"{where}: {one}" for one in found)
+        shoot(page, f"{name}-{scheme}-{width}")
+
+    for link in LINKS:
+        name = "start" if link is shell.START else Path(link.script).stem
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 1440, "height": 1000})
+        page.goto(f"{server.url}/{'' if name == 'start' else name}?{OPENED.get(name, '')}")
+        wait_idle(page, 90)
+        button = page.locator(f".st-key-{PRESSED.get(name, '-')} button")
+        if button.count() and button.is_enabled():
+            button.click()
+            page.wait_for_timeout(1000)
+        wait_idle(page, 90, calm=1.2)
+        for scheme, width in (("light", 1440), ("dark", 1440), ("dark", 700), ("light", 700)):
+            look(name, scheme, width)
+    assert not problems, "\n".join(problems)

@@ -1,0 +1,52 @@
+"""A lesson in a real browser: by keyboard, by the way back, by a teacher's link."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+@pytest.mark.browser
+def test_a_lesson_is_taken_by_keyboard_and_a_link_is_made(page, server, wait_idle, shoot):
+    page.goto(f"{server.url}/?lesson=prox&step=2")
+    page.wait_for_url(re.compile("/prox.*step=2"))
+    wait_idle(page)
+    panel = page.locator(".st-key-lesson_panel")
+    assert page.get_by_role("button", name="Reveal").is_disabled()
+    shoot(page, "lesson-1440-light")
+    number = panel.locator('input[type="number"]')
+    number.fill("2.5")
+    number.press("Enter")
+    wait_idle(page)
+    page.get_by_role("heading", name="One entry at a time").click()  # out of the field, so that keys are keys
+    page.keyboard.press("v")
+    panel.get_by_text("You said 2.5. It is 2.5.").wait_for()
+    wait_idle(page)
+    slider = page.get_by_role("slider", name="Strength λ")
+    assert slider.get_attribute("aria-valuetext") == "2⁻¹ = 0.5"
+    page.keyboard.press("j")
+    panel.get_by_text("step 3 of 6").wait_for()
+    page.keyboard.press("k")
+    panel.get_by_text("step 2 of 6").wait_for()
+    wait_idle(page)
+    assert slider.get_attribute("aria-valuetext") == "2⁻¹ = 0.5"
+    panel.get_by_role("button", name="End").click()
+    panel.wait_for(state="detached")
+    wait_idle(page)
+    assert "hide=" not in page.url
+    page.locator(".st-key-prox_teach button").click()
+    code = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")
+    assert code.inner_text().strip().startswith(f"{server.url}/prox?")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(700, "dark")])
+def test_lessons_fit(new_page, server, wait_idle, shoot, width, scheme):
+    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for path in ("lessons", "prox?lesson=ti&step=2"):
+        page.goto(f"{server.url}/{path}")
+        wait_idle(page)
+        shoot(page, f"{path[:4]}-{width}-{scheme}")
+        main = page.locator('[data-testid="stMain"]')
+        assert main.evaluate("e => e.scrollWidth <= e.clientWidth")
