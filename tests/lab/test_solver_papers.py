@@ -158,6 +158,10 @@ def test_statements_of_fig_6_follow_from_times():
     assert found["linear", "TI"] == found["cubic", "SLQR"] == "does not hold"
     assert found["overlap", "CS and L21"] == found["slqr", "d = 4,000"] == "does not hold"
     assert found["linear", "CS"] == found["quadratic", "Ω*-SubGD"] == "holds"
+    small = FIG6.configured("quick", d=[1_000, 2_000])
+    assert (
+        verdicts(FIG6, {"times": epochs(powers, {"SLQR": 1e-6})}, small)["slqr", "d = 2,000"] == "not settled"
+    )
     missing = {"times": epochs(powers)[:-1]}
     assert set(verdicts(FIG6, missing, settings).values()) == {"not settled"}
 
