@@ -16,7 +16,7 @@ from ui.driving import words
 from fmviz.lab import jobs
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.task import TaskManager
-from fmviz.ui.views.path import best_row
+from fmviz.ui.path_result import best_row
 
 SMALL = {
     "dataset": "balance_scale",
