@@ -16,6 +16,11 @@ from fmviz.ui.widgets import power_label
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def worked(test: AppTest) -> list[str]:
+    """Return the operators whose formula is worked out; the reproduction capsule has tabs, too."""
+    return [tab.label for tab in test.tabs if tab.label not in ("Text", "JSON")]
+
+
 def app(**query: str) -> AppTest:
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     test.switch_page("pages/prox.py")
@@ -44,7 +49,7 @@ def test_it_opens_with_four_operators():
     one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
     assert f"**{one.interactions[one.at(-3)]:,}** interactions" in said
     assert "the largest of each column" in said
-    assert [tab.label for tab in test.tabs] == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
+    assert worked(test) == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
 
 
 def test_the_strength_changes_counts_and_link():
@@ -77,7 +82,7 @@ def test_a_deep_link_restores_everything():
     assert test.selectbox(key="prox_distribution").value == "blocks"
     assert test.select_slider(key="prox_log2lambda").value == -5
     assert test.number_input(key="prox_column").value == 3
-    assert [tab.label for tab in test.tabs] == ["TI", "TI, by rows", "Ω_CS"]
+    assert worked(test) == ["TI", "TI, by rows", "Ω_CS"]
 
 
 def test_settings_survive_a_visit_to_another_page():
@@ -119,14 +124,14 @@ def test_no_operator_is_not_an_error():
     assert "No operator is chosen" in test.info[0].value
     test.button(key="prox_default_regularizers").click().run()
     assert fine(test)
-    assert len(test.tabs) == 4
+    assert len(worked(test)) == 4
 
 
 @pytest.mark.parametrize("name", lab.VARIANTS)
 def test_every_operator_can_be_shown(name):
     test = app(regularizers=name, d="12", k="3")
     assert fine(test)
-    assert len(test.tabs) == 1
+    assert len(worked(test)) == 1
 
 
 def test_powers_have_their_degree():
@@ -138,7 +143,7 @@ def test_powers_have_their_degree():
     assert any(r"= 4\lambda S_{\theta,0}^{3} = 4\cdot0.5\cdot" in text for text in latex)
     assert any(r"\tau = 4\lambda S_\theta^{3} = 4\cdot0.5\cdot" in text for text in latex)
     assert "'degree': 4" in test.code[0].value
-    assert [tab.label for tab in test.tabs] == ["ℓ₁", "TI, order 4", "CS, order 4"]
+    assert worked(test) == ["ℓ₁", "TI, order 4", "CS, order 4"]
     test.slider(key="prox_degree").set_value(2).run()
     assert fine(test)
     assert address(test)["degree"] == "2"
