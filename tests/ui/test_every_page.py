@@ -124,7 +124,7 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
       const boxes = [...texts].map((text) => text.closest('[data-testid="stElementContainer"]'));
       boxes[1].style.cssText = "position: relative; left: 30rem";
       boxes[2].style.cssText = "position: relative; top: -4rem";
-      texts[2].style.cssText = "color: #bbb; background: #fff";
+      texts.forEach((text) => { text.style.cssText = "color: #bbb; background: #fff"; });
     }""")
     found = " ".join(page.evaluate(_LAYOUT))
     assert "overlap" in found
