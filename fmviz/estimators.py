@@ -51,7 +51,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         A name from `fmviz.list_solvers`; "auto" takes the one made for the regularizer.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
         λ_w, λ_p and λ̃, all ≥ 0. Where λ̃ is large for so small a start, P collapses to 0, which is a
-        stationary point of every factorization machine.
+        stationary point of every factorization machine. PCD with ``solver_params={"revive": True}`` leaves it
+        where the objective falls.
     fit_linear, fit_intercept : bool, default=True
         Whether there are w and an unpenalised bias.
     init_scale : float, default=0.01

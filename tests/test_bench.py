@@ -30,6 +30,7 @@ from bench import (
 )
 from bench.ours import Ours, alive
 from bench.sparsepoly_driver import matrix, receive, send
+from fmviz.datasets import make_sparse_interactions
 
 
 def test_tables_show_what_is_not_known_as_a_dash():
@@ -142,6 +143,29 @@ def test_times_to_the_best_are_bounds_where_a_run_did_not_arrive():
     assert theirs["times_1e-06"] == 1.5
     assert theirs["times_own"] == 1.5
     assert theirs["above"] == pytest.approx(0.2)
+
+
+def test_a_run_that_never_arrives_is_compared_at_its_own_end_too():
+    traces = {"ours": trace(3.0, 2.0, 1.0), "theirs": trace(3.0, 2.5, 2.0, 2.0)}
+    ours, theirs = time_to.summary(traces, "ours", 1.0, {"data": "x"}, "theirs")
+    assert (ours["meet"], theirs["meet"]) == (2.0, 3.0)
+    assert (ours["times_meet"], theirs["times_meet"]) == (1.0, 1.5)
+
+
+def test_sweeps_that_leave_columns_at_zero_are_run_again_with_revival():
+    X, y, _ = make_sparse_interactions(200, 80, 8, 20, random_state=1)
+    emptied = data.Data("x", X, y, 0.1, {"": 5.0}, 0.01)
+    rows, traces = time_to.race(emptied, "ti", 0, 0.02, None, ())
+    plain, revived = (min(row["end"] for row in some) for some in (rows[:2], rows[2:]))
+    assert [row["run"] for row in rows[2:]] == [
+        "ours pcd, as in paths, revived",
+        "ours pcd, revived",
+    ]
+    assert revived < 0.9 * plain
+    assert min(row["above"] for row in rows) == 0.0
+    assert len(traces) == 4
+    full = data.Data("x", X, y, 0.1, {"": 0.1}, 0.01)
+    assert len(time_to.race(full, "ti", 0, 0.02, None, ())[0]) == 2
 
 
 def test_exponents_are_those_of_powers():

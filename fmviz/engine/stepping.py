@@ -108,6 +108,10 @@ def why_no_steps(model: str, solver: str, settings: Mapping[str, Any]) -> str | 
     if several:
         words = several[0].replace("_", " ")
         return f"With {words} = {settings[several[0]]} an epoch is more than one sweep. Set it to 0."
+    if settings.get("revive"):
+        return (
+            "With revive = True an epoch may end with a new column, which is no step of a sweep. Turn it off."
+        )
     return None
 
 

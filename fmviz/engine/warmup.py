@@ -74,10 +74,11 @@ def make_ready(problem: Problem, method: Solver) -> None:
     """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
 
     Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
-    its choices alone decide which kernels it calls.
+    its choices and switches alone decide which kernels it calls.
     """
     solver = method.name
-    choices = {spec.name: method.settings[spec.name] for spec in method.params if spec.kind == "choice"}
+    deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
+    choices = {name: method.settings[name] for name in deciding}
     params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
     model, own, dtype = problem.model.name, problem.model.settings, problem.design.dtype

@@ -24,7 +24,7 @@ VIEW = (
     ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),
     ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="The other feature of the pair."),
 )
-_SEEN = "fmviz:train:cell"
+_SEEN = "fmviz:train:clicked"
 # Beyond that a list takes long to send, and nobody scrolls through it.
 _MOST_LISTED = 5_000
 
@@ -94,7 +94,8 @@ def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
     _figure(story, names)
     if story.shared.size:
         _sum(story, names)
-    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {_threshold_words(story)}")
+    words = "" if story.shared.size else _threshold_words(story)
+    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
 
 
 def _story(view: JobView, i: int, j: int) -> Story:
@@ -108,12 +109,14 @@ def _figure(story: Story, names: tuple[str, ...]) -> None:
     rows = (story.one, story.other)
     pair = [names[row.feature] for row in rows]
     live = [int(row.live.sum()) for row in rows]
+    held = []
+    if story.thresholded and not story.shared.size:
+        held = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
         two_rows(
             pair,
             np.stack([row.values for row in rows]),
-            np.stack([row.pull for row in rows]),
-            np.stack([row.threshold for row in rows]),
+            *held,
             dark=st.context.theme.type == "dark",
         ),
         key="train_why",

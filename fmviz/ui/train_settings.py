@@ -30,7 +30,18 @@ OWN: tuple[ParamSpec | Changes, ...] = (
 NAMES = tuple(spec.name for spec in OWN)
 _LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
 _MORE = ("validation", "tol", "init_scale")
-EXPERT = ("model", "lambda_p", "loss", *_LINEAR, "solver", "max_epochs", *_MORE, "suggest")
+EXPERT = (
+    "now_lambda_p",
+    "now_lambda_w",
+    "model",
+    "lambda_p",
+    "loss",
+    *_LINEAR,
+    "solver",
+    "max_epochs",
+    *_MORE,
+    "suggest",
+)
 """What Simple leaves out; it keeps the rank, the penalty and its strength."""
 _LABELS = {
     "dataset_n_samples": "Rows",

@@ -29,6 +29,7 @@ OWN = {
     "psgd": ({}, {"monotone": False}),
 }
 ORDERS = ({"order": "features"}, {"order": "mixed"})
+SECOND_ORDER = {"cd": ORDERS, "pcd": (*ORDERS, {"revive": True})}
 
 
 def cases():
@@ -37,8 +38,8 @@ def cases():
         for solver in SOLVERS:
             for regularizer in ("l2",) if weights else ("l2", "ti", "cs", "omega_ti", "omega_star"):
                 if why_not(regularizer, solver, model=model, model_params=model_params) is None:
-                    orders = ORDERS if model == "fm" and solver in ("pcd", "cd") else ()
-                    for own in (*OWN.get(solver, ({},)), *orders):
+                    more = SECOND_ORDER.get(solver, ()) if model == "fm" else ()
+                    for own in (*OWN.get(solver, ({},)), *more):
                         yield model, model_params, solver, regularizer, own
 
 

@@ -120,6 +120,7 @@ def test_what_cannot_be_stepped_says_why():
     assert why_no_steps("fm", "pcd", {"order": "auto", "active_sweeps": 0, "anderson": 0}) is None
     assert "no steps on single entries" in (why_no_steps("fm", "psgd", {}) or "")
     assert "active sweeps = 3" in (why_no_steps("fm", "pcd", {"active_sweeps": 3}) or "")
+    assert "revive = True" in (why_no_steps("fm", "pcd", {"revive": True}) or "")
     assert "order 2" in (why_no_steps("hofm", "pcd", {}) or "")
     assert why_no_steps("hofm", "pgd", {}) is None
     problem = build()

@@ -200,6 +200,14 @@ class Regularizer:
         """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""
         return None
 
+    def saddles(self, **params: Any) -> bool:
+        """Return whether Ω is a sum over the columns of P of one function of degree 2.
+
+        Nothing of first order then keeps a column at 0, which may be a saddle point of the objective; see
+        `fmviz.engine.solvers._revival`.
+        """
+        return False
+
     def coordinate(self, **params: Any) -> CoordinatePenalty | None:
         """Return Ω as seen from one entry, or None where that has no closed step."""
         return None

@@ -72,6 +72,10 @@ class L2(Regularizer):
         """Return zeros: there is no |p| term."""
         return np.zeros_like(P)
 
+    def saddles(self, **params: Any) -> bool:
+        """See `Regularizer.saddles`."""
+        return True
+
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
         return CoordinatePenalty(self.name, 1.0, no_cache, begin_column, zero_threshold, update_nothing)

@@ -98,6 +98,10 @@ class OmegaTI(Regularizer):
         """Return ‖p_:,s‖₁ − |p_js|."""
         return rest_of_sum(np.abs(P), 0)
 
+    def saddles(self, **params: Any) -> bool:
+        """See `Regularizer.saddles`."""
+        return True
+
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`; [A] Algorithm 1."""
         return CoordinatePenalty(

@@ -165,6 +165,10 @@ class TI(Regularizer):
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
         return 2.0 * rest_of_sum(np.abs(P), 0 if axis == "columns" else 1)
 
+    def saddles(self, axis: str = "columns", **params: Any) -> bool:
+        """See `Regularizer.saddles`."""
+        return axis == "columns"
+
     def coordinate(self, axis: str = "columns", **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`; the cache is the one of [A] Algorithm 1."""
         if axis == "rows":

@@ -13,7 +13,8 @@ from ..snapshot import Parameters
 from ._anderson import ANDERSON
 from ._factors import Screen, factor_sweep, stores_slope
 from ._pairs import Lanes, pair_factor_sweep
-from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
+from ._revival import REVIVE, Revival
+from ._sweeping import ACTIVE_SWEEPS, SweepingSolver, relative_change
 from .base import Solver
 
 # "auto" sweeps feature by feature where a dense X has more entries than this, so that it cannot be read from
@@ -42,7 +43,12 @@ def mixed_is_best(problem: Problem) -> bool:
 
 
 def check_by_columns(solver: Solver) -> None:
-    """Raise ValueError where a solver that sweeps by columns alone is asked for another order."""
+    """Raise ValueError where a solver is asked for what only machines of second order have."""
+    if solver.settings.get(REVIVE.name):
+        raise ValueError(
+            "revive = True is for machines of second order, where a column at 0 is kept by no term of lower "
+            f"degree than what it could gain; for the model {solver.problem.model.name!r} leave it out."
+        )
     if solver.settings[ORDER.name] not in ("auto", "columns"):
         raise ValueError(
             f"order = {solver.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
@@ -62,7 +68,9 @@ class PCD(SweepingSolver):
         "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
         "over entries that provably stay 0, and go feature by feature where X is large."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, REVIVE)
+    memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_revival")
+    _revival: Revival | None = None
 
     def __init__(self, problem: Problem, **params: Any) -> None:
         penalty = problem.regularizer.coordinate(**problem.regularizer_params)
@@ -117,7 +125,23 @@ class PCD(SweepingSolver):
             aligned_copy(np.zeros((rank, design.n_samples) if dense else (0, 0))),
             float(self.problem.weights.max(initial=1.0)),
         )
+        problem = self.problem
+        if self.settings.get(REVIVE.name) and problem.regularizer.saddles(**problem.regularizer_params):
+            self._revival = Revival(problem, rng)
         super().start(parameters, rng)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        change = super().epoch()
+        if self._revival is None or not self._revival.due(change):
+            return change
+        dead = np.flatnonzero(~self._P.any(axis=1))
+        column = self._revival.column(self._f + self._shift, change) if dead.size else None
+        if column is None:
+            return change
+        self._P[dead[0]] = column
+        self._refresh()
+        return max(change, relative_change((float(np.abs(column).max()), self._P)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         return aligned_copy(P.T)
@@ -138,6 +162,8 @@ class PCD(SweepingSolver):
         """See `Solver.rehearse`."""
         for _ in range(FIRST_SWEEPS + 1 if self.settings.get(ORDER.name) == "mixed" else 1):
             self.epoch()
+        if self._revival is not None:
+            self._revival.column(self._f + self._shift, 0.0)
 
     def _sweep_factors(self) -> float:
         problem = self.problem

@@ -1,0 +1,124 @@
+r"""New life for columns of P that are 0.
+
+A column that is 0 has no slope, whatever the others are, so that no step on single entries moves it. Where
+Ω is a sum over the columns and homogeneous of degree 2, as TI is, such a point is yet often a saddle. With G
+the gradient of the risk in the pair weights, of zero diagonal, a column v in place of 0 changes the objective
+by
+
+    ½ vᵀGv + λ_p‖v‖² + λ̃ Ω(v) + O(‖v‖⁴),
+
+and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses import evaluate
+from ..lowrank import PairGradient
+from ..params import ParamSpec
+from ..problem import Problem
+
+REVIVE = ParamSpec(
+    "revive",
+    "bool",
+    False,
+    help="Where a column of P is 0 and the sweeps have settled: look for a sparse direction along which the "
+    "objective falls, and put the column there. Sweeps alone never leave 0. For TI by columns and Ω_TI; with "
+    "ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+)
+
+# Sweeps have settled when they change no parameter by more than this share of the largest.
+_SETTLED = 0.1
+# After a search in vain, the next one waits until changes are so many times smaller.
+_LATER = 10.0
+# Directions are judged after so many steps, and again, up to the most.
+_STEPS, _MOST_STEPS = 10, 30
+# Steps over which the penalty grows to its full strength: a random start is not sparse, and would be cut to
+# a few entries that mean nothing.
+_GROWTH = 5
+# The least fall that counts, as a share of the risk.
+_WORTH = 1e-8
+
+
+class Revival:
+    r"""The search for a direction, by the power method with a proximal step.
+
+    From a random unit vector it repeats u ← prox((L u − G u)/(L + 2λ_p)), ‖u‖ ← 1, with the operator of
+    λ̃/(L + 2λ_p)·Ω: descent on ½ uᵀGu + λ_p‖u‖² + λ̃ Ω(u) along the sphere, as in sparse principal
+    component analysis (Journée, Nesterov, Richtárik and Sepulchre 2010). Each step multiplies with X and its
+    transpose; G is not formed.
+
+    Parameters
+    ----------
+    problem : Problem
+        A machine of second order.
+    rng : numpy Generator
+        Draws where searches begin.
+    """
+
+    memory = ("_rng", "_quiet")
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self._problem, self._rng = problem, rng
+        self._quiet = _SETTLED
+
+    def due(self, change: float) -> bool:
+        """Return whether to search after an epoch that changed parameters by this share of the largest."""
+        return change < self._quiet
+
+    def column(self, f: np.ndarray, change: float) -> np.ndarray | None:
+        """Return a column, shape (d,), that lowers the objective in the place of one that is 0, or None.
+
+        Parameters
+        ----------
+        f : (N,) ndarray
+            The predictions of the present parameters.
+        change : float
+            As for `due`.
+        """
+        found = self._search(f)
+        self._quiet = change / _LATER if found is None else _SETTLED
+        return found
+
+    def _search(self, f: np.ndarray) -> np.ndarray | None:
+        problem, own = self._problem, self._problem.regularizer_params
+        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
+        if problem.sample_weight is not None:
+            slope *= problem.sample_weight
+        gradient = PairGradient(problem.design, slope, diagonal=False)
+        u = self._rng.normal(size=problem.design.n_features)
+        u /= np.linalg.norm(u)
+        steep = 0.0
+        for step in range(1, _MOST_STEPS + 1):
+            # Half of it is the gradient in a symmetric W.
+            force = 2.0 * gradient.dot(u)
+            steep = max(steep, float(np.linalg.norm(force)))
+            if not 0.0 < steep < np.inf:
+                return None
+            whole = steep + 2.0 * problem.lambda_p
+            strength = problem.lambda_sparse * min(step / _GROWTH, 1.0)
+            moved = (steep * u - force) / whole
+            u = problem.regularizer.prox(moved[:, None], strength / whole, **own)[:, 0]
+            size = float(np.linalg.norm(u))
+            if size == 0.0:
+                return None
+            u = u / size
+            if step % _STEPS == 0 and (found := self._scaled(u, f, slope)) is not None:
+                return found
+        return None
+
+    def _scaled(self, u: np.ndarray, f: np.ndarray, slope: np.ndarray) -> np.ndarray | None:
+        """Return √τ·u for the best τ, or None where the objective does not fall.
+
+        The column √τ·u adds τ·g to f. As ℓ' has the Lipschitz constant μ, the risk rises by at most
+        τ⟨slope, g⟩ + τ²·μ/(2N) Σ c g², and by just that for the squared loss.
+        """
+        problem, own = self._problem, self._problem.regularizer_params
+        g = 0.5 * (np.square(problem.design.dot(u)) - np.asarray(problem.design.power(2) @ np.square(u)))
+        fall = float(slope @ g) + problem.lambda_p * float(u @ u)
+        fall += problem.lambda_sparse * problem.regularizer.value(u[:, None], **own)
+        bend = 0.5 * problem.loss.mu * problem.mean(np.square(g))
+        if not (fall < 0.0 < bend and fall**2 / (4.0 * bend) > _WORTH * problem.empirical_risk(f)):
+            return None
+        return np.asarray(np.sqrt(-fall / (2.0 * bend)) * u)
