@@ -49,7 +49,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
             "8 bytes for each of d × k entries.",
         ),
     )
-    with st.container(horizontal=True, gap="large", key="data_figures"):
+    with st.container(horizontal=True, gap="medium", key="data_figures"):
         for label, value, help_ in figures:
             st.metric(label, value, help=help_, width="content")
     picture = (
