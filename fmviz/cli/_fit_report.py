@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from fmviz.cli._terminal import plain, text_table
+from fmviz.figures.wording import defused
 from fmviz.lab.capsule import Capsule
 from fmviz.lab.history import METRICS
 from fmviz.lab.pair_table import pair_table
 from fmviz.lab.program import program
 from fmviz.lab.provenance import array_hash, versions
-from fmviz.lab.spreadsheet import defused
 from fmviz.lab.table_run import SavedModel
 from fmviz.lab.table_text import cell
 from fmviz.lab.tables import Target

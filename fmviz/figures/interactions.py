@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
+from fmviz.figures.wording import literal
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
 """The colours of what raises and of what lowers, those of the heatmaps."""
@@ -82,7 +83,7 @@ def network(
         textfont={"size": 11},
         customdata=list(range(len(names))),
         hovertext=[
-            f"{name}<br>{d} edge{'s' if d != 1 else ''}, strength {s:.4g}"
+            f"{literal(name)}<br>{d} edge{'s' if d != 1 else ''}, strength {s:.4g}"
             for name, d, s in zip(names, degree, strength, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -138,7 +139,9 @@ def waterfall(
             text=[f"{value:+.4g}" for value in values] + [f"{total:.5g}"],
             textposition="outside",
             cliponaxis=False,
-            hovertext=[f"{label}: {value:.6g}" for label, value in zip(every, [*values, total], strict=True)],
+            hovertext=[
+                f"{literal(label)}: {value:.6g}" for label, value in zip(every, [*values, total], strict=True)
+            ],
             hovertemplate="%{hovertext}<extra></extra>",
             increasing={"marker": {"color": POSITIVE}},
             decreasing={"marker": {"color": NEGATIVE}},
@@ -169,4 +172,4 @@ def _finish(figure: go.Figure, height: int, **layout: Any) -> None:
 
 
 def _short(text: str, most: int = 22) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return literal(text if len(text) <= most else text[: most - 1] + "…")

@@ -16,8 +16,9 @@ from fmviz.figures.training import GREEN, useful_log
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ̃", "used_interactions": "used interactions"}
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
-# Where a count of 0 stands on a logarithmic axis.
+# Where a count of 0 stands on a logarithmic axis, and up to where counts need none.
 _NONE = 0.5
+_FEW = 30
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
 
@@ -68,7 +69,8 @@ def path(
     y, title : str
         What is drawn, and its name.
     x : {"lambda_sparse", "used_interactions"}
-        The horizontal axis, logarithmic; a count of 0 stands at its left end, and is named.
+        The horizontal axis, logarithmic but for few interactions; a count of 0 stands at its left end, and is
+        named.
     chosen : (str, float), optional
         The regularizer and the strength of the fit that is marked.
     ends : (float, float), optional
@@ -87,12 +89,13 @@ def path(
     """
     figure = go.Figure()
     counts = total is not None
+    log_x = x == "used_interactions" and table[x].max() > _FEW
     for number, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
         color = palette.regularizer_color(str(name))
         rows = rows.dropna(subset=[y])
         at, value = rows[x].to_numpy(dtype=float), rows[y].to_numpy(dtype=float)
         figure.add_scatter(
-            x=np.maximum(at, _NONE) if x == "used_interactions" else at,
+            x=np.maximum(at, _NONE) if log_x else at,
             y=np.maximum(value, _NONE) if counts and log_counts else value,
             customdata=[
                 [name, strength, f"{used:,}", f"{v:,.0f}" if counts else f"{v:.5g}"]
@@ -121,7 +124,7 @@ def path(
         if len(mine) and np.isfinite(mine[y].iloc[0]):
             at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
             figure.add_scatter(
-                x=[max(at, _NONE) if x == "used_interactions" else at],
+                x=[max(at, _NONE) if log_x else at],
                 y=[max(value, _NONE) if counts and log_counts else value],
                 mode="markers",
                 marker={
@@ -134,8 +137,10 @@ def path(
                 showlegend=False,
                 name="chosen",
             )
-    if x == "used_interactions":
+    if log_x:
         figure.update_xaxes(_log_counts(float(table[x].max())))
+    elif x == "used_interactions":
+        figure.update_xaxes(rangemode="tozero", tickformat=",d")
     else:
         figure.update_xaxes(type="log", dtick=1, exponentformat="power")
         if ends is not None:
@@ -159,7 +164,6 @@ def bracket(
     accept: tuple[int, int],
     *,
     color: str = palette.NEUTRAL,
-    log_counts: bool = True,
     height: int = 430,
 ) -> go.Figure:
     """Draw a search for a number of interactions: what every fit uses, and the interval as it narrows.
@@ -175,14 +179,14 @@ def bracket(
         What is accepted.
     color : str
         Of the fits.
-    log_counts : bool
-        Whether counts are on a logarithmic axis.
     height : int
         In pixels.
     """
     figure = make_subplots(2, 1, shared_xaxes=True, row_heights=[0.58, 0.42], vertical_spacing=0.06)
     at = table["lambda_sparse"].to_numpy(dtype=float)
     used = table["used_interactions"].to_numpy(dtype=float)
+    top = max([*used, accept[1], 1])
+    log_counts = top > _FEW
     shown = np.maximum(used, _NONE) if log_counts else used
     number = np.arange(1, len(table) + 1)
     ends = [float(at.min()), float(at.max())] if len(at) else [1.0, 10.0]
@@ -255,7 +259,6 @@ def bracket(
     )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_xaxes(title="λ̃", row=2, col=1)
-    top = max([*used, accept[1], 1])
     figure.update_yaxes(title="used interactions", row=1, col=1)
     if log_counts:
         figure.update_yaxes(_log_counts(float(top)), row=1, col=1)

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from fmviz.figures.wording import defused, spoken
+
 __all__ = ["csv", "table"]
 
 _PLACES = ("x", "y", "z", "r", "theta", "lat", "lon")
@@ -41,8 +43,14 @@ def table(figure: go.Figure) -> pd.DataFrame:
 
 
 def csv(figure: go.Figure) -> str:
-    """Return `table` as CSV text; floats read back exactly."""
-    return table(figure).to_csv(index=False, lineterminator="\n")
+    """Return `table` as CSV text; floats read back exactly, and words are those that the chart shows.
+
+    Words that a spreadsheet would execute are defused.
+    """
+    found = table(figure)
+    words = found.select_dtypes(exclude="number").columns
+    found[words] = found[words].map(lambda cell: defused(spoken(cell)))
+    return found.to_csv(index=False, lineterminator="\n")
 
 
 def _frames(figure: go.Figure) -> Iterator[tuple[str | None, list[Any]]]:

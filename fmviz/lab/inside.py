@@ -201,48 +201,56 @@ def summary(made: Sequence[Step]) -> str:
     return f"{moved:,} of {len(made):,} moved, {to_zero:,} to exactly zero and {from_zero:,} away from it."
 
 
-def formula(step: Step) -> str:
-    """Return the formula of a step in LaTeX, with its numbers."""
-    before, after, g = step.before, step.after, step.slope
+def formula(step: Step) -> tuple[str, str, str]:
+    """Return a step's formula, the numbers that enter it, and the formula with them, all in LaTeX."""
+    g, t, h, r = float(step.slope[0]), float(step.threshold[0]), step.bend, step.shrink
+    before, after = float(step.before[0]), float(step.after[0])
     if step.kind == "bias":
-        numbers = rf"{_n(before[0])}-\frac{{{_n(g[0])}}}{{{_n(step.bend)}}} = {_n(after[0])}"
-        return rf"b \leftarrow b-\frac{{g}}{{\mu}} = {numbers}"
-    if step.kind == "weight":
-        up, down = rf"{_n(g[0])}+{_n(step.shrink)}\cdot{_b(before[0])}", f"{_n(step.bend)}+{_n(step.shrink)}"
+        numbers = rf"g={_n(g)},\ \mu={_n(h)}"
         return (
-            r"w_j \leftarrow w_j-\frac{g+2\lambda_w w_j}{h+2\lambda_w} = "
-            rf"{_n(before[0])}-\frac{{{up}}}{{{down}}} = {_n(after[0])}"
+            r"b \leftarrow b-\frac{g}{\mu}",
+            numbers,
+            rf"{_n(before)}-\frac{{{_n(g)}}}{{{_n(h)}}}={_n(after)}",
+        )
+    if step.kind == "weight":
+        return (
+            r"w_j \leftarrow w_j-\frac{g+r\,w_j}{h+r},\quad r=2\lambda_w",
+            rf"g={_n(g)},\ h={_n(h)},\ r={_n(r)}",
+            rf"{_n(before)}-\frac{{{_n(g + r * before)}}}{{{_n(h + r)}}}={_n(after)}",
         )
     if step.kind == "entry":
-        inside = rf"{_n(step.bend)}\cdot{_b(before[0])}-{_b(g[0])},\ {_n(step.threshold[0])}"
         return (
-            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g,\ t)}{h+r} = "
-            rf"\frac{{\operatorname{{soft}}({inside})}}{{{_n(step.bend)}+{_n(step.shrink)}}} = {_n(after[0])}"
+            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g,\ t)}{h+r}",
+            rf"h={_n(h)},\ g={_n(g)},\ t={_n(t)},\ r={_n(r)}",
+            rf"\frac{{\operatorname{{soft}}({_n(h * before - g)},\ {_n(t)})}}{{{_n(h + r)}}}={_n(after)}",
+        )
+    if step.kind == "row" and step.by_norm:
+        u = step.bend * step.before - step.slope
+        size = float(np.sqrt(u @ u))
+        factor = max(1.0 - t / size, 0.0) if size else 0.0
+        return (
+            r"p_j \leftarrow \max\!\Big(1-\frac{t}{\|u\|},0\Big)\frac{u}{h+r},\quad u=h\,p_j-g",
+            rf"\|u\|={_n(size)},\ t={_n(t)},\ h={_n(h)},\ r={_n(r)}",
+            rf"\max\Big(1-\frac{{{_n(t)}}}{{{_n(size)}}},0\Big)={_n(factor)}",
         )
     if step.kind == "row":
-        u = step.bend * before - g
-        if step.by_norm:
-            return (
-                r"p_j \leftarrow \max\!\Big(1-\frac{t}{\|u\|},0\Big)\frac{u}{h+r},\quad u=h\,p_j-g,\quad "
-                rf"\|u\|={_n(float(np.sqrt(u @ u)))},\ t={_n(step.threshold[0])},\ "
-                rf"h+r={_n(step.bend + step.shrink)}"
-            )
         return (
-            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g_s,\ t_s)}{h+r}\ \text{for every } s,"
-            rf"\quad h+r={_n(step.bend + step.shrink)}"
+            r"p_{js} \leftarrow \frac{\operatorname{soft}(h\,p_{js}-g_s,\ t_s)}{h+r}\ \text{for every } s",
+            rf"h={_n(h)},\ r={_n(r)},\ t_s\ \text{{from }}{_n(step.threshold.min())}"
+            rf"\text{{ to }}{_n(step.threshold.max())}",
+            "",
         )
     if step.kind == "gradient":
-        return (
-            rf"\theta \leftarrow \theta-\eta\,\nabla\mathrm{{risk}}(\theta),\quad \eta={_n(1.0 / step.bend)}"
-        )
+        theta = r"\theta \leftarrow \theta-\eta\,\nabla\mathrm{risk}(\theta)"
+        return theta, rf"\eta={_n(1.0 / h)}", ""
     if step.kind == "prox":
-        return (
-            r"P \leftarrow \operatorname{prox}_{\frac{\eta\tilde\lambda}{1+2\eta\lambda_p}\Omega}"
-            rf"\Big(\frac{{P}}{{1+2\eta\lambda_p}}\Big),\quad \eta={_n(1.0 / step.bend)}"
+        operator = (
+            r"P \leftarrow \operatorname{prox}_{\frac{\eta\tilde\lambda}{c}\Omega}\Big(\frac{P}{c}\Big)"
         )
+        return operator + r",\quad c=1+2\eta\lambda_p", rf"\eta={_n(1.0 / h)}", ""
     if step.kind == "extrapolate":
-        return rf"y = \theta_t+{_n(step.bend)}\,(\theta_t-\theta_{{t-1}})"
-    return r"y = \theta_t"
+        return r"y = \theta_t+m\,(\theta_t-\theta_{t-1})", rf"m={_n(h)}", ""
+    return r"y = \theta_t", "", ""
 
 
 def meaning(step: Step) -> str:
@@ -275,7 +283,3 @@ def _n(x: float) -> str:
         head, tail = text.split("e")
         text = rf"{head}\cdot10^{{{int(tail)}}}"
     return text
-
-
-def _b(x: float) -> str:
-    return f"({_n(x)})" if x < 0 else _n(x)

@@ -56,7 +56,7 @@ def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
 
 def suggested_range(dataset: str) -> tuple[float, float]:
     """Return powers of ten about two decades below and above the strength suggested for a data set."""
-    middle = math.log10(suggested(dataset, "fm").lambda_sparse)
+    middle = math.log10(suggested(dataset, "fm").lambda_sparse or 1.0)
     return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
 
 

@@ -107,7 +107,7 @@ class Story:
             return "This penalty has no threshold: nothing keeps an entry at exactly zero."
         said = []
         for row, partner in ((self.one, self.other), (self.other, self.one)):
-            wanted = ~row.live & (partner.live | (not partner.live.any()))
+            wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())
             if not wanted.any():
                 continue
             kept = int((row.held & wanted).sum())
@@ -119,10 +119,12 @@ class Story:
                     f"{row.threshold[0]:.3g}."
                 )
                 continue
-            s = int(np.flatnonzero(wanted)[np.argmax((row.pull - row.threshold)[wanted])])
+            share = np.divide(row.pull, row.threshold, out=row.pull - 1.0, where=row.threshold > 0.0)
+            s = int(np.flatnonzero(wanted)[np.argmax(share[wanted])])
+            held = "all" if kept == wanted.sum() else f"{kept or 'none'}"
             of = _count(int(wanted.sum()), "entry", "entries")
             said.append(
-                f"Of the {of} that {name} would need, the threshold holds {kept or 'none'} at zero; nearest "
+                f"Of the {of} that {name} would need, the threshold holds {held} at zero; nearest "
                 f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
             )
         loose = any((~row.live & ~row.held).any() for row in (self.one, self.other))

@@ -139,7 +139,7 @@ class Wording:
         a, b = self._name(i), self._name(j)
         units = {(self._unit(x), self._zero(x)) for x in (one, two)}
         if units == {("standard deviation", "its mean")}:
-            return f"When {a} and {b} are both one standard deviation above their means, or both as far below"
+            return f"When {a} and {b} are both a standard deviation above, or both below, their means"
         if units == {("unit", "0")}:
             return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(one, two) else "")
         each = [f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, one), (b, two))]

@@ -97,13 +97,15 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
         base["present"] = corrections_of(first, replace(begin, columns=tuple(changed)))
         settings.set(columns=base["present"])
 
+    if not settings.shows("columns", "The columns"):
+        return
     st.data_editor(
         table,
         key=key,
         on_change=store,
         hide_index=True,
         num_rows="fixed",
-        disabled=["Column", "Different", "Missing", "Examples", "Note"],
+        disabled=settings.locks("columns") or ["Column", "Different", "Missing", "Examples", "Note"],
         height=35 * (min(len(table), _HEIGHT) + 1) + 3,
         column_config={
             "Column": st.column_config.TextColumn(width=150, pinned=True),

@@ -59,8 +59,7 @@ def draw_shelf(settings: Settings) -> None:
             )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
-        "they stay on "
-        "this computer until they are deleted."
+        "they stay on this computer until they are deleted."
     )
 
 

@@ -24,17 +24,17 @@ _EPOCHS = 300
 def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     """Draw the encoded size; return it, or None where it is not known or cannot be."""
     st.subheader("What it becomes")
-    file, title = settings["file"], settings["title"] or "The file"
+    file = settings["file"]
     key = f"data:size:{shelf.name_of(file, recipe)}"
     ready = done(
         key,
-        lambda: shelf.sized(file, recipe, title),
+        lambda: shelf.sized(file, recipe),
         "Counting what this makes.",
         _cannot,
     )
     if not ready:
         return None
-    size = shelf.sized(file, recipe, title)
+    size = shelf.sized(file, recipe)
     rank = settings["rank"]
     needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
     figures = (
@@ -73,8 +73,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     if needed > available_bytes():
         st.warning(
             f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
-            "sample of "
-            "the rows, or leave columns out.",
+            "sample of the rows, or leave columns out.",
             icon=":material/memory:",
         )
     if size.features < 2:
@@ -125,20 +124,22 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             widgets.param(settings, "validation", "Validation share", style="number")
     name = shelf.name_of(settings["file"], recipe)
     with st.container(horizontal=True, key="data_actions"):
-        st.button(
+        widgets.action(
+            settings,
+            "train",
             "Train with sensible defaults",
             icon=":material/play_arrow:",
             type="primary",
-            key="data_train",
             disabled=size is None,
             on_click=_want,
             args=(name, "train"),
             help="TI at a strength that short trial fits on these data suggest, then the page Train.",
         )
-        st.button(
+        widgets.action(
+            settings,
+            "keep",
             "Keep as a data set",
             icon=":material/bookmark_add:",
-            key="data_keep",
             disabled=size is None,
             on_click=_want,
             args=(name, "keep"),
@@ -146,8 +147,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
         )
     st.caption(
         "Means, deviations and words are those of all rows that are kept, so that runs with other splits "
-        "and seeds have "
-        "the same features; the target does not enter them."
+        "and seeds have the same features; the target does not enter them."
     )
     wanted, what = st.session_state.get(_WANTED, ("", ""))
     if wanted == name and size is not None:

@@ -13,12 +13,12 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.models import MODELS
+from fmviz.figures.wording import defused
 from fmviz.lab.capsule import Capsule
 from fmviz.lab.course import with_strengths
 from fmviz.lab.job import JobState, JobView
 from fmviz.lab.program import program
 from fmviz.lab.provenance import data_hash
-from fmviz.lab.spreadsheet import defused
 from fmviz.ui import capsule, widgets
 from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
 

@@ -14,6 +14,7 @@ from fmviz.lab.job import Job, JobState, JobView
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import MAX_GRAM_FEATURES, FactorFrame, Mark, Panel, matrix_view
 from fmviz.ui.components.matrix_view.model import largest_interaction
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 VIEW = (
@@ -32,6 +33,7 @@ _NAMES = {"row": "Row", "column": "Column", "half": "Half"}
 # Of more features the pairs would be specks beside P.
 _MOST_PAIRS = 128
 _CACHE = "fmviz:train:inside_cache"
+_MOVING = "fmviz:train:inside_moving"
 
 
 def grain_names(job: Job | None) -> dict[str, str]:
@@ -54,23 +56,41 @@ def possible(settings: Settings, job: Job) -> bool:
 
 def step(settings: Settings, job: Job) -> None:
     """Make one step of the grain that is set; after the last one inside an epoch the epoch itself is made."""
+    settings.set(inside=_next(settings["inside"], settings, job))
+
+
+def _next(position: int, settings: Settings, job: Job) -> int:
+    """Return the next position, which may be in the next epoch: then the job is told to make this one."""
     found = _look(settings, job)
-    if found is None:
-        settings.set(inside=0)
-        job.step()
-    elif settings["inside"] < len(found.stops):
-        settings.set(inside=settings["inside"] + 1)
-    else:
-        settings.set(inside=1)
-        job.step()
+    if found is not None and position < len(found.stops):
+        return position + 1
+    job.step()
+    return 0 if found is None else 1
+
+
+def begin_motion(settings: Settings) -> None:
+    """Let the steps go on by themselves from the present position."""
+    st.session_state[_MOVING] = settings["inside"]
+    settings.set(motion=True)
+
+
+def end_motion(settings: Settings) -> None:
+    """Halt where the motion has come to."""
+    if settings["motion"]:
+        settings.set(motion=False, inside=_position(settings))
 
 
 def tick(settings: Settings, job: Job) -> None:
     """Go one step on in slow motion; it ends with the run."""
     if job.state is JobState.PAUSED:
-        step(settings, job)
+        st.session_state[_MOVING] = _next(_position(settings), settings, job)
     elif job.state.ended:
         settings.set(motion=False, inside=0)
+
+
+def _position(settings: Settings) -> int:
+    # In motion it is not written to the address bar: browsers take every change there for a visit.
+    return int(st.session_state.get(_MOVING, 0) if settings["motion"] else settings["inside"])
 
 
 def _look(settings: Settings, job: Job) -> lab.Inside | None:
@@ -103,24 +123,27 @@ def draw(settings: Settings, job: Job, view: JobView) -> None:
     if found is None:
         return
     stops = len(found.stops)
-    if settings["inside"] > stops:
+    position = min(_position(settings), stops)
+    if not settings["motion"] and settings["inside"] > stops:
         settings.set(inside=stops)
-    with st.container(border=True, key="train_inside"):
+    with st.container(border=True, key="train_inside_box"):
         st.markdown(f"**Inside epoch {found.epochs + 1:,}**")
-        widgets.control(
-            settings,
-            "inside",
-            st.slider,
-            f"Step, of {stops:,}",
-            0,
-            stops,
-            disabled=settings["motion"],
-            help="Drag, or use the arrow keys: forwards and back. Step and S go on, into the next epoch.",
-        )
+        if settings["motion"]:
+            st.progress(position / stops, text=f"Step {position:,} of {stops:,}")
+        else:
+            widgets.control(
+                settings,
+                "inside",
+                st.slider,
+                f"Step, of {stops:,}",
+                0,
+                stops,
+                help="Drag, or use the arrow keys: forwards and back. Step and S go on, into the next epoch.",
+            )
         left, right = st.columns([1.3, 1])
-        made = found.made(settings["inside"]) if settings["inside"] else ()
+        made = found.made(position) if position else ()
         with left:
-            _matrices(view, found, settings["inside"], made)
+            _matrices(view, found, position, made)
         with right:
             _words(view, found, made)
 
@@ -171,7 +194,7 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
         )
         return
     last = made[-1]
-    st.markdown(f"**{lab.headline(made, names)}**")
+    st.markdown(f"**{plain(lab.headline(made, names))}**")
     if len(made) > 1:
         st.caption(lab.summary(made))
         return
@@ -179,9 +202,8 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
         before, after = float(last.before[0]), float(last.after[0])
         same = "" if last.moved else " (stays)"
         st.markdown(f"{before:.5g} → **{after:.5g}**{same}")
-    elif last.kind == "row":
-        st.caption(lab.summary(made).replace("1 of 1 moved", "The row moved").replace("0 of 1", "Nothing"))
-    st.latex(lab.formula(last))
+    for line in filter(None, lab.formula(last)):
+        st.latex(line)
     if last.kind in ("gradient", "prox", "extrapolate", "back"):
         st.caption(lab.halves(last, found.start.P.size))
     else:

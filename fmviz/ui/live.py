@@ -99,8 +99,6 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
 
 def _status(view: JobView, moving: bool) -> None:
     label, color, icon = _BADGES[view.state]
-    if moving and not view.state.ended:
-        label, color, icon = "Slow motion", "blue", ":material/slow_motion_video:"
     if view.state is JobState.FINISHED and not view.converged:
         label, color, icon = "Not converged", "orange", ":material/timer_off:"
     sentence = view.message
@@ -108,6 +106,9 @@ def _status(view: JobView, moving: bool) -> None:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
         if view.epoch == 0 and (kernels := compiling()):
             sentence = _compiling_words(kernels[0])
+    if moving and not view.state.ended:
+        label, color, icon = "Slow motion", "blue", ":material/slow_motion_video:"
+        sentence = f"Epoch {view.epoch + 1:,}, step by step."
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
         st.badge(label, color=color, icon=icon)
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):

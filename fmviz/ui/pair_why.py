@@ -17,13 +17,14 @@ from fmviz.lab.why_zero import Story, why_zero
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, Mark
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 
 VIEW = (
     ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),
     ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="The other feature of the pair."),
 )
-_SEEN = "fmviz:train:cell"
+_SEEN = "fmviz:train:clicked"
 # Beyond that a list takes long to send, and nobody scrolls through it.
 _MOST_LISTED = 5_000
 
@@ -87,13 +88,14 @@ def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
             st.caption("Click a cell of the matrix above, or choose two features.")
         return
     story = _story(view, *pair)
-    st.markdown(_plain(story.sentence(names)))
+    st.markdown(plain(story.sentence(names)))
     if reason := story.reason(names):
-        st.markdown(_plain(reason))
+        st.markdown(plain(reason))
     _figure(story, names)
     if story.shared.size:
         _sum(story, names)
-    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {_threshold_words(story)}")
+    words = "" if story.shared.size else _threshold_words(story)
+    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
 
 
 def _story(view: JobView, i: int, j: int) -> Story:
@@ -107,12 +109,14 @@ def _figure(story: Story, names: tuple[str, ...]) -> None:
     rows = (story.one, story.other)
     pair = [names[row.feature] for row in rows]
     live = [int(row.live.sum()) for row in rows]
+    held = []
+    if story.thresholded and not story.shared.size:
+        held = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
     chart(
         two_rows(
             pair,
             np.stack([row.values for row in rows]),
-            np.stack([row.pull for row in rows]),
-            np.stack([row.threshold for row in rows]),
+            *held,
             dark=st.context.theme.type == "dark",
         ),
         key="train_why",
@@ -150,10 +154,3 @@ def _threshold_words(story: Story) -> str:
         f"Pull: the {pull}. A step leaves {what} that is zero at zero up to the threshold, λ̃ times the "
         f"weight of its {'norm' if story.by_norm else 'size'} in Ω."
     )
-
-
-def _plain(text: str) -> str:
-    """Return Markdown that shows the text as it is: names come from data."""
-    for sign in ("\\", "*", "_", "`", "$", "[", "]", "<", ">", "#", "~", ":"):
-        text = text.replace(sign, "\\" + sign)
-    return text

@@ -16,6 +16,7 @@ import functools
 import logging
 import sys
 import traceback
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,10 +57,12 @@ PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 ABOUT = Link("pages/about.py", "About", ":material/info:")
 
+# A picture of our own: for a Material icon the browser would ask a server outside.
+# It is part of the page: Streamlit forgets pictures while it runs a script, and browsers ask for it again at
+# every change of the address.
+_ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 # Streamlit's own margins leave little room for pictures side by side.
 # Captions, the chosen of several and the value of a slider reach 4.5:1 on their grounds in both themes.
-# A picture of our own: for a Material icon the browser would ask a server outside.
-_ICON = Path(__file__).with_name("icon.png")
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
@@ -95,7 +98,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
     Settings
         The same object.
     """
-    st.set_page_config(page_title=f"{title} · fmviz", page_icon=str(_ICON), layout="wide")
+    st.set_page_config(page_title=f"{title} · fmviz", page_icon=_ICON, layout="wide")
     # Before anything is drawn: a fragment that the browser already knows may not vanish with its page.
     Settings.leave()
     with guard(settings):

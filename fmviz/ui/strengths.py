@@ -51,7 +51,10 @@ def draw_now(settings: Settings, job: Job) -> None:
         for name in STRENGTHS
         if (name != "lambda_sparse" or not takes_no_penalty(model))
         and (name != "lambda_w" or experiment.fit_linear)
+        and settings.shows(f"now_{name}")
     ]
+    if not drawn:
+        return
     moved = {f"now_{name}": present[name] for name in drawn if settings[f"now_{name}"] != present[name]}
     if moved:
         settings.set(**moved)

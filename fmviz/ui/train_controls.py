@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.inside import GRAINS
 from fmviz.lab.job import Job, JobState
 from fmviz.ui import inside, widgets
 from fmviz.ui.state import Settings
@@ -56,16 +55,18 @@ def draw_controls(
     def play() -> None:
         slow = settings["speed"] == "slow" and settings["grain"] != "epoch"
         if job is None or not paused or stale:
+            settings.set(motion=False, inside=0)
             start(settings, *((0,) if slow else ()))
-            settings.set(motion=slow, inside=0)
+            if slow:
+                inside.begin_motion(settings)
         elif slow and inside.possible(settings, job):
-            settings.set(motion=True)
+            inside.begin_motion(settings)
         else:
             settings.set(inside=0)
             job.play()
 
     def pause() -> None:
-        settings.set(motion=False)
+        inside.end_motion(settings)
         if job is not None:
             job.pause()
 
@@ -159,30 +160,33 @@ def draw_controls(
             on_click=reseed,
             help="The next seed: another start and another split. Back to epoch 0.",
         )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_speed_row"):
-        if settings.shows("speed", "Speed"):
-            st.caption("Speed", width="content")
-        widgets.control(
-            settings,
-            "speed",
-            st.segmented_control,
-            "Speed",
-            list(SPEEDS),
-            format_func=lambda name: SPEEDS[name][0],
-            required=True,
-            label_visibility="collapsed",
-            then=set_speed,
-        )
-        if settings.shows("grain", "Step by"):
-            st.caption("Step by", width="content")
-        widgets.control(
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="train_speed_row"):
+        _choice(settings, "speed", "Speed", {name: words for name, (words, _) in SPEEDS.items()}, set_speed)
+        _choice(
             settings,
             "grain",
-            st.segmented_control,
             "Step by",
-            list(GRAINS),
-            format_func=inside.grain_names(job).__getitem__,
+            inside.grain_names(job),
+            lambda: settings.set(inside=0, motion=False),
+        )
+
+
+def _choice(
+    settings: Settings, name: str, label: str, words: dict[str, str], then: Callable[[], None]
+) -> None:
+    """Draw segments with their label in front."""
+    if not settings.shows(name, label):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        st.caption(label, width="content")
+        widgets.control(
+            settings,
+            name,
+            st.segmented_control,
+            label,
+            list(words),
+            format_func=words.__getitem__,
             required=True,
             label_visibility="collapsed",
-            then=lambda: settings.set(inside=0, motion=False),
+            then=then,
         )

@@ -19,6 +19,7 @@ from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.kinds import Changes
+from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 from fmviz.ui.strengths import CHANGES, draw_schedule, takes_no_penalty
 
@@ -29,7 +30,18 @@ OWN: tuple[ParamSpec | Changes, ...] = (
 NAMES = tuple(spec.name for spec in OWN)
 _LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
 _MORE = ("validation", "tol", "init_scale")
-EXPERT = ("model", "lambda_p", "loss", *_LINEAR, "solver", "max_epochs", *_MORE, "suggest")
+EXPERT = (
+    "now_lambda_p",
+    "now_lambda_w",
+    "model",
+    "lambda_p",
+    "loss",
+    *_LINEAR,
+    "solver",
+    "max_epochs",
+    *_MORE,
+    "suggest",
+)
 """What Simple leaves out; it keeps the rank, the penalty and its strength."""
 _LABELS = {
     "dataset_n_samples": "Rows",
@@ -412,13 +424,8 @@ def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
     for rest, names in groups.items():
         alone = rest == reasons[names[0]]
         reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
-        shown.append((_plain(", ".join(names)), _plain(reason)))
+        shown.append((plain(", ".join(names)), plain(reason)))
     return shown
-
-
-def _plain(text: str) -> str:
-    """Return Markdown that shows the text as it is, as that of Ω_*."""
-    return text.replace("_", r"\_").replace("*", r"\*")
 
 
 def _select(settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str]) -> None:

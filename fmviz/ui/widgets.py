@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
-from fmviz.lab.spreadsheet import defused
+from fmviz.figures.wording import defused
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."

@@ -31,7 +31,6 @@ from fmviz.lab.own.suggestion import first_settings, largest_gain
 from fmviz.lab.places import data_folder
 from fmviz.lab.program import program
 from fmviz.lab.runner import Run
-from fmviz.lab.spreadsheet import defused
 from fmviz.lab.store import RunStore
 from fmviz.lab.sweep_plan import SweepPlan
 
@@ -506,24 +505,6 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
 )
 def test_titles_are_plain_words(given, title):
     assert shelf.title_of(given) == title
-
-
-@pytest.mark.parametrize(
-    ("cell", "shown"),
-    [
-        ("=1+1", "'=1+1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("-2+3|cmd", "'-2+3|cmd"),
-        ("+x", "'+x"),
-        ("\t=1", "'\t=1"),
-        ("-2.5", "-2.5"),
-        ("+1e-3", "+1e-3"),
-        ("town=Ulm", "town=Ulm"),
-        (-2.5, -2.5),
-    ],
-)
-def test_cells_that_a_spreadsheet_would_execute(cell, shown):
-    assert defused(cell) == shown
 
 
 def test_gzip_is_the_same_file_in_less():

@@ -178,7 +178,7 @@ STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]
     "path": (
         "path",
         {"dataset": "balance_scale", "penalties": "ti,cs", "points": "3", "high": "0.1", "seed": "1"},
-        "path_run",
+        "path_start",
         same_path,
     ),
     "paper": ("paper", {"artefact": "atarashi2021_fig2"}, "paper_run", same_checks),

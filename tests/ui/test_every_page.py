@@ -1,4 +1,4 @@
-"""Every page in a real browser: no error, nothing outside the window or on top of another, no rule of axe broken.
+"""Every page in a real browser: no error, nothing outside the window or on another, no rule of axe broken.
 
 Light and dark, 1440 and 700 pixels wide. FMVIZ_SCREENSHOTS names a folder for the pictures.
 """
@@ -22,7 +22,7 @@ OPENED = {
     "path": "dataset=balance_scale&points=4&rank=3",
     "sweeps": "dataset=balance_scale&penalties=ti,cs&points=2&seeds=1&high=0.1",
 }
-PRESSED = {"path": "path_run", "sweeps": "sweeps_start", "compare": "compare_newest", "about": "about_test"}
+PRESSED = {"path": "path_start", "sweeps": "sweeps_start", "compare": "compare_newest", "about": "about_test"}
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 _RUN_AXE = """async (rules) => {
   const options = {resultTypes: ["violations"]};
@@ -95,8 +95,8 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
         wait_idle(page, 60)
         where = f"{name}, {scheme}, {width} px"
         problems.extend(f"{where}: {one}" for one in page.evaluate(_LAYOUT))
-        for box in page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]').all():
-            problems.append(f"{where}: {box.inner_text()[:200]}")
+        boxes = page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]')
+        problems.extend(f"{where}: {text[:200]}" for text in boxes.all_inner_texts())
         if width > 1000:
             # What else than colours could differ?
             found = problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
@@ -117,3 +117,16 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
         for scheme, width in (("light", 1440), ("dark", 1440), ("dark", 700), ("light", 700)):
             look(name, scheme, width)
     assert not problems, "\n".join(problems)
+
+    # The looks see what they look for.
+    page.evaluate("""() => {
+      const texts = document.querySelectorAll('[data-testid="stMain"] [data-testid="stElementContainer"] p');
+      const boxes = [...texts].map((text) => text.closest('[data-testid="stElementContainer"]'));
+      boxes[1].style.cssText = "position: relative; left: 30rem";
+      boxes[2].style.cssText = "position: relative; top: -4rem";
+      texts[2].style.cssText = "color: #bbb; background: #fff";
+    }""")
+    found = " ".join(page.evaluate(_LAYOUT))
+    assert "overlap" in found
+    assert "sticks out" in found
+    assert any(one.startswith("color-contrast") for one in problems_of_axe(page))

@@ -86,6 +86,16 @@ def test_a_third_entry_is_not_asked_for_in_the_plane(store):
     assert address(app)["entry"] == "a"
 
 
+@pytest.mark.parametrize(
+    "query", [{"level": "simple"}, {"hide": "panels,entry,back,e3"}, {"hide": "column,shrinkage,a,dims"}]
+)
+def test_what_is_left_out_leaves_the_rest(store, query):
+    app = open_page("geometry", **query)
+    assert fine(app)
+    assert not app.warning
+    assert app.slider(key="geometry_strength").value == 0.4
+
+
 def test_no_penalty_is_a_sentence(store):
     app = open_page("geometry", penalties="none")
     assert fine(app)

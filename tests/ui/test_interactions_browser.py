@@ -46,6 +46,14 @@ def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, sho
 
     view(page, "Attributes", wait_idle)
     page.get_by_role("heading", name=re.compile(" with ")).wait_for()
+    box = page.locator(".st-key-interactions_groups .gram")
+    names = box.locator(".names.rows span")
+    names.first.wait_for()
+    assert names.all_inner_texts()[:3] == ["month", "day", "day_of_week"]
+    assert box.locator(".names.cols span").count() == 9
+    cells, last = box.locator("canvas").bounding_box(), names.last.bounding_box()
+    assert last["y"] + last["height"] == pytest.approx(cells["y"] + cells["height"], abs=1)
+    assert last["x"] >= cells["x"] + cells["width"], "beside the cells, not on them"
     shoot(page, "interactions-attributes")
 
     # A box is drawn by dragging, and the button goes back.

@@ -30,7 +30,7 @@ def states():
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", ["prox", "sweeps", "start", "train"])
+@pytest.mark.parametrize("name", ["prox", "sweeps", "start", "train", "path"])
 def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     # One visit of each page with the names that all its steps use; the values one by one without a visit.
     mine = [state for _, state in states() if state.page == name]
@@ -41,7 +41,8 @@ def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     if name != "start":
         app.switch_page(f"pages/{name}.py")
-    settings = {key: text for state in mine for key, text in state.settings.items() if key != "play"}
+    started = ("play", "seek")
+    settings = {key: text for state in mine for key, text in state.settings.items() if key not in started}
     for key, text in {**settings, **{k: v for k, v in query.items() if v}}.items():
         app.query_params[key] = text
     app.run()

@@ -206,3 +206,35 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     assert again == told(first)
     assert state_of(second, seen[-1]) == state_of(first, seen[-1])
     elsewhere.close()
+
+
+_SAID = """() => [...document.querySelectorAll(
+  '.st-key-prox_verdicts p, [data-testid="stMetric"], .st-key-train_status p'
+)].map((e) => e.innerText).filter((text) => !text.startsWith("Solver time"))"""
+
+
+@pytest.mark.browser
+def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, server, wait_idle):
+    for path, there in (
+        ("prox?d=30&k=4&seed=5&regularizers=ti,cs", ".st-key-prox_verdicts"),
+        (
+            "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&play=1",
+            ".st-key-train_report",
+        ),
+    ):
+        one = new_page()
+        one.goto(f"{server.url}/{path}")
+        one.locator(there).wait_for()
+        if path.startswith("prox"):
+            one.locator(".st-key-prox_log2lambda").get_by_role("slider").focus()
+            one.keyboard.press("ArrowRight")
+            one.wait_for_url("**log2lambda=-2**")
+        wait_idle(one, 60, calm=1)
+        said = one.evaluate(_SAID)
+        assert len(said) >= 4
+        other = new_page()
+        other.goto(one.url)
+        other.locator(there).wait_for()
+        wait_idle(other, 60, calm=1)
+        assert other.evaluate(_SAID) == said
+        assert other.url == one.url

@@ -20,8 +20,11 @@ from fmviz.figures import palette
 from fmviz.ui.components.matrix_view import (
     MAX_GRAM_FEATURES,
     NOT_AN_INTERACTION,
+    CellClass,
+    ClassesFrame,
     CodesFrame,
     FactorFrame,
+    Mark,
     Panel,
     encode_codes,
     encode_factor,
@@ -52,6 +55,29 @@ def test_a_factor_keeps_its_zeros_and_its_non_zeros():
     np.testing.assert_array_equal(np.sign(single), np.sign(values))
     assert np.isfinite(single).all()
     assert single[2, 0] == 1.5
+
+
+def test_classes_are_sent_with_their_names_colours_and_counts():
+    codes = np.array([[NOT_AN_INTERACTION, 1], [1, NOT_AN_INTERACTION]], dtype=np.int8)
+    classes = (CellClass("no", "#ffffff", "#000000"), CellClass("yes", "#00ff00", "#00aa00"))
+    panel = Panel("Right or wrong", [ClassesFrame(codes, (0, 1), key="a")], classes=classes, gram_label="W")
+    header, body = decode(encode_view([panel], mark=Mark("gram", 0, 1), clickable=True))
+    (drawn,) = header["panels"]
+    assert drawn["kind"] == "classes"
+    assert [one["label"] for one in drawn["classes"]] == ["no", "yes"]
+    assert drawn["frames"][0]["counts"] == [0, 1]
+    assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
+    assert header["diagonal"]
+    assert header["mark"] == {"picture": "gram", "row": 0, "col": 1}
+    for wrong in (ClassesFrame(codes, (0,)), ClassesFrame(np.full((2, 2), 2, np.int8), (0, 1))):
+        with pytest.raises(ValueError, match="must fit the 2 classes"):
+            encode_view([Panel("Right or wrong", [wrong], classes=classes)])
+    for mixed in (
+        Panel("Right or wrong", [ClassesFrame(codes, (0, 1))]),
+        Panel("Factors", [FactorFrame(np.ones((2, 1)))], classes=classes),
+    ):
+        with pytest.raises(ValueError, match="needs classes"):
+            encode_view([mixed])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -192,6 +192,23 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
     assert "then press Run" in words(app)
 
 
+@pytest.mark.parametrize(
+    ("query", "gone"),
+    [
+        ({"level": "simple"}, {"path_validation", "path_lambda_w"}),
+        ({"hide": "low,metric,who,at,charts,stop"}, {"path_low", "path_at", "path_stop"}),
+        ({"hide": "fit,target_search"}, {"path_at", "path_target", "path_seek_start"}),
+    ],
+)
+def test_what_is_left_out_leaves_the_rest(store, query, gone):
+    app = open_page("path", **SMALL, run="1", **query)
+    app.run()
+    assert fine(app)
+    assert not app.warning
+    assert "6 of 6 fits" in words(app)
+    assert not gone & {item.key for item in [*app.select_slider, *app.slider, *app.button]}
+
+
 def test_the_best_fit_is_the_best_of_its_metric():
     rows = pd.DataFrame({"validation_rmse": [2.0, 1.0, 1.0], "validation_auc": [0.5, 0.9, float("nan")]})
     assert best_row(rows, "validation_rmse").name == 2

@@ -61,7 +61,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     assert address(app) == {"hide": "k,distribution", "lock": "log2lambda"}
     assert app.select_slider(key="prox_log2lambda").disabled
     assert not keys(app) & {"prox_k", "prox_distribution"}
-    (code,) = [block.value for block in app.code if "hide=" in block.value]
+    (code,) = [block.value for block in app.sidebar.code]
     assert code.endswith("?hide=k,distribution&lock=log2lambda")
     # What is hidden is still offered, by the words that it had.
     assert "Rank k" in app.multiselect(key="prox_hide").options

@@ -135,8 +135,7 @@ def _kind(
             if stray.any():
                 note = (
                     f"{int(stray.sum()):,} cells such as {_shown(str(known[stray].iloc[0]))!r} are no "
-                    "numbers and "
-                    "count as missing."
+                    "numbers and count as missing."
                 )
             return "number", note, int(stray.sum())
         if (found := dates_of(different.head(_SAMPLE))) is not None and found.notna().all():

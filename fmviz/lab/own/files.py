@@ -6,35 +6,18 @@ import csv
 import io
 import re
 import zlib
-from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
-from fmviz.engine.errors import one_of
 from fmviz.engine.memory import in_words
 from fmviz.lab.own import limits
+from fmviz.lab.own.parquet import read_parquet
+from fmviz.lab.own.source import CHOICES, DELIMITERS, ENCODINGS, Reading, Source, named
 from fmviz.lab.table_files import is_libsvm, read_libsvm, read_text, sniffed
 
 __all__ = ["CHOICES", "Reading", "Source", "detect", "read"]
-
-ENCODINGS = (
-    *("utf-8", "utf-16", "cp1252", "cp1250", "cp1251", "koi8_r", "mac_roman"),
-    *("shift_jis", "gb18030", "big5", "euc_kr"),
-)
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blanks": " "}
-CHOICES: dict[str, tuple[str, ...]] = {
-    "kind": ("auto", "table", "libsvm", "parquet"),
-    "encoding": ("auto", *ENCODINGS),
-    "delimiter": ("auto", *DELIMITERS),
-    "header": ("auto", "yes", "no"),
-    "decimal": ("auto", "point", "comma"),
-    "lines": ("all", "fitting"),
-}
-"""What each field of a `Reading` may be."""
 
 _SAMPLE = 65_536
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -64,58 +47,6 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a file is read.
-
-    Attributes
-    ----------
-    kind : str
-        A CSV or TSV table, libsvm or Parquet.
-    encoding, delimiter, header, decimal : str
-        Of text.
-    lines : str
-        Whether lines with too many fields are an error or left out.
-    skip : int
-        So many lines before the table are left out.
-    """
-
-    kind: str = "auto"
-    encoding: str = "auto"
-    delimiter: str = "auto"
-    header: str = "auto"
-    decimal: str = "auto"
-    lines: str = "all"
-    skip: int = 0
-
-    def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            one_of(name, getattr(self, name), choices)
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """What was read.
-
-    Attributes
-    ----------
-    reading : Reading
-        How; nothing in it is "auto".
-    table : DataFrame or None
-        The columns, each with a name of its own.
-    X, y : (N, d) CSR array and (N,) ndarray, or None
-        What a libsvm file holds instead.
-    notes : tuple of str
-        A sentence for what was changed on the way.
-    """
-
-    reading: Reading
-    table: pd.DataFrame | None = None
-    X: sp.csr_array | None = None
-    y: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
-
-
 def read(data: bytes, asked: Reading | None = None, name: str = "The file") -> Source:
     """Read a file.
 
@@ -137,13 +68,12 @@ def read(data: bytes, asked: Reading | None = None, name: str = "The file") -> S
     if len(data) > limits.MOST_BYTES:
         raise ValueError(
             f"{name} has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
-            "its "
-            "rows, or compress it with gzip."
+            "its rows, or compress it with gzip."
         )
     data = _unfolded(data, name)
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
-        return _parquet(data, replace(asked, kind=kind), name)
+        return read_parquet(data, name)
     notes: list[str] = []
     text, encoding = _decoded(data, asked.encoding, name, notes)
     if kind == "libsvm":
@@ -318,42 +248,7 @@ def _has_header(text: str, delimiter: str) -> bool:
     return not told or not all(number.fullmatch(field) for field in told)
 
 
-def named(columns: list[str], notes: list[str]) -> list[str]:
-    """Return a name of its own for every column, with a sentence for those that had none."""
-    empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
-    long = sum(len(column) > limits.LONGEST_NAME for column in columns)
-    found: list[str] = []
-    for place, column in enumerate(columns, 1):
-        clean = " ".join(column.split()) or f"column {place}"
-        if len(clean) > limits.LONGEST_NAME:
-            clean = clean[: limits.LONGEST_NAME - 1] + "…"
-        found.append(clean)
-    taken, again = set(found), Counter(found)
-    seen: Counter[str] = Counter()
-    doubles = []
-    for at, column in enumerate(found):
-        seen[column] += 1
-        if again[column] > 1 and seen[column] > 1:
-            number = seen[column]
-            while (other := f"{column} ({number})") in taken:
-                number += 1
-            taken.add(other)
-            found[at] = other
-            doubles.append(column)
-    if empty:
-        notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
-    if doubles:
-        notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
-    if long:
-        notes.append(f"{_columns(long)} a name of more than {limits.LONGEST_NAME} characters, which was cut.")
-    return found
-
-
-def _columns(count: int) -> str:
-    return "1 column had" if count == 1 else f"{count:,} columns had"
-
-
-# -------------------------------------------------------------------------------------- libsvm and Parquet
+# ------------------------------------------------------------------------------------------------- libsvm
 
 
 def _libsvm(text: str, name: str) -> tuple[sp.csr_array, np.ndarray]:
@@ -376,87 +271,3 @@ def _far(index: int, name: str) -> str:
         f"{name} has an index of {index:,}, more than {limits.MOST_FEATURES:,} features. Number them anew "
         "without gaps."
     )
-
-
-def _parquet(data: bytes, asked: Reading, name: str) -> Source:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    notes: list[str] = []
-    try:
-        file = pq.ParquetFile(io.BytesIO(data))
-        schema = file.schema_arrow
-        limits.check_table(file.metadata.num_rows, len(schema), name)
-        size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.metadata.num_row_groups))
-        if size > limits.MOST_UNFOLDED:
-            raise ValueError(
-                f"{name} unfolds to {in_words(size)}, more than {in_words(limits.MOST_UNFOLDED)}. Take a "
-                "sample "
-                "of its rows."
-            )
-        arrow = file.read()
-        flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
-        if lost := [field.name for field in schema if _compound(field.type)]:
-            notes.append(
-                f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
-                "were "
-                f"left out: {', '.join(lost[:5])}{', …' if len(lost) > 5 else ''}."
-            )
-        arrays = {str(place): _plain(arrow.column(at)) for place, at in enumerate(flat)}
-        table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
-    except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
-        said = " ".join(str(error).split())[:200].rstrip(".")
-        raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
-    columns = named([schema.field(at).name for at in flat], notes)
-    if len(columns) < 2:
-        raise ValueError(
-            f"{name} has fewer than two columns of single values; a target and a feature are needed."
-        )
-    if not len(table):
-        raise ValueError(f"{name} has no rows. Bring a table that has some.")
-    table.columns = pd.Index(columns)
-    return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
-
-
-def _compound(kind: Any) -> bool:
-    import pyarrow.types as of
-
-    return bool(
-        of.is_nested(kind)
-        or of.is_binary(kind)
-        or of.is_large_binary(kind)
-        or of.is_fixed_size_binary(kind)
-        or of.is_null(kind)
-        or not (
-            of.is_boolean(kind)
-            or of.is_integer(kind)
-            or of.is_floating(kind)
-            or of.is_decimal(kind)
-            or of.is_temporal(kind)
-            or of.is_string(kind)
-            or of.is_large_string(kind)
-            or of.is_dictionary(kind)
-        )
-    )
-
-
-def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, truth values, times without a zone, or strings."""
-    import pyarrow as pa
-    import pyarrow.types as of
-
-    kind = column.type
-    if of.is_dictionary(kind):
-        column = (
-            column.combine_chunks().dictionary_decode()
-            if not isinstance(column, pa.ChunkedArray)
-            else (column.cast(kind.value_type))
-        )
-        return _plain(column) if not _compound(column.type) else column.cast(pa.string())
-    if of.is_decimal(kind) or of.is_float16(kind):
-        return column.cast(pa.float64(), safe=False)
-    if of.is_timestamp(kind) or of.is_date(kind):
-        return column.cast(pa.timestamp("us"), safe=False)
-    if of.is_time(kind) or of.is_duration(kind):
-        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
-    return column

@@ -29,9 +29,8 @@ LONGEST_NAME = 100
 def sentence() -> str:
     """Return the limits in words."""
     return (
-        f"At most {in_words(MOST_BYTES)}, {MOST_ROWS:,} rows, {MOST_COLUMNS:,} columns, {MOST_CELLS:,} "
-        "cells and "
-        f"{MOST_FEATURES:,} features; {MOST_LEVELS:,} words of a column have a feature of their own."
+        f"At most {in_words(MOST_BYTES)}, {MOST_ROWS:,} rows, {MOST_COLUMNS:,} columns, {MOST_CELLS:,} cells "
+        f"and {MOST_FEATURES:,} features; {MOST_LEVELS:,} words of a column have a feature of their own."
     )
 
 
@@ -47,6 +46,5 @@ def check_table(rows: int, columns: int, name: str) -> None:
     if rows * columns > MOST_CELLS:
         raise ValueError(
             f"{name} has about {rows * columns:,} cells, more than {MOST_CELLS:,}. Take a sample of its "
-            "rows, or "
-            "fewer columns."
+            "rows, or fewer columns."
         )

@@ -117,8 +117,7 @@ def _prepared(table: pd.DataFrame, recipe: Recipe) -> tuple[pd.DataFrame, dict[s
     if not recipe.target:
         raise ValueError(
             "There is no column to predict: none has values that repeat and differ. Choose a target, or "
-            "bring a "
-            "table with one."
+            "bring a table with one."
         )
     if recipe.target not in names:
         raise ValueError(f"The target {recipe.target!r} is no column. Choose one of the columns.")
@@ -190,16 +189,14 @@ def _target(values: pd.Series, recipe: Recipe) -> tuple[pd.Series, str, str]:
         if not numbers.notna().any() and levels:
             raise ValueError(
                 f"The target {name!r} holds words such as {levels[0]!r}, and regression wants numbers. "
-                "Choose two "
-                "classes, or another target."
+                "Choose two classes, or another target."
             )
         return numbers, task, ""
     if len(levels) > 2:
         if not positive:
             raise ValueError(
                 f"The target {name!r} has {len(levels):,} classes; choose the one to tell from all others, "
-                "or "
-                "another target."
+                "or another target."
             )
         told = pd.Series(words_of(words), index=values.index, name=name, dtype=object)
         words = told.where(told.isna() | (told == positive), f"not {positive}")
@@ -213,8 +210,7 @@ def _encoding(source: Source, recipe: Recipe) -> tuple[TableEncoding, pd.DataFra
     if len(encoding.feature_names) > limits.MOST_FEATURES:
         raise ValueError(
             f"This makes {len(encoding.feature_names):,} features, more than {limits.MOST_FEATURES:,}. "
-            "Ignore "
-            "columns of many words."
+            "Ignore columns of many words."
         )
     return encoding, prepared
 
@@ -351,8 +347,7 @@ def measure(source: Source, recipe: Recipe) -> Size:
     if sum(part.entries for part in parts) > limits.MOST_CELLS:
         raise ValueError(
             f"This makes {sum(part.entries for part in parts):,} entries of X, more than "
-            f"{limits.MOST_CELLS:,}. "
-            "Take a sample of the rows, or ignore columns."
+            f"{limits.MOST_CELLS:,}. Take a sample of the rows, or ignore columns."
         )
     return _size(y[rows], len(prepared), parts, encoding.target.task, encoding.target.labels, encoding.notes)
 

@@ -105,9 +105,8 @@ def keep_file(data: bytes) -> str:
     """Keep a file; return its hash. Raises ValueError where it is too large."""
     if len(data) > limits.MOST_BYTES:
         raise ValueError(
-            f"The file has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample "
-            "of its rows, or "
-            "compress it with gzip."
+            f"The file has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
+            "its rows, or compress it with gzip."
         )
     name = hashlib.sha256(data).hexdigest()[:32]
     path = _file(name)
@@ -154,17 +153,17 @@ def _write(path: Path, data: bytes) -> None:
 
 
 @lru_cache(maxsize=4)
-def profile(file: str, reading: Reading, title: str = "The file") -> Profile:
+def profile(file: str, reading: Reading) -> Profile:
     """Read a kept file and describe its columns; raises ValueError with a sentence."""
-    source = read(_bytes(file), reading, title)
+    source = read(_bytes(file), reading)
     table = source.table
     return Profile(source, () if table is None else described(table, source.reading.decimal))
 
 
 @lru_cache(maxsize=64)
-def sized(file: str, recipe: Recipe, title: str = "The file") -> Size:
+def sized(file: str, recipe: Recipe) -> Size:
     """Return the size of what a recipe makes of a kept file; raises ValueError with a sentence."""
-    return measure(profile(file, recipe.reading, title).source, recipe)
+    return measure(profile(file, recipe.reading).source, recipe)
 
 
 # --------------------------------------------------------------------------------------------------- sets
@@ -192,7 +191,7 @@ def enter(file: str, recipe: Recipe, title: str) -> OwnSet:
         As `fmviz.lab.own.recipe.build` does, or if the file is not there.
     """
     name, title = name_of(file, recipe), title_of(title)
-    dataset = build(profile(file, recipe.reading, title).source, recipe, name, title)
+    dataset = build(profile(file, recipe.reading).source, recipe, name, title)
     found = OwnSet(
         name,
         title,
@@ -227,6 +226,7 @@ def bring(path: str, name: str, recipe: Mapping[str, Any]) -> None:
         If the file cannot be read, or is another one.
     """
     if find(name) is not None:
+        undelete(name)
         return
     told = Recipe.from_dict(recipe)
     try:
@@ -234,8 +234,7 @@ def bring(path: str, name: str, recipe: Mapping[str, Any]) -> None:
     except OSError as error:
         raise ValueError(
             f"The data set {name} is not in {str(data_folder())!r}, and {path!r} cannot be read "
-            f"({error.strerror}). Put "
-            "its file there, or name the run store beside it with FMVIZ_STORE."
+            f"({error.strerror}). Put its file there, or name the run store beside it with FMVIZ_STORE."
         ) from None
     file = keep_file(data)
     if name_of(file, told) != name:
@@ -272,9 +271,8 @@ def load(name: str) -> Dataset:
     found = find(name)
     if found is None or found.deleted is not None:
         raise ValueError(why_not(name))
-    return build(
-        profile(found.file, found.recipe.reading, found.title).source, found.recipe, name, found.title
-    )
+    source = profile(found.file, found.recipe.reading).source
+    return build(source, found.recipe, name, found.title)
 
 
 def why_not(name: str) -> str | None:
@@ -282,9 +280,8 @@ def why_not(name: str) -> str | None:
     found = find(name)
     if found is None:
         return (
-            f"The data set {name} is not on this computer. Bring its file on the page Your data, or open "
-            "the link where "
-            "it was made."
+            f"The data set {name} is not on this computer. Bring its file on the page Your data, or open the "
+            "link where it was made."
         )
     if found.deleted is not None:
         return f"The data set {found.title} was deleted. Bring it back on the page Your data."
@@ -315,10 +312,10 @@ def _tidy() -> None:
     needed = set()
     for entry in folder.glob("own_*.json"):
         found = find(entry.stem)
-        if found is None or (found.deleted is not None and found.deleted < since):
-            entry.unlink(missing_ok=True)
-        else:
+        if found is not None and (found.deleted is None or found.deleted >= since):
             needed.add(found.file)
+        elif found is not None or entry.stat().st_mtime < since:
+            entry.unlink(missing_ok=True)
     for path in folder.glob("*_*"):
         file = path.name.partition("_")[2]
         if path.suffix != ".json" and file not in needed and path.stat().st_mtime < since:

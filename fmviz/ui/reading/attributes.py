@@ -115,6 +115,7 @@ def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None
         key="interactions_groups",
         on_box=opened,
         selectable=True,
+        named=True,
         max_height=360,
     )
 
@@ -196,6 +197,7 @@ def _levels(reading: Opened, found: GroupStrengths, g: int, h: int) -> None:
             )
         ],
         key=f"interactions_levels_{g}_{h}",
+        named=True,
         max_height=420,
     )
     at, to = np.nonzero(used)

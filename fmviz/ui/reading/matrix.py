@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -127,7 +128,7 @@ def _drawn(
     """Return what the browser is sent, and the cell of the largest value."""
     sight = look(pairs, window, between)
     row, col = divmod(int(np.argmax(np.abs(sight.values))), sight.values.shape[1])
-    payload = encode_view([_panel(sight, names)], selectable=True, max_height=640)
+    payload = encode_view([_panel(sight, names)], selectable=True, named=True, max_height=640)
     return payload, Box(0, "gram", row, row + 1, col, col + 1)
 
 
@@ -137,13 +138,15 @@ def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
     rows, columns = sight.labels(names)
     shown = int(np.count_nonzero(sight.values))
     window = sight.window
-    kind = "pairs" if window.exact else "tiles"
+    kind = "cells" if window.exact else "tiles"
+    # Tiles say so by themselves.
+    own: dict[str, Any] = {"gram_label": "W"} if window.exact else {}
     return Panel(
         window.label,
         [CodesFrame(codes, scale, caption=f"{shown:,} of {codes.size:,} {kind} are not zero")],
         row_labels=rows,
         col_labels=columns,
-        **({"gram_label": "W"} if window.exact else {}),
+        **own,
     )
 
 

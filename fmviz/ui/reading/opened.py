@@ -148,8 +148,9 @@ def calculated(
         What is being done, for people.
     """
     assert reading.pairs is not None
+    n_rows = reading.pairs.rows.size
     key = f"reading:{reading.key}:{name}"
-    if reading.pairs.rows.size <= _INLINE_ROWS:
+    if n_rows <= _INLINE_ROWS:
         found: _Found = _kept(key, lambda: make(lambda: None))
         return found
 
@@ -167,7 +168,7 @@ def calculated(
     task = tasks.get(key) or tasks.start(key, stream)
     view = task.view()
     if view.state is JobState.FINISHED:
-        return view.items[0]  # type: ignore[no-any-return]
+        return view.items[0]
     with st.container(border=True, key=f"interactions_wait_{name.split(':')[0]}"):
         if view.state.active:
 
@@ -175,7 +176,7 @@ def calculated(
                 now = task.view()
                 if not now.state.active:
                     st.rerun()
-                st.markdown(f"**{what}** {reading.pairs.rows.size:,} rows of P are not zero.")
+                st.markdown(f"**{what}** {n_rows:,} rows of P are not zero.")
                 st.caption(f"{now.elapsed:.1f} s so far.")
 
             shell.fragment(watch, run_every=POLL_SECONDS)()

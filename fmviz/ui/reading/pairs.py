@@ -12,6 +12,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.lab.pair_weights import Ranking
 from fmviz.lab.reading import Search, table_of_pairs
 from fmviz.ui import shell, widgets
+from fmviz.ui.plain import plain
 from fmviz.ui.reading.opened import Opened, calculated
 from fmviz.ui.reading.parts import draw_network, pairs_in_words
 from fmviz.ui.state import Settings, Text
@@ -140,7 +141,7 @@ def _table(name: str, _reading: Opened, _found: Ranking) -> pd.DataFrame:
 
 
 def _summary(reading: Opened, found: Ranking, table: pd.DataFrame) -> None:
-    st.markdown(f"**The strongest pair.** {escaped(table['sentence'][0])}")
+    st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
     said = f"{found.total:,} used pairs" if found.total != 1 else "1 used pair"
     if found.total > len(table):
         said += f"; the {len(table)} of largest weight are listed"
@@ -150,11 +151,6 @@ def _summary(reading: Opened, found: Ranking, table: pd.DataFrame) -> None:
     if reading.model.columnar and reading.experiment.model in ("hofm", "all_subsets"):
         said += "; products of three and more features have terms of their own"
     st.caption(said + ".")
-
-
-def escaped(text: str) -> str:
-    """Return text in which Markdown sees no marks."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>~$:" else c for c in text)
 
 
 def _none(settings: Settings, reading: Opened, found: Ranking) -> None:

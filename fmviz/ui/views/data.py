@@ -100,19 +100,21 @@ TABLE: tuple[ParamSpec | Setting, ...] = (
         help="The share of rows kept out of training and used to validate.",
     ),
 )
-_UPLOAD = "fmviz:data:upload"
+PARTS = ("upload", "use_paste", "example", "other", "train", "keep")
+_EXPERT = ("kind", "skip", "scaling", "rare")
+_UPLOAD = "fmviz:data:uploads"
 _REFUSED = "fmviz:data:refused"
 _ROWS = 8
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Your data", Settings("data", TABLE)) as settings:
-        st.title("Your data")
-        st.markdown(
+    with shell.page("Your data", Settings("data", TABLE, parts=PARTS, expert=_EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Your data",
             "Bring a table, say what is to be predicted, and see which interactions matter in it. The file "
-            "stays on the "
-            "computer that serves this page; nothing in it is executed."
+            "stays on the computer that serves this page; nothing in it is executed.",
         )
         if settings["file"]:
             _file(settings)
@@ -129,15 +131,7 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     left, right = st.columns(2, gap="large")
     with left:
-        number = st.session_state.setdefault(_UPLOAD, 0)
-        st.file_uploader(
-            "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not",
-            key=f"data_upload_{number}",
-            max_upload_size=limits.MOST_BYTES // 1_000_000,
-            on_change=_uploaded,
-            args=(settings, f"data_upload_{number}"),
-        )
-        st.caption(limits.sentence())
+        _uploader(settings)
     with right:
         widgets.control(
             settings,
@@ -148,20 +142,38 @@ def _bring(settings: Settings) -> None:
             placeholder="age,town,bought\n34,Bonn,yes\n51,Kiel,no",
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
+            widgets.action(
+                settings,
+                "use_paste",
                 "Use this table",
                 icon=":material/content_paste_go:",
-                key="data_use_paste",
                 on_click=lambda: _take(settings, settings["paste"].encode(), "Pasted table"),
             )
-            st.button(
+            widgets.action(
+                settings,
+                "example",
                 "Try with an example",
                 icon=":material/flight_takeoff:",
-                key="data_example",
                 on_click=_example,
                 args=(settings,),
                 help="20,000 flights from New York: which of them were late?",
             )
+
+
+def _uploader(settings: Settings) -> None:
+    label = "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not"
+    if not settings.shows("upload", label):
+        return
+    number = st.session_state.setdefault(_UPLOAD, 0)
+    st.file_uploader(
+        label,
+        key=f"data_upload_{number}",
+        max_upload_size=limits.MOST_BYTES // 1_000_000,
+        disabled=settings.locks("upload"),
+        on_change=_uploaded,
+        args=(settings, f"data_upload_{number}"),
+    )
+    st.caption(limits.sentence())
 
 
 def _uploaded(settings: Settings, key: str) -> None:
@@ -219,32 +231,31 @@ def _file(settings: Settings) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
         widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
-        st.button(
+        widgets.action(
+            settings,
+            "other",
             "Take another",
             icon=":material/swap_horiz:",
-            key="data_other",
             on_click=settings.reset,
             help="Put this file away. Data sets made of it stay.",
         )
     if size is None:
         st.error(
             "The file of this link is not on this computer, or was not used for a week. Bring it again: "
-            "what was decided "
-            "about it comes back with it only if the link is opened afterwards.",
+            "what was decided about it comes back with it only if the link is opened afterwards.",
             icon=":material/folder_off:",
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    title = settings["title"] or "The file"
     ready = done(
-        f"data:read:{file}:{reading}:{title}",
-        lambda: shelf.profile(file, reading, title),
+        f"data:read:{file}:{reading}",
+        lambda: shelf.profile(file, reading),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )
     if not ready:
         return
-    profile = shelf.profile(file, reading, title)
+    profile = shelf.profile(file, reading)
     _adopt(settings, profile)
     st.subheader("Check")
     for note in profile.source.notes:

@@ -73,7 +73,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
     *path_target.TABLE,
 )
-PARTS = ("suggest", "start", "stop", "charts", "fit", "exports", "target_search", *path_target.PARTS)
+PARTS = ("path", "suggest", "start", "stop", "charts", "fit", "exports", "target_search", *path_target.PARTS)
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest", "accept")
 _SEEN = "fmviz:path:dataset"
 _SHOWN = "fmviz:path:shown"
@@ -119,13 +119,14 @@ def render() -> None:
             )
             return
         base = base_of(settings)
-        _declare(settings, base)
-        try:
-            plan = _plan(settings, base)
-        except ValueError as error:
-            st.error(str(error), icon=":material/block:")
-        else:
-            _path(settings, plan, linked)
+        if settings.shows("path", "The path"):
+            _declare(settings, base)
+            try:
+                plan = _plan(settings, base)
+            except ValueError as error:
+                st.error(str(error), icon=":material/block:")
+            else:
+                _path(settings, plan, linked)
         if settings.shows("target_search", "Search for a number of interactions"):
             path_target.draw(settings, base, linked)
 

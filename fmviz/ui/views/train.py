@@ -17,7 +17,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
-from fmviz.ui import interactions, live, orders, shell, train_controls
+from fmviz.ui import inside, interactions, live, orders, shell, train_controls
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.kinds import Setting
 from fmviz.ui.state import Settings, Text
@@ -71,7 +71,9 @@ BOX .katex-display > .katex,
 BOX .katex-display > .katex > .katex-html {
   white-space: normal;
 }
-</style>""".replace("BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside)")
+</style>""".replace(
+    "BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside_box)"
+)
 
 
 def render() -> None:
@@ -139,9 +141,11 @@ def _autostart(settings: Settings, reason: str | None) -> None:
     if run and not settings["play"] and _found_in_store(run):
         return
     if run or settings["play"]:
-        slow = settings["play"] and settings["speed"] == "slow" and settings["grain"] != "epoch"
+        moving = settings["play"] or settings["motion"]
+        slow = moving and settings["speed"] == "slow" and settings["grain"] != "epoch"
         _start(settings, *((0,) if slow else ()))
-        settings.set(motion=slow)
+        if slow:
+            inside.begin_motion(settings)
         if run and settings["run"]:
             st.session_state[_LOST] = (
                 "info",
@@ -182,13 +186,15 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
         st.rerun()
     stale = job is not None and job.experiment != experiment
     train_controls.draw_controls(settings, job, stale, reason is None, _start)
-    if job is not None and not job.state.ended and not stale:
-        draw_now(settings, job)
-    if reason is not None:
-        _impossible(settings, reason)
-    if (said := st.session_state.get(_LOST)) is not None:
-        kind, sentence = said
-        (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
+    # Always one element: a fragment below that changed its place would be another one, and lose clicks.
+    with st.container(key="train_above"):
+        if job is not None and not job.state.ended and not stale:
+            draw_now(settings, job)
+        if reason is not None:
+            _impossible(settings, reason)
+        if (said := st.session_state.get(_LOST)) is not None:
+            kind, sentence = said
+            (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
     if job is None:
         _empty(settings, reason)
         return

@@ -9,6 +9,8 @@ const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
 const MIN_PANEL = 230;
 const MIN_FACTOR = 26;
+const MAX_NAME = 120;
+const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
 
 const views = new WeakMap();
 
@@ -263,6 +265,11 @@ function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// About how many CSS pixels names need.
+function nameWidth(names) {
+  return Math.min(MAX_NAME, Math.ceil(6.2 * Math.max(0, ...names.map((name) => name.length))) + 6);
+}
+
 // One matrix on one canvas, a backing pixel for each drawn cell, enlarged by a whole number of device pixels.
 class Picture {
   constructor(parent, part) {
@@ -277,7 +284,26 @@ class Picture {
     this.grid = make("div", "grid", this.stage);
     this.marks = [0, 1].map(() => make("div", "mark", this.stage));
     this.notice = make("div", "notice", this.stage);
+    this.rowNames = make("div", "names rows", this.stage);
+    this.colNames = make("div", "names cols", this.stage);
+    for (const names of [this.rowNames, this.colNames]) names.setAttribute("aria-hidden", "true");
     this.image = null;
+  }
+
+  // Writes names beside the rows and beneath the columns; none where the lists are empty.
+  label(rows, cols) {
+    const write = (box, names, size, side) => {
+      box.replaceChildren();
+      for (const name of names) {
+        const entry = make("span", "", box);
+        entry.textContent = name;
+        entry.style[side] = `${size}px`;
+        entry.style.lineHeight = `${size}px`;
+      }
+    };
+    write(this.rowNames, rows, this.rowPixels, "height");
+    write(this.colNames, cols, this.colPixels, "width");
+    this.stage.style.marginBottom = cols.length ? `${nameWidth(cols) + 4}px` : "";
   }
 
   place(n, m, rowPool, colPool, cellHeight, cellWidth, dpr) {
@@ -395,8 +421,8 @@ class Panel {
 
   // Cells of a whole number of device pixels within a width in CSS pixels.
   layout(width, dpr) {
-    const { rows: n, cols: k, kind } = this.spec;
-    const wide = Math.floor(width * dpr);
+    const { rows: n, cols: k, kind, rowLabels, colLabels } = this.spec;
+    let wide = Math.floor(width * dpr);
     const tall = Math.floor(this.view.header.maxHeight * dpr);
     const m = kind === "factor" ? n : k;
     if (!this.hasGram) {
@@ -407,6 +433,12 @@ class Panel {
       const least = Math.ceil((90 * dpr) / k);
       this.factor.place(n, k, rowPool, colPool, height, Math.max(1, Math.min(room, Math.max(height, least))), dpr);
       return;
+    }
+    let named = kind !== "factor" && this.view.header.named && rowLabels && colLabels;
+    if (named) {
+      const room = wide - Math.ceil((nameWidth(rowLabels) + 8) * dpr);
+      named = Math.min(Math.floor(room / m), Math.floor(tall / n)) >= MIN_NAMED * dpr;
+      if (named) wide = room;
     }
     const gap = this.hasFactor ? Math.round(CELL_GAP * dpr) : 0;
     let pool = 1;
@@ -430,6 +462,7 @@ class Panel {
     cell = Math.max(1, cell);
     if (this.hasFactor) this.factor.place(n, k, pool, colPool, cell, factorWidth, dpr);
     this.gram.place(n, m, pool, pool, cell, cell, dpr);
+    this.gram.label(named ? rowLabels : [], named ? colLabels : []);
   }
 
   numbers() {
@@ -1008,7 +1041,7 @@ class View {
     const range = document.createRange();
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!node.data.trim() || parent.closest(".tip, .said, .saves")) continue;
+      if (!node.data.trim() || parent.closest(".tip, .said, .saves, .names")) continue;
       const own = getComputedStyle(parent);
       const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
       for (const [text, rect] of lines(node, range))

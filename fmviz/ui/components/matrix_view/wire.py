@@ -52,6 +52,7 @@ class ViewOptions(TypedDict, total=False):
     clickable: bool
     mark: Mark | None
     selectable: bool
+    named: bool
     empty: str
 
 
@@ -99,6 +100,7 @@ def encode_view(
     clickable: bool = False,
     mark: Mark | None = None,
     selectable: bool = False,
+    named: bool = False,
     empty: str = "Nothing to show yet.",
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
@@ -131,6 +133,8 @@ def encode_view(
         A cell that is outlined while no other one is pointed at; in all pictures that have it.
     selectable : bool
         Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
+    named : bool
+        Whether the labels of a ready matrix stand beside its rows and columns, where cells are large enough.
     empty : str
         The sentence shown when there are no panels.
 
@@ -242,6 +246,7 @@ def encode_view(
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
         "selectable": bool(selectable),
+        "named": bool(named),
         "maxHeight": int(max_height),
         "empty": empty,
         "palette": {

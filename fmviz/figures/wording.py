@@ -1,12 +1,23 @@
-"""Words in CSV files that a spreadsheet would take for formulas."""
+"""Words of other people, such as names of columns, in charts and in files for spreadsheets."""
 
 from __future__ import annotations
 
+import html
 import re
 
-__all__ = ["defused"]
+__all__ = ["defused", "literal", "spoken"]
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+def literal(text: str) -> str:
+    """Return text that Plotly shows as it is; it takes tags such as <b> and <a> for its own."""
+    return html.escape(text, quote=False)
+
+
+def spoken(text: object) -> object:
+    """Return the words behind what `literal` wrote; anything but a text as it is."""
+    return html.unescape(text) if isinstance(text, str) else text
 
 
 def defused(cell: object) -> object:

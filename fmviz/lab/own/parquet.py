@@ -1,0 +1,97 @@
+"""Parquet files of one's own: their columns of single values as a table."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pandas as pd
+
+from fmviz.engine.memory import in_words
+from fmviz.lab.own import limits
+from fmviz.lab.own.source import Reading, Source, named
+
+__all__ = ["read_parquet"]
+
+
+def read_parquet(data: bytes, name: str) -> Source:
+    """Read the bytes of a Parquet file; raises ValueError with a sentence."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    notes: list[str] = []
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        schema = file.schema_arrow
+        limits.check_table(file.metadata.num_rows, len(schema), name)
+        size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.metadata.num_row_groups))
+        if size > limits.MOST_UNFOLDED:
+            raise ValueError(
+                f"{name} unfolds to {in_words(size)}, more than {in_words(limits.MOST_UNFOLDED)}. Take a "
+                "sample of its rows."
+            )
+        arrow = file.read()
+        flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
+        if lost := [field.name for field in schema if _compound(field.type)]:
+            notes.append(
+                f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
+                f"were left out: {', '.join(lost[:5])}{', …' if len(lost) > 5 else ''}."
+            )
+        arrays = {str(place): _plain(arrow.column(at)) for place, at in enumerate(flat)}
+        table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
+    except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
+        said = " ".join(str(error).split())[:200].rstrip(".")
+        raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
+    columns = named([schema.field(at).name for at in flat], notes)
+    if len(columns) < 2:
+        raise ValueError(
+            f"{name} has fewer than two columns of single values; a target and a feature are needed."
+        )
+    if not len(table):
+        raise ValueError(f"{name} has no rows. Bring a table that has some.")
+    table.columns = pd.Index(columns)
+    return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
+
+
+def _compound(kind: Any) -> bool:
+    import pyarrow.types as of
+
+    return bool(
+        of.is_nested(kind)
+        or of.is_binary(kind)
+        or of.is_large_binary(kind)
+        or of.is_fixed_size_binary(kind)
+        or of.is_null(kind)
+        or not (
+            of.is_boolean(kind)
+            or of.is_integer(kind)
+            or of.is_floating(kind)
+            or of.is_decimal(kind)
+            or of.is_temporal(kind)
+            or of.is_string(kind)
+            or of.is_large_string(kind)
+            or of.is_dictionary(kind)
+        )
+    )
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as numbers, truth values, times without a zone, or strings."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = column.type
+    if of.is_dictionary(kind):
+        column = (
+            column.combine_chunks().dictionary_decode()
+            if not isinstance(column, pa.ChunkedArray)
+            else (column.cast(kind.value_type))
+        )
+        return _plain(column) if not _compound(column.type) else column.cast(pa.string())
+    if of.is_decimal(kind) or of.is_float16(kind):
+        return column.cast(pa.float64(), safe=False)
+    if of.is_timestamp(kind) or of.is_date(kind):
+        return column.cast(pa.timestamp("us"), safe=False)
+    if of.is_time(kind) or of.is_duration(kind):
+        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return column

@@ -1,0 +1,117 @@
+"""What is read of a file of one's own, how it is read, and what its columns are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fmviz.engine.errors import one_of
+from fmviz.lab.own import limits
+
+__all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "Reading", "Source", "named"]
+
+ENCODINGS = (
+    *("utf-8", "utf-16", "cp1252", "cp1250", "cp1251", "koi8_r", "mac_roman"),
+    *("shift_jis", "gb18030", "big5", "euc_kr"),
+)
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blanks": " "}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": ("auto", "table", "libsvm", "parquet"),
+    "encoding": ("auto", *ENCODINGS),
+    "delimiter": ("auto", *DELIMITERS),
+    "header": ("auto", "yes", "no"),
+    "decimal": ("auto", "point", "comma"),
+    "lines": ("all", "fitting"),
+}
+"""What each field of a `Reading` may be."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    Attributes
+    ----------
+    kind : str
+        A CSV or TSV table, libsvm or Parquet.
+    encoding, delimiter, header, decimal : str
+        Of text.
+    lines : str
+        Whether lines with too many fields are an error or left out.
+    skip : int
+        So many lines before the table are left out.
+    """
+
+    kind: str = "auto"
+    encoding: str = "auto"
+    delimiter: str = "auto"
+    header: str = "auto"
+    decimal: str = "auto"
+    lines: str = "all"
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            one_of(name, getattr(self, name), choices)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What was read.
+
+    Attributes
+    ----------
+    reading : Reading
+        How; nothing in it is "auto".
+    table : DataFrame or None
+        The columns, each with a name of its own.
+    X, y : (N, d) CSR array and (N,) ndarray, or None
+        What a libsvm file holds instead.
+    notes : tuple of str
+        A sentence for what was changed on the way.
+    """
+
+    reading: Reading
+    table: pd.DataFrame | None = None
+    X: sp.csr_array | None = None
+    y: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+
+def named(columns: list[str], notes: list[str]) -> list[str]:
+    """Return a name of its own for every column, with a sentence for those that had none."""
+    empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
+    long = sum(len(column) > limits.LONGEST_NAME for column in columns)
+    found: list[str] = []
+    for place, column in enumerate(columns, 1):
+        clean = " ".join(column.split()) or f"column {place}"
+        if len(clean) > limits.LONGEST_NAME:
+            clean = clean[: limits.LONGEST_NAME - 1] + "…"
+        found.append(clean)
+    taken, again = set(found), Counter(found)
+    seen: Counter[str] = Counter()
+    doubles = []
+    for at, column in enumerate(found):
+        seen[column] += 1
+        if again[column] > 1 and seen[column] > 1:
+            number = seen[column]
+            while (other := f"{column} ({number})") in taken:
+                number += 1
+            taken.add(other)
+            found[at] = other
+            doubles.append(column)
+    if empty:
+        notes.append(f"{_columns(len(empty))} no name: see “column {empty[0]}”.")
+    if doubles:
+        notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
+    if long:
+        notes.append(f"{_columns(long)} a name of more than {limits.LONGEST_NAME} characters, which was cut.")
+    return found
+
+
+def _columns(count: int) -> str:
+    return "1 column had" if count == 1 else f"{count:,} columns had"

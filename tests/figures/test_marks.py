@@ -1,0 +1,100 @@
+"""Lines at epochs on the curves of a run, jumps of the objective, and the strips of two rows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmviz.figures import sketch, training
+from fmviz.figures.marks import mark_epochs
+from fmviz.figures.tabular import table
+from fmviz.figures.why import two_rows
+from fmviz.lab.course import change_words, with_jumps, with_strengths
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+
+CHANGED = Experiment(
+    dataset="balance_scale",
+    rank=3,
+    lambda_p=1e-3,
+    lambda_sparse=0.01,
+    init_scale=0.3,
+    max_epochs=12,
+    tol=0.0,
+    changes=((4, "lambda_sparse", 0.1), (8, "lambda_sparse", 0.05), (8, "lambda_p", 0.01)),
+)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return list(Run.prepare(CHANGED).snapshots())
+
+
+@pytest.fixture(scope="module")
+def history(run) -> pd.DataFrame:
+    return pd.DataFrame([snapshot.record() for snapshot in run])
+
+
+def test_changes_are_marked_where_their_epoch_ended(history):
+    words = change_words(CHANGED, 12)
+    assert words == {4: "λ̃ = 0.1", 8: "λ̃ = 0.05, λₚ = 0.01"}
+    assert change_words(CHANGED, 7) == {4: "λ̃ = 0.1"}
+    for x in ("epoch", "seconds"):
+        for draw in (training.objective, training.sparsity, training.recovery):
+            figure = mark_epochs(draw(history, x), history, x, words, looked_at=2)
+            lines = [shape.x0 for shape in figure.layout.shapes]
+            assert lines == pytest.approx(history[x][[2, 4, 8]].tolist())
+            assert [note.text for note in figure.layout.annotations] == list(words.values())
+            picture = sketch.svg(figure)
+            assert picture.count("λ̃ = 0.1<") == 1
+            assert picture.count('stroke-dasharray="2 3"') >= 1
+    assert not mark_epochs(training.objective(history), history, "epoch", {}).layout.shapes
+
+
+def test_the_objective_jumps_by_what_the_strength_changed(run, history):
+    drawn = with_jumps(history, CHANGED)
+    assert len(drawn) == len(history) + 2
+    problem = Run.prepare(CHANGED).problem
+    for epoch, new in ((4, {"lambda_sparse": 0.1}), (8, {"lambda_sparse": 0.05, "lambda_p": 0.01})):
+        old, after = drawn[drawn["epoch"] == epoch]["objective"]
+        assert old == run[epoch].objective
+        assert after == pytest.approx(problem.at(**new).objective(run[epoch].parameters))
+    pd.testing.assert_frame_equal(drawn.drop_duplicates("epoch").reset_index(drop=True), history)
+    plain = dataclasses.replace(CHANGED, changes=())
+    assert with_jumps(history, plain) is history
+
+
+def test_a_jump_that_is_not_known_interrupts_the_curve(history):
+    from_zero = dataclasses.replace(CHANGED, lambda_sparse=0.0, changes=((4, "lambda_sparse", 0.1),))
+    drawn = with_jumps(history, from_zero)
+    assert np.isnan(drawn["objective"]).sum() == 1
+    assert drawn["epoch"].is_monotonic_increasing
+    left_out = with_jumps(history[history["epoch"] % 3 == 0], CHANGED)
+    assert np.isnan(left_out["objective"]).sum() == 2
+
+
+def test_every_epoch_is_written_down_with_its_strengths(history):
+    found = with_strengths(history, CHANGED).set_index("epoch")
+    assert found["lambda_sparse"][[0, 4, 5, 8, 9]].tolist() == [0.01, 0.01, 0.1, 0.1, 0.05]
+    assert found["lambda_p"][[8, 9]].tolist() == [1e-3, 0.01]
+    assert "lambda_p" not in history
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_two_rows_are_strips_in_which_zeros_have_a_colour_of_their_own(dark):
+    values = np.array([[0.5, 0.0, -0.1], [0.0, 0.0, 1.0]])
+    pulls, thresholds = np.abs(values) + 0.1, np.full((2, 3), 0.3)
+    figure = two_rows(["a", "b"], values, pulls, thresholds, dark=dark)
+    zeros, entries = figure.data[:2]
+    assert np.array_equal(np.isnan(zeros.z), values != 0)
+    assert np.array_equal(np.isnan(entries.z), values == 0)
+    threshold, pull = figure.data[2:4]
+    assert list(pull.y) == pulls[0][values[0] == 0].tolist()
+    assert list(threshold.y) == [0.3]
+    assert "pull of the loss, b" in set(table(figure)["trace"])
+    by_norm = two_rows(["a", "a"], np.array([[0.0, 0.0], [1.0, 1.0]]), pulls[:, :1], thresholds[:, :1])
+    assert [len(trace.x) for trace in by_norm.data[2:]] == [1, 1, 0, 0]
+    assert len(two_rows(["a", "b"], values).data) == 2

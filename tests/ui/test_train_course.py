@@ -1,0 +1,213 @@
+"""The training page: strengths changed on the way, steps inside an epoch, the support, why a cell is zero."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from driving import page, words
+from streamlit.testing.v1 import AppTest
+
+from fmviz.engine.schedule import Change
+from fmviz.lab import jobs
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
+from fmviz.ui import exports
+from fmviz.ui.interactions import _learned_support, looked_at
+from fmviz.ui.strengths import adopt
+
+SMALL = {
+    "dataset": "balance_scale",
+    "rank": "3",
+    "lambda_p": "0.001",
+    "lambda_sparse": "0.001",
+    "init_scale": "0.3",
+    "tol": "0.0",
+    "max_epochs": "12",
+}
+
+
+def press(app: AppTest, key: str, times: int = 1) -> AppTest:
+    for _ in range(times):
+        app.button(key=f"train_{key}").click().run()
+        assert not app.exception, app.exception
+    return app
+
+
+def run(app: AppTest) -> AppTest:
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def query(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def the_job() -> jobs.Job:
+    return jobs.manager().jobs()[-1]
+
+
+def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store):
+    app = press(page("train", **SMALL), "step", 4)
+    app.select_slider(key="train_now_lambda_sparse").set_value(0.02)
+    run(app)
+    assert the_job().experiment.changes == (Change(4, "lambda_sparse", 0.02),)
+    assert query(app)["changes"] == "4:lambda_sparse:0.02"
+    assert "after epoch 4: λ̃ = 0.02" in words(app)
+    assert "Settings changed" not in words(app)
+    press(app, "play")
+    seen, link = metrics(app), query(app)
+    assert seen["Epoch"] == "12"
+    view = the_job().view()
+    repeated = Run.prepare(view.experiment).end()
+    assert seen["Objective"] == f"{repeated.objective:.5g}"
+    plain = Run.prepare(dataclasses.replace(view.experiment, changes=())).end()
+    assert f"{plain.objective:.5g}" != seen["Objective"]
+    done = subprocess.run(
+        [sys.executable, "-c", exports.script(view)], capture_output=True, text=True, check=True
+    )
+    assert f"objective {view.last['objective']:.10g}" in done.stdout
+    # As on a server that has never seen it.
+    again = page("train", **{**link, "run": "elsewhere"})
+    assert {k: v for k, v in metrics(again).items() if k != "Solver time"} == {
+        k: v for k, v in seen.items() if k != "Solver time"
+    }
+    # And from the store of this one.
+    jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))
+    opened = page("train", **link)
+    assert metrics(opened)["Objective"] == seen["Objective"]
+    assert the_job().experiment == view.experiment
+    press(opened, "forget")
+    assert "changes" not in query(opened)
+    assert "Settings changed since this run: `changes`" in words(opened)
+
+
+def test_a_link_with_changes_that_cannot_be_says_so(store):
+    app = page("train", **SMALL, changes="4:rank:3")
+    assert "name of a change" in words(app)
+    assert "changes" not in query(app)
+
+
+def test_steps_inside_an_epoch_lead_into_the_next(store):
+    app = press(page("train", **SMALL, grain="entry"), "step")
+    # A bias, four weights and twelve entries.
+    assert "Inside epoch 1" in words(app)
+    assert "The bias" in words(app)
+    assert metrics(app)["Epoch"] == "0"
+    press(app, "step", 6)
+    assert query(app)["inside"] == "7"
+    assert "The entry of left distance in column 1 of P" in words(app)
+    assert any("soft" in item.value for item in app.latex)
+    app.slider(key="train_inside").set_value(17)
+    run(app)
+    before = the_job().view()
+    assert "in column 3 of P" in words(app)
+    inside = app.session_state["fmviz:train:inside_cache"][1]
+    press(app, "step")
+    assert metrics(app)["Epoch"] == "1"
+    assert "Inside epoch 2" in words(app)
+    np.testing.assert_allclose(inside.at(17).P, the_job().view().parameters.P, rtol=1e-10)
+    assert before.epoch == 0
+    app.segmented_control(key="train_grain").set_value("block")
+    run(app)
+    press(app, "step", 2)
+    assert "Column 1 of P" in words(app)
+    assert "of 4 moved" in words(app)
+    # A step by epoch is one of the run.
+    app.segmented_control(key="train_grain").set_value("epoch")
+    run(app)
+    assert metrics(press(app, "step"))["Epoch"] == "2"
+
+
+def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store):
+    app = press(page("train", **SMALL, solver="pgd", grain="block"), "step", 3)
+    assert metrics(app)["Epoch"] == "1"
+    assert "First half" in words(app)
+    press(app, "step")
+    assert "Second half" in words(app)
+    inside = app.session_state["fmviz:train:inside_cache"][1]
+    assert np.array_equal(inside.at(2).P, Run_epoch(2))
+    app = page("train", **SMALL, solver="psgd", grain="entry")
+    assert "no steps on single entries" in words(press(app, "step"))
+
+
+def Run_epoch(epoch: int) -> np.ndarray:
+    *_, last = (s for s in Run.prepare(the_job().experiment).snapshots() if s.epoch <= epoch)
+    return last.parameters.P
+
+
+def test_slow_motion_goes_through_the_steps_by_itself(store):
+    app = page("train", **SMALL, speed="slow", grain="block", play="1")
+    assert query(app)["motion"] == "1"
+    # Every run of the script is a tick, of which there are four an epoch.
+    for _ in range(6):
+        run(app)
+    assert metrics(app)["Epoch"] in ("1", "2")
+    assert ", step by step." in words(app)
+    press(app, "pause")
+    assert "motion" not in query(app)
+    app.segmented_control(key="train_speed").set_value("full")
+    run(app)
+    assert metrics(press(app, "play"))["Epoch"] == "12"
+    assert "inside" not in query(app)
+
+
+def test_planted_support_is_compared_pair_by_pair(store):
+    app = page("train", dataset="planted_interactions", max_epochs="20", support="1", play="1")
+    view = the_job().view()
+    learned = _learned_support(view.thinned, None)
+    assert np.triu(learned, 1).sum() == view.last["used_interactions"]
+    from fmviz.lab.support import compare_supports
+
+    found = compare_supports(view.dataset.truth, learned)
+    assert found.f1 == pytest.approx(view.last["support_f1"])
+    assert found.exact == bool(view.last["support_recovered"])
+    assert sum(found.counts) == 100 * 99 // 2
+    assert query(app)["support"] == "1"
+    assert looked_at(view) is None
+
+
+def test_a_cell_is_explained_by_its_rows_and_thresholds(store):
+    app = page("train", dataset="planted_interactions", max_epochs="60", play="1", cell_i="0", cell_j="1")
+    view = the_job().view()
+    P = view.parameters.P
+    app.selectbox(key="train_cell_j").set_value(int(np.flatnonzero((P[0] != 0) @ (P != 0).T)[-1]))
+    run(app)
+    assert "interact with weight" in words(app)
+    assert "The products sum to" in words(app)
+    live = (P != 0).any(axis=1)
+    disjoint = [
+        (i, j)
+        for i in np.flatnonzero(live)
+        for j in np.flatnonzero(live)
+        if i < j and not ((P[i] != 0) & (P[j] != 0)).any()
+    ]
+    i, j = map(int, disjoint[0])
+    app = page("train", **{**query(app), "cell_i": str(i), "cell_j": str(j)})
+    assert "their rows are disjoint" in words(app)
+    assert "threshold" in words(app)
+    app.selectbox(key="train_cell_j").set_value(i)
+    run(app)
+    assert "no interaction with itself" in words(app)
+
+
+def test_only_changes_of_the_run_itself_are_adopted(store):
+    app = press(page("train", **SMALL), "step", 2)
+    job = the_job()
+    assert adopt is not None
+    job.change(lambda_p=0.5)
+    run(app)
+    assert query(app)["changes"] == "2:lambda_p:0.5"
+    press(app, "forget")
+    run(app)
+    assert "changes" not in query(app)
+    press(app, "reset")
+    assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})
