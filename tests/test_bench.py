@@ -164,7 +164,7 @@ def test_sweeps_that_leave_columns_at_zero_are_run_again_with_revival():
     assert revived < 0.9 * plain
     assert min(row["above"] for row in rows) == 0.0
     assert len(traces) == 4
-    full = data.Data("x", X, y, 0.1, {"": 0.1}, 0.01)
+    full = data.Data("x", X, y, 0.1, {"": 0.0}, 0.01)
     assert len(time_to.race(full, "ti", 0, 0.02, None, ())[0]) == 2
 
 
