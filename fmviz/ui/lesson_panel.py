@@ -140,6 +140,13 @@ def _wanted(text: str) -> bool:
 
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
     total = len(lesson.steps)
+
+    def go_on() -> None:
+        if number < total:
+            go(lesson, number + 1, settings.page)
+        else:
+            settings.set(step=number + 1)  # The page keeps what it shows, such as the run just made.
+
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson_head"
     ):
@@ -160,7 +167,7 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
             _button(
                 settings,
                 "Next" if number < total else "Finish",
-                partial(go, lesson, number + 1, settings.page),
+                go_on,
                 icon=":material/arrow_forward:",
                 key="lesson_next",
                 shortcut="J",

@@ -60,6 +60,7 @@ def menu(settings: Settings) -> None:
                 format_func=lambda name: plain(words[name]) or widgets.title_of(name),
                 placeholder="Nothing",
                 help=item.help,
+                **widgets.start_of(st.multiselect, settings[item.name], list(words)),
                 **settings.bind(item.name),
             )
         st.code(full_link(settings.query()), language=None, wrap_lines=True)

@@ -7,6 +7,7 @@ setting's declaration, and returns the present value.
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -77,8 +78,30 @@ def control(
     help = help or settings.help(name) or None
     if settings.locks(name):
         label, help, disabled = f":material/lock: {label}", f"{LOCKED} {help or ''}".strip(), True
-    widget(label, *args, help=help, disabled=disabled, **keywords, **settings.bind(name, then))
+    start = start_of(widget, settings[name], *args)
+    widget(label, *args, help=help, disabled=disabled, **keywords, **start, **settings.bind(name, then))
     return settings[name]
+
+
+def start_of(widget: Callable[..., Any], value: Any, *args: Any) -> dict[str, Any]:
+    """Return what makes a widget begin at a value in a browser that misses what `Settings.bind` assigns.
+
+    What is assigned goes out with one run of the page, and is lost where another run overtakes it. The
+    browser would then draw the widget at its own first value, and report that as a change.
+    """
+    takes = inspect.signature(widget).parameters
+    if "options" not in takes:
+        low, high = (*args, None, None)[:2]
+        outside = (low is not None and value < low) or (high is not None and value > high)
+        return {} if outside else {"value": value}
+    options = list(args[0])
+    if isinstance(value, tuple):
+        return {"default": [one for one in value if one in options]}
+    if value not in options:
+        return {}
+    if "index" in takes:
+        return {"index": options.index(value)}
+    return {"default" if "default" in takes else "value": value}
 
 
 def action(

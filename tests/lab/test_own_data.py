@@ -78,6 +78,22 @@ def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) 
     return shelf.enter(file, recipe, title)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "decimal"),
+    [
+        ("12.5;0.998\n7.25;0.25", "point"),
+        ("12,5;1.234\n7,25;1.500", "comma"),
+        ("1.234;2\n1.500;3", "comma"),
+        ("12.5;1,5\n7.25;2,5", "comma"),
+    ],
+)
+def test_where_semicolons_divide_the_numbers_say_their_decimal_sign(numbers, decimal):
+    source = read(f"a;b\n{numbers}\n".encode())
+    assert source.reading.decimal == decimal
+    again = read(f"a;b\n{numbers}\n".encode(), source.reading)
+    pd.testing.assert_frame_equal(again.table, source.table)
+
+
 # ---------------------------------------------------------------------------------------------- hostile
 
 

@@ -106,6 +106,16 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert "431 interactions" in words(app)
 
 
+def test_finishing_keeps_the_run_that_is_shown(store):
+    app = page("train", lesson="cs", step="5")
+    app.radio(key="lesson_cs_5").set_value("None").run()
+    app.button(key="lesson_reveal").click().run()
+    run = address(app)["run"]
+    app.button(key="lesson_next").click().run()
+    assert "Finished: How CS selects features" in words(app)
+    assert address(app)["run"] == run
+
+
 def test_the_end_says_what_was_learnt_and_leads_on(store):
     app = page("prox", lesson="prox", step="7")
     assert "Finished: What a proximal operator does" in words(app)

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, page, words
 
 from fmviz.engine.params import ParamSpec
+from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 from fmviz.ui.teach import plain
 
@@ -135,3 +137,23 @@ def test_the_keys_of_a_page_are_told(store):
     assert "**P** Play" in words(page("train"))
     assert "**X** Stop" in words(page("sweeps"))
     assert "**← →** move a slider" in words(page("prox"))
+
+
+@pytest.mark.parametrize(
+    ("widget", "value", "args", "start"),
+    [
+        (st.selectbox, "b", (["a", "b"],), {"index": 1}),
+        (st.segmented_control, "b", (["a", "b"],), {"default": "b"}),
+        (st.select_slider, 0.1, ([0.0, 0.1],), {"value": 0.1}),
+        (st.pills, ("b",), (["a", "b"],), {"default": ["b"]}),
+        (st.multiselect, ("b", "gone"), (["a", "b"],), {"default": ["b"]}),
+        (st.number_input, 3, (0, 5), {"value": 3}),
+        (st.number_input, 9, (0, 5), {}),
+        (st.slider, 0.5, (0.0, 1.0), {"value": 0.5}),
+        (st.text_input, "words", (), {"value": "words"}),
+        (st.toggle, True, (), {"value": True}),
+        (st.selectbox, "gone", (["a", "b"],), {}),
+    ],
+)
+def test_a_widget_begins_at_its_setting(widget, value, args, start):
+    assert widgets.start_of(widget, value, *args) == start

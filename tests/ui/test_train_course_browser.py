@@ -104,3 +104,19 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     page.locator(".st-key-train_why .js-plotly-plot:visible").first.wait_for()
     wait_idle(page)
     shoot(page, "train-why")
+
+
+def test_playing_again_at_once_leaves_the_strengths(server, page, wait_idle):
+    page.goto(f"{server.url}/{LINK}")
+    wait_idle(page)
+    sliders = page.locator(".st-key-train_now").get_by_role("slider")
+    for _ in range(2):  # The second time the sliders come back with a run of the page that another overtakes.
+        page.locator(".st-key-train_play button").first.dblclick()
+        wait_for_query(page, "motion", "^1$")
+        page.locator(".st-key-train_inside_box").get_by_text(re.compile("Step [3-9] of")).wait_for()
+        shown = sliders.evaluate_all("all => all.map(e => e.getAttribute('aria-valuetext'))")
+        assert shown == ["0.001", "0.001", "0.0001"]
+        assert asked(page, "changes") == ""
+        press(page, "stop")
+        page.locator(".st-key-train_status").get_by_text("Stopped").first.wait_for()
+        wait_idle(page)

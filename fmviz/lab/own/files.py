@@ -213,6 +213,7 @@ def _table(text: str, asked: Reading, name: str, notes: list[str]) -> Source:
         raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
     delimiter = sniffed(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(text, delimiter))
+    decimal = asked.decimal if asked.decimal != "auto" else _decimal(text, delimiter)
     first = text[: limits.MOST_BYTES].lstrip("\r\n").split("\n", 1)[0]
     limits.check_table(text.count("\n") - 1, first.count(delimiter) + 1, name)
     table = read_text(
@@ -220,7 +221,7 @@ def _table(text: str, asked: Reading, name: str, notes: list[str]) -> Source:
         name,
         delimiter=delimiter,
         header=header,
-        decimal={"point": ".", "comma": ",", "auto": ""}[asked.decimal],
+        decimal={"point": ".", "comma": ","}[decimal],
         loose=asked.lines == "fitting",
         rename=lambda columns: named(columns, notes),
         most_rows=limits.MOST_ROWS + 1,
@@ -231,9 +232,21 @@ def _table(text: str, asked: Reading, name: str, notes: list[str]) -> Source:
     if not header and asked.header == "auto":
         notes.append("The first line holds numbers, so it was taken for a row; the columns are numbered.")
     words = {sign: word for word, sign in DELIMITERS.items()}
-    decimal = asked.decimal if asked.decimal != "auto" else ("comma" if delimiter == ";" else "point")
     reading = replace(asked, delimiter=words[delimiter], header="yes" if header else "no", decimal=decimal)
     return Source(reading, table, notes=tuple(notes))
+
+
+def _decimal(text: str, delimiter: str) -> str:
+    """Return "comma" where semicolons divide, unless numbers there have points and none has a comma."""
+    if delimiter != ";":
+        return "point"
+    cut = text if len(text) <= _SAMPLE else text[:_SAMPLE].rpartition(";")[0]
+    fields = [field.strip().strip('"') for field in re.split(r"[;\r\n]", cut)]
+    if any(re.fullmatch(r"[-+]?[\d.]*,\d+([eE][-+]?\d+)?", field) for field in fields):
+        return "comma"
+    # A point before three digits may divide thousands.
+    pointed = [field for field in fields if re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", field)]
+    return "point" if any(not re.fullmatch(r"[-+]?\d{1,3}\.\d{3}", field) for field in pointed) else "comma"
 
 
 def _has_header(text: str, delimiter: str) -> bool:
