@@ -182,7 +182,7 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
             labelfont={"size": 12},
         )
     )
-    return _finish(figure, height).update_layout(margin={"l": 70, "r": 40, "t": 50, "b": 20})
+    return _finish(figure, height).update_layout(margin={"l": 70, "r": 54, "t": 50, "b": 20})
 
 
 def shares(counts: Sequence[int], height: int = 260) -> go.Figure:

@@ -220,7 +220,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                     alt=f"{title} against {axis}, a curve for each method.",
                     live=view.state.active,
                 )
-        st.caption("Means over the seeds; bars are one standard deviation.")
+        bars = "." if view.state.active else "; bars are one standard deviation."
+        st.caption(f"Means over the seeds{bars}")
     st.dataframe(
         means.drop(columns="regularizer"),
         hide_index=True,
