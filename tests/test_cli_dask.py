@@ -130,3 +130,18 @@ def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_p
     told = json.loads(out)
     assert [row["fits"] for row in told["rows"]] == [4] * 4
     assert not told["failures"]
+
+
+@pytest.mark.parametrize("address", ["nonsense", ":::", "http://127.0.0.1:8786"])
+def test_what_is_no_address_is_told_at_once(tmp_path, address):
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    line = ["sweep", str(file), "--store", str(tmp_path / "runs.sqlite"), "--dask", address]
+    begun = time.monotonic()
+    found = subprocess.run(
+        [sys.executable, "-m", "fmviz", *line], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
+    assert found.returncode == 2
+    assert f"The Dask scheduler {address!r} cannot be reached" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert time.monotonic() - begun < 30

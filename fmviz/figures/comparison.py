@@ -76,7 +76,8 @@ def overlay(
         height,
         hovermode="x unified",
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+        # From the edge of the picture: many names on a narrow page leave too little of the plot to measure by.
+        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         uirevision=f"{column}:{x}",
     )
 

@@ -14,6 +14,7 @@ WIDTH = 367
 _TEXT = "#7d8590"
 _GRID = "#7d859033"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _GAP = 46, 10, 34, 40, 16
+_NAMED = 14  # wider at the left where a vertical axis has a name
 _MOST = 300
 # Points of longer curves are not told apart.
 _MARKED = 60
@@ -44,6 +45,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     log_x = any(axis.type == "log" for axis in figure.select_xaxes())
     given = next((axis.range for axis in figure.select_xaxes() if axis.range is not None), None)
     x_low, x_high = _breadth(traces, log_x) if given is None else (float(given[0]), float(given[1]))
+    left = _LEFT + _NAMED * any(axis.title.text for axis in figure.select_yaxes())
     each = (height - _TOP - _BOTTOM - _GAP * (len(axes) - 1)) / max(1, len(axes))
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -53,7 +55,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
 
     def at_x(x: float) -> float:
         value = math.log10(x) if log_x else x
-        return _LEFT + (value - x_low) / (x_high - x_low) * (width - _LEFT - _RIGHT)
+        return left + (value - x_low) / (x_high - x_low) * (width - left - _RIGHT)
 
     for number, name in enumerate(axes):
         top = _TOP + number * (each + _GAP)
@@ -69,8 +71,13 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
         for tick in _ticks(min(low, high), max(low, high), 3 if len(axes) > 1 else 5, log):
             value = 10**tick if log else tick
             y = at_y(value)
-            out.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
-            out.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+            out.append(f'<path d="M{left} {y:.1f}H{width - _RIGHT}" stroke="{_GRID}"/>')
+            out.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+        if axis.title.text:
+            out.append(
+                f'<text transform="translate(11 {top + each / 2:.1f}) rotate(-90)" text-anchor="middle">'
+                f"{escape(axis.title.text)}</text>"
+            )
         for trace in mine:
             xs, ys = _thin(np.asarray(trace.x, float), np.asarray(trace.y, float))
             out.append(
@@ -91,7 +98,7 @@ def svg(figure: go.Figure, width: int = WIDTH, text: str = _TEXT) -> str:
     titles = [a.title.text for a in figure.select_xaxes() if a.title.text]
     title = escape(titles[-1]) if titles else ""
     out.append(
-        f'<text x="{(_LEFT + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
+        f'<text x="{(left + width - _RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{title}</text></svg>'
     )
     return "".join(out)
 

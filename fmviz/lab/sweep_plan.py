@@ -183,7 +183,8 @@ class SweepPlan:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"The sweep {str(path)!r} cannot be read: {error}.") from None
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"The sweep {str(path)!r} cannot be read: {why}.") from None
         return cls.from_text(text)
 
 

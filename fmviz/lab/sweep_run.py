@@ -43,8 +43,8 @@ class Cost:
     stored : int
         How many of them the store has already.
     seconds : float
-        Estimated seconds until the end, with all workers at work: an upper bound where pilots did not
-        converge in their time, since a fit may end before its last epoch.
+        Estimated seconds of fitting with all workers at work, as if every fit took as long as the pilot of its
+        data set and method. Where a pilot did not converge in its time, it is taken to go on to the last epoch.
     workers : int
         Fits at a time.
     notes : tuple of str
@@ -67,7 +67,7 @@ class Cost:
         time_words = f"{span / 3600:.1f} hours" if span >= 5400 else f"{span / 60:.1f} minutes"
         if span < 90:
             time_words = f"{span:.0f} seconds" if span >= 1.5 else "a second"
-        return f"{fits}{known}; at most about {time_words} with {self.workers} at a time."
+        return f"{fits}{known}; about {time_words} of fitting with {self.workers} at a time."
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def cost(plan: SweepPlan, store: RunStore | None = None, *, n_jobs: int = -1) ->
 
 
 def _pilot(experiment: Experiment) -> float:
-    """Return the seconds that a fit takes at most, by its first seconds."""
+    """Return the seconds that a fit takes, by its first seconds: those of all its epochs if it goes on."""
     compile_kernels([experiment])
     begin = time.perf_counter()
     run = Run.prepare(experiment)
@@ -278,6 +278,8 @@ def _cluster(address: str) -> Iterator[None]:
     """Make joblib send its calls to a Dask cluster."""
     try:
         from distributed import Client
+        from distributed.comm import parse_address, parse_host_port
+        from distributed.comm.registry import get_backend
     except ImportError:
         raise ValueError(
             "A Dask cluster needs the package distributed; install it with `pip install fmviz[dask]`, or "
@@ -286,6 +288,10 @@ def _cluster(address: str) -> Iterator[None]:
     from joblib import parallel_config
 
     try:
+        # A client that is given what is no address cannot be closed.
+        scheme, where = parse_address(address)
+        get_backend(scheme)
+        parse_host_port(where)
         client = Client(address, timeout="20s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(

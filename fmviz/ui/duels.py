@@ -140,12 +140,11 @@ def _draw(view: TaskView) -> None:
                 "value": bout.metrics.get(metric, math.nan) if metric else math.nan,
                 "F1": bout.metrics.get("support_f1", math.nan),
                 "Fits": tries,
-                "How": bout.message,
             }
         )
     table = pd.DataFrame(rows)
     words = METRICS[metric] if metric else ""
-    shown = ["label", "λ̃", "Interactions", "Features", "value", "F1", "Fits", "How"]
+    shown = ["label", "λ̃", "Interactions", "Features", "value", "F1", "Fits"]
     left, right = st.columns([3, 2])
     with left:
         st.dataframe(
@@ -162,6 +161,9 @@ def _draw(view: TaskView) -> None:
                 "Fits": st.column_config.NumberColumn(width="small"),
             },
         )
+        for name, bout in last.items():
+            if bout.status == "not reachable":
+                st.caption(f"**{REGULARIZERS[name].label}**: {bout.message}")
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:

@@ -58,3 +58,13 @@ def test_long_curves_are_thinned_and_panels_stacked():
     assert len(drawn) == 4
     assert max(curve.count("L") for curve in drawn) < 300
     assert {"interactions", "features", "in truth", "epoch"} <= set(ET.fromstring(text).itertext())
+
+
+def test_a_vertical_axis_is_named_where_its_numbers_are():
+    made = figure(np.array([3.0, 2.0, 1.0]))
+    (bare,) = curves(sketch.svg(made))
+    made.update_yaxes(title="RMSE, validation")
+    text = sketch.svg(made)
+    assert "RMSE, validation" in set(ET.fromstring(text).itertext())
+    (curve,) = curves(text)
+    assert float(curve[1:].split()[0]) > float(bare[1:].split()[0])  # room for the name

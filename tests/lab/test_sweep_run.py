@@ -100,7 +100,7 @@ def test_the_cost_is_told_before(store):
     told = cost(small(), store, n_jobs=2)
     assert (told.fits, told.stored, told.workers) == (8, 0, 2)
     assert told.seconds > 0
-    assert told.sentence().startswith("8 fits; at most about")
+    assert told.sentence().startswith("8 fits; about")
     unavailable = cost(small(datasets=[{"dataset": "movielens_100k"}]), store, n_jobs=1)
     assert len(unavailable.notes) in (0, 2)
 

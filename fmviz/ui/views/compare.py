@@ -158,7 +158,7 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
     curves(
         figures.overlay(histories, curve, offered[curve], settings["x"]),
         key="compare_curves",
-        alt=f"{offered[curve]} of {len(picked)} runs against {settings['x']}s.",
+        alt=f"{offered[curve]} of {len(picked)} runs against {'epochs' if settings['x'] == 'epoch' else 'seconds'}.",
         live=False,
     )
 
