@@ -32,6 +32,7 @@ from fmviz.lab.pair_table import pair_table
 from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.subsets import factors_of, orders_of, rankable, ranked_sets
 from fmviz.lab.table_text import cell
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, thin
 from fmviz.lab.tiles import pooled_matrix
@@ -154,6 +155,7 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
         _section("The objective", _formulas(outcome)),
         _section("The interactions", _heatmap(outcome)),
         _section("The strongest interactions", _pairs(outcome, pairs)),
+        _sets(outcome),
         _section("The strongest linear weights", _linear(outcome)),
         _section("The course of the fit", _curves(outcome)),
         _section("Data", _facts({**_data(outcome), **outcome.data})),
@@ -328,11 +330,44 @@ def _pairs(outcome: Outcome, pairs: pd.DataFrame | None) -> str:
             pairs = pair_table(outcome.model, outcome.parameters, outcome.dataset, SHOWN_PAIRS)
         except ValueError as error:
             return _paragraphs([str(error)])
-    used = int(outcome.history[-1].get("used_interactions", len(pairs))) if outcome.history else len(pairs)
+    last = outcome.history[-1] if outcome.history else {}
+    # A machine of higher order counts sets of all orders together, and the pairs among them.
+    used = int(last.get("used_interactions_2", last.get("used_interactions", len(pairs))))
     first = f"; these are the first {SHOWN_PAIRS}" if used > SHOWN_PAIRS else ""
     words = {"feature_i": "feature", "feature_j": "with feature", "rows_with_both": "rows with both"}
     rows = pairs.head(SHOWN_PAIRS).rename(columns=words).to_dict("records")
     return f"<p>{used:,} are used{first}.</p>" + _table([{str(k): v for k, v in row.items()} for row in rows])
+
+
+def _sets(outcome: Outcome) -> str:
+    """Return the strongest interactions of more than two features, a section for every order."""
+    parameters, dataset = outcome.parameters, outcome.dataset
+    if parameters is None or dataset is None:
+        return ""
+    sections = []
+    for order in orders_of(outcome.model):
+        if order == 2:
+            continue
+        factors = factors_of(outcome.model, parameters, order)
+        few = factors.largest_rows(rankable(factors.rows.size, order))
+        sets, weight = ranked_sets(few, SHOWN_PAIRS)
+        heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
+        rows = [
+            {
+                **{head: dataset.feature_names[j] for head, j in zip(heads, one, strict=True)},
+                "weight": float(w),
+            }
+            for one, w in zip(sets, weight, strict=True)
+        ]
+        used = factors.n_used()
+        first = f"; these are the first {len(rows)}" if used > len(rows) else ""
+        sections.append(
+            _section(
+                f"The strongest interactions of {order} features",
+                f"<p>{used:,} are used{first}.</p>" + _table(rows),
+            )
+        )
+    return "".join(sections)
 
 
 def _linear(outcome: Outcome) -> str:

@@ -148,3 +148,23 @@ def test_the_picture_of_a_matrix():
         assert drawn[1][1] not in (colors.zero, colors.negative[0])
     grey = matrix_png(values, grey_diagonal=True)
     assert grey != matrix_png(values)
+
+
+def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
+    experiment = Experiment(
+        **SMALL,
+        dataset="planted_triples",
+        model="hofm",
+        regularizer="omega_ti",
+        lambda_sparse=0.001,
+        init_scale=1.0,
+    )
+    view = JobManager(InlineExecutor()).start(experiment).view()
+    page = html(of_view(view))
+    told = dict(re.findall(r"<h2>(The strongest interactions[^<]*)</h2>\n<p>([\d,]+) are used", page))
+    last = view.last
+    assert told == {
+        "The strongest interactions": f"{last['used_interactions_2']:,}",
+        "The strongest interactions of 3 features": f"{last['used_interactions_3']:,}",
+    }
+    assert "feature 3" in Strict(page).text

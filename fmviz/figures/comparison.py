@@ -76,7 +76,7 @@ def overlay(
         height,
         hovermode="x unified",
         showlegend=True,
-        # From the edge of the picture: many names on a narrow page leave too little of the plot to measure by.
+        # From the edge of the picture: many names on a narrow page leave little of the plot.
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         uirevision=f"{column}:{x}",
     )
@@ -176,9 +176,8 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
             dimensions=dimensions,
             line={
                 "color": shade,
+                # Its own axis is the scale; a bar beside it would take the width that the names need.
                 "colorscale": "Viridis",
-                "showscale": bool(np.isfinite(shade).any()),
-                "colorbar": {"title": color, "thickness": 12},
             },
             labelfont={"size": 12},
         )

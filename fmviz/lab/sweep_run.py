@@ -43,8 +43,8 @@ class Cost:
     stored : int
         How many of them the store has already.
     seconds : float
-        Estimated seconds of fitting with all workers at work, as if every fit took as long as the pilot of its
-        data set and method. Where a pilot did not converge in its time, it is taken to go on to the last epoch.
+        Estimated seconds of fitting with all workers at work, as if every fit took as long as the pilot of
+        its data set and method. One that did not converge in its time is taken to go on to the last epoch.
     workers : int
         Fits at a time.
     notes : tuple of str

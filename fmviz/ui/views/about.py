@@ -75,7 +75,11 @@ KEYS = {
         ("0", "reset"),
         ("N", "the next seed"),
     ),
-    "λ-path, Sweeps and Compare": (("P", "run, or start the duel"), ("X", "stop"), ("E", "estimate the time of a sweep")),
+    "λ-path, Sweeps and Compare": (
+        ("P", "run, or start the duel"),
+        ("X", "stop"),
+        ("E", "estimate the time of a sweep"),
+    ),
     "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
 }
 """The keys by where they work. A single letter works while no text is being typed."""

@@ -153,12 +153,13 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
             format_func=offered.__getitem__,
             width=260,
         )
-        widgets.param(settings, "x", "Against", labels={"epoch": "Epochs", "seconds": "Seconds"})
+        words = {"epoch": "Epochs", "seconds": "Seconds"}
+        widgets.param(settings, "x", "Against", labels=words)
     curve = settings["curve"]
     curves(
         figures.overlay(histories, curve, offered[curve], settings["x"]),
         key="compare_curves",
-        alt=f"{offered[curve]} of {len(picked)} runs against {'epochs' if settings['x'] == 'epoch' else 'seconds'}.",
+        alt=f"{offered[curve]} of {len(picked)} runs against {words[settings['x']].lower()}.",
         live=False,
     )
 
