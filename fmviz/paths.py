@@ -404,7 +404,8 @@ def _search(
             low, waiting = strength, []
         else:
             high = strength
-        lost = _lost(low, high, used, target, bool(waiting), narrowest)
+        d = end.parameters.P.shape[0]
+        lost = _lost(low, high, used, target, bool(waiting), narrowest, d * (d - 1) // 2)
         words = (
             lost or f"λ̃ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
         )
@@ -413,13 +414,17 @@ def _search(
             return
 
 
-def _lost(low: float, high: float, used: int, target: int, more: bool, narrowest: float) -> str | None:
+def _lost(
+    low: float, high: float, used: int, target: int, more: bool, narrowest: float, pairs: int
+) -> str | None:
     """Return why the search must end, or None."""
     if np.isnan(high):
         return (
             f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
             "Add larger strengths to the grid."
         )
+    if np.isnan(low) and used == pairs:
+        return f"Not reachable: all {pairs:,} pairs there are, are used. Ask for fewer."
     if np.isnan(low) and not more:
         return (
             f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "

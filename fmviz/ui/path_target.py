@@ -286,7 +286,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout
                 "Fits that begin anew may empty P all at once. A path that goes **Upwards** in λ̃, above, "
                 "often passes through the numbers between."
             )
-        ways = _ways_out(settings, below is None, above is None)
+        ways = None if "Ask for fewer" in last.message else _ways_out(settings, below is None, above is None)
         if ways:
             words, changes = ways
             if st.button(words, key="path_way_out", icon=":material/build:"):

@@ -325,7 +325,8 @@ class Settings:
                         value = item.parse(given[name])
                     except ValueError as error:
                         shown = item.format(value)
-                        notices.append(f"From the link: {error} Taken instead: {name} = {shown}.")
+                        taken = "It was ignored." if shown is None else f"Taken instead: {name} = {shown}."
+                        notices.append(f"From the link: {error} {taken}")
                 st.session_state[self._home(name)] = value
             notices += [
                 f"The link sets {name!r}, which this page does not have; it was ignored."

@@ -143,20 +143,29 @@ def test_a_search_finds_its_number_and_its_program_too(store):
 
 
 def test_what_cannot_be_reached_has_neighbours_and_a_way_out(store):
-    app = open_page("path", **SMALL, target="5000", seeker="cs", seek="1")
+    app = open_page("path", **SMALL | {"low": "100", "high": "1000"}, target="6", seeker="cs", seek="1")
     app.run()
     assert fine(app)
     said = words(app)
     assert "Not reachable: even the smallest strength" in said
-    assert "Nearest to **5,000**" in said
+    assert "Nearest to **6**" in said
     assert "Nothing above it." in said
     way = app.button(key="path_way_out")
     assert way.label.startswith("Look down to")
     way.click().run()
     app.run()
     assert fine(app)
-    assert address(app)["low"] == "1e-05"
+    assert address(app)["low"] == "1.0"
     assert "Settings changed since this search" not in words(app)
+
+
+def test_more_pairs_than_there_are_has_no_way_out(store):
+    app = open_page("path", **SMALL, target="5000", seeker="cs", seek="1")
+    app.run()
+    assert fine(app)
+    assert "Not reachable: all 6 pairs there are, are used. Ask for fewer." in words(app)
+    assert "Nearest to **5,000**" in words(app)
+    assert not [button for button in app.button if button.key == "path_way_out"]
 
 
 def test_nothing_to_fit_and_bad_ends_are_sentences(store):

@@ -81,7 +81,7 @@ def run_id() -> Callable[[Any], str]:
 
 
 def test_play_draws_live_and_ends(server, page, shoot):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=150")
+    page.goto(f"{server.url}/{SMALL}&max_epochs=300")
     press(page, "play")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 3)
@@ -98,8 +98,8 @@ def test_play_draws_live_and_ends(server, page, shoot):
     assert matrix.get_attribute("data-mine") == "yes"
     assert button(page, "play").is_disabled()
     wait_for_state(page, LIMIT)
-    assert epoch(page) == 150
-    assert plot(page, "objective").evaluate("figure => figure._fullData[0]._length") == 151
+    assert epoch(page) == 300
+    assert plot(page, "objective").evaluate("figure => figure._fullData[0]._length") == 301
     page.locator(".st-key-train_exports").wait_for()
     assert button(page, "play").is_enabled()
     shoot(page, "train-finished")

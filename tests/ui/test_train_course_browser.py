@@ -55,6 +55,7 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     here = int(asked(page, "inside"))
     press(page, "step")
     wait_for_query(page, "inside", f"^{here + 1}$")
+    wait_idle(page)
     # Back by the arrow keys: the steps are those of before.
     slider = box.get_by_role("slider").first
     slider.focus()
