@@ -150,6 +150,8 @@ def waterfall(
         )
     )
     _finish(figure, height or 26 * len(every) + 70, showlegend=False)
+    # Values are written outside the bars, which a narrow window would cut off.
+    figure.update_layout(margin_r=64)
     ends = np.cumsum(values)
     spread = float(np.ptp(ends)) or abs(total) or 1.0
     if min(abs(ends)) < 2 * spread:
