@@ -66,7 +66,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}."
     sentence, defect = in_words(error)
-    return f"{sentence}. Put --debug before the command to see where." if defect else sentence
+    return f"{sentence.rstrip('.')}. Put --debug before the command to see where." if defect else sentence
 
 
 if __name__ == "__main__":

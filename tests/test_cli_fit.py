@@ -117,6 +117,15 @@ def test_libsvm(table, tmp_path, capsys):
     assert np.mean(model.predict(X) == y.astype(str)) > 0.8
     assert main(["fit", str(path), "--target", "y"]) == 2
     assert "is a libsvm file" in capsys.readouterr().err
+    path.write_text("1 999999999:2\n-1 1:1\n")
+    assert main(["fit", str(path)]) == 2
+    assert "has an index of 999,999,999, more than 10,000,000 features" in capsys.readouterr().err
+
+
+def test_options_of_tables_are_none_of_registered_data(capsys):
+    for option in (["--words", "age"], ["--most-levels", "3"], ["--missing", "impute"]):
+        assert main(["fit", "diabetes", *option]) == 2
+        assert f"is read as it is; leave {option[0]} out" in capsys.readouterr().err
 
 
 def test_a_registered_data_set_is_fitted_into_the_store(tmp_path, capsys):

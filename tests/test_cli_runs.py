@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -149,6 +151,29 @@ def test_a_store_that_is_none(tmp_path, capsys):
     assert said.count("\n") == 1
 
 
+def test_a_store_that_is_damaged_is_no_defect(path, capsys):
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE runs")
+    connection.close()
+    assert main(["runs", "list", "--store", path]) == 2
+    said = capsys.readouterr().err
+    assert f"The run store {path} cannot be used" in said
+    assert "--debug" not in said
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the clock of this system cannot be set")
+def test_times_are_those_of_the_clock_here(path, capsys, monkeypatch):
+    begun = RunStore(path).get("beta").created
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    try:
+        assert main(["runs", "list", "--store", path]) == 0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert time.strftime("%Y-%m-%d %H:%M", time.gmtime(begun + 9 * 3600)) in capsys.readouterr().out
+
+
 def test_unknown_commands_list_the_commands(capsys):
     for given in (["nix"], ["runs", "nix"], []):
         with pytest.raises(SystemExit) as caught:
@@ -164,12 +189,12 @@ def test_unknown_commands_list_the_commands(capsys):
 
 def test_a_defect_is_a_sentence_too(monkeypatch, capsys):
     def broken(arguments):
-        raise ZeroDivisionError("far off")
+        raise ZeroDivisionError("far off.")
 
     monkeypatch.setattr("fmviz.cli.runs.run", broken)
     assert main(["runs", "list"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("Unexpected ZeroDivisionError: far off")
+    assert said.startswith("Unexpected ZeroDivisionError: far off. Put --debug")
     assert "Traceback" not in said
     assert main(["--debug", "runs", "list"]) == 2
     assert "Traceback" in capsys.readouterr().err

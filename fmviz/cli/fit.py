@@ -113,10 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.top < 1:
         raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
     registered = arguments.data in DATASETS and not Path(arguments.data).is_file()
-    if registered and arguments.target is not None:
-        raise ValueError(
-            f"{arguments.data} is a registered data set and has its own target; leave --target out."
-        )
+    if registered:
+        _refuse_of_tables(arguments)
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     prepared, own = _registered(arguments) if registered else _own(arguments)
@@ -132,6 +130,27 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(_fit_report.summary(report, pairs.head(_PRINTED)))
     return 0
+
+
+def _refuse_of_tables(arguments: argparse.Namespace) -> None:
+    """Raise where options are given that only say how a table is read."""
+    if arguments.target is not None:
+        raise ValueError(
+            f"{arguments.data} is a registered data set and has its own target; leave --target out."
+        )
+    plain_ones: dict[str, Any] = {
+        "task": "auto",
+        "missing": "drop",
+        "words": [],
+        "ignore": [],
+        "most_levels": None,
+    }
+    given = [name for name, default in plain_ones.items() if getattr(arguments, name) != default]
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise ValueError(
+            f"{arguments.data} is a registered data set and is read as it is; leave {option} out."
+        )
 
 
 def _registered(arguments: argparse.Namespace) -> tuple[Run, None]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HELP = "make a figure or table of a paper again"
 
 # Longer tables stand in the JSON file alone.
-_MOST_ROWS = 24
+_MOST_ROWS = 80
 
 
 def add(parser: argparse.ArgumentParser) -> None:

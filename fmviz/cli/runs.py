@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         return 0
     short = _abbreviated(store, found)
     for row in rows:
-        when = row["when"].tz_convert(None).strftime("%Y-%m-%d %H:%M")
+        when = datetime.fromtimestamp(row["when"].timestamp()).strftime("%Y-%m-%d %H:%M")
         row.update(
             {name: _whole(row[name]) for name in ("epochs", "interactions")}, id=short[row["id"]], when=when
         )

@@ -161,7 +161,8 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
             if useful_log(values[np.isfinite(values)]):
                 ends = np.log10(values)
                 ticks = np.linspace(np.nanmin(ends), np.nanmax(ends), 5)
-                texts = [f"{10**tick:.2g}" for tick in ticks]
+                # Two digits, and 100 rather than 1e+02.
+                texts = [f"{float(f'{10**tick:.2g}'):g}" for tick in ticks]
                 dimensions.append({"label": name, "values": ends, "tickvals": ticks, "ticktext": texts})
             else:
                 dimensions.append({"label": name, "values": values})
@@ -177,7 +178,8 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
             line={
                 "color": shade,
                 # Its own axis is the scale; a bar beside it would take the width that the names need.
-                "colorscale": "Viridis",
+                # Thin lines: neither end may fade into a light or a dark page.
+                "colorscale": [(0.0, COLORS[0]), (0.5, COLORS[3]), (1.0, COLORS[1])],
             },
             labelfont={"size": 12},
         )

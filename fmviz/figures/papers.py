@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -23,6 +23,11 @@ _HEIGHT = 330
 def _values(rows: Sequence[Row], column: str) -> list[Any]:
     """Return the different values of a column, in the order of their first appearance."""
     return list(dict.fromkeys(row[column] for row in rows))
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    """Return that of the mean: what a difference between two points is to be held against."""
+    return float(stdev(values)) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
 def _panels(titles: Sequence[str], columns: int) -> tuple[go.Figure, list[dict[str, int]]]:
@@ -115,8 +120,7 @@ def curves(
     ----------
     tables : mapping
         With "test": rows of ``data``, ``method``, ``bases``, ``seed`` and ``score``. Points are means over
-        seeds, with the standard deviation as their bar. A method with 0 bases has no size, and is drawn as a
-        level.
+        seeds, with their standard error as a bar. A method with 0 bases has no size, and is drawn as a level.
     x_title, y_title : str
         Of the axes.
     columns : int
@@ -144,7 +148,9 @@ def curves(
             figure.add_scatter(
                 x=at,
                 y=[fmean(group) for group in groups],
-                error_y=None if level else {"array": [pstdev(group) for group in groups], "thickness": 1},
+                error_y=None
+                if level
+                else {"array": [_standard_error(group) for group in groups], "thickness": 1},
                 mode="lines" if level else "lines+markers",
                 name=method,
                 legendgroup=method,
@@ -263,7 +269,7 @@ def lines(
     ----------
     tables : mapping
         With `table`: rows of ``panel``, ``method`` and the columns `x` and `y`. Where several rows share
-        an x, points are means, with the standard deviation as their bar.
+        an x, points are means, with their standard error as a bar.
     x_title, y_title : str
         Of the axes.
     table, x, y : str
@@ -288,7 +294,7 @@ def lines(
                 if row["panel"] == title and row["method"] == method and row[y] is not None:
                     groups.setdefault(row[x], []).append(row[y])
             at = sorted(groups)
-            bars = [pstdev(groups[value]) for value in at]
+            bars = [_standard_error(groups[value]) for value in at]
             figure.add_scatter(
                 x=at,
                 y=[fmean(groups[value]) for value in at],

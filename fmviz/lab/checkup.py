@@ -136,11 +136,12 @@ def _store(path: Path) -> Finding:
     except StoreError as error:
         return Finding("store", "runs", str(error), fine=False, values={"path": str(path)})
     try:
-        said = str(store.database.read("PRAGMA integrity_check")[0][0])
+        said = " ".join(str(store.database.read("PRAGMA integrity_check")[0][0]).split())
         size = sum(p.stat().st_size for p in path.parent.glob(f"{path.name}*"))
         runs = store.count()
     except Exception as error:
-        return Finding("store", "runs", f"{path}: {error}", fine=False, values={"path": str(path)})
+        words = str(error) if isinstance(error, StoreError) else f"{path}: {error}"
+        return Finding("store", "runs", words, fine=False, values={"path": str(path)})
     finally:
         store.close()
     state = "whole" if said == "ok" else f"damaged: {said}; move it away, and a new one is made"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fmviz.engine.drive import Budget, never
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.program import experiment_source
+from fmviz.lab.program import experiment_source, opening
 from fmviz.lab.runner import Run
 from fmviz.paths import search_lambda
 
@@ -150,9 +150,12 @@ def search_program(
 ) -> str:
     """Return a program that makes the same search as `search` and prints every fit."""
     return (
-        "from fmviz.lab.duel import search\n"
-        "from fmviz.lab.experiment import Experiment\n\n"
-        f"experiment = {experiment_source(experiment)}\n"
+        opening(
+            [experiment.dataset],
+            "from fmviz.lab.duel import search",
+            "from fmviz.lab.experiment import Experiment",
+        )
+        + f"experiment = {experiment_source(experiment)}\n"
         f"grid = {list(grid)!r}\n"
         f"for fit in search(experiment, {target}, {accept!r}, grid=grid, narrowest={narrowest!r}):\n"
         "    print(fit.message)\n"

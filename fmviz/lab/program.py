@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pprint import pformat
 from typing import Any
 
@@ -14,7 +14,15 @@ from fmviz.lab.datasets import is_own
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.sweep_plan import SweepPlan
 
-__all__ = ["duel_program", "experiment_source", "paper_program", "program", "python_value", "sweep_program"]
+__all__ = [
+    "duel_program",
+    "experiment_source",
+    "opening",
+    "paper_program",
+    "program",
+    "python_value",
+    "sweep_program",
+]
 
 
 def python_value(value: Any) -> str:
@@ -52,6 +60,22 @@ def _data(name: str) -> str:
     )
 
 
+def opening(datasets: Iterable[str], *imports: str) -> str:
+    """Return how a program begins: its imports, then what brings the data sets that are somebody's own.
+
+    Parameters
+    ----------
+    datasets : iterable of str
+        Names of the data sets that the program uses.
+    *imports : str
+        ``from module import name, ...``, each of another module.
+    """
+    brought = "".join(map(_data, dict.fromkeys(datasets)))
+    if brought:
+        imports += ("from fmviz.lab.own.shelf import bring",)
+    return "\n".join(sorted(imports)) + "\n\n" + brought
+
+
 def program(experiment: Experiment, until: int | None = None) -> str:
     """Return a program that repeats a run and prints its figures.
 
@@ -65,14 +89,12 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     halt = "    pass\n"
     if until is not None:
         halt = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
-    imports = ["from fmviz.lab.experiment import Experiment"]
-    if is_own(experiment.dataset):
-        imports.append("from fmviz.lab.own.shelf import bring")
-    imports.append("from fmviz.lab.runner import Run")
     return (
-        "\n".join(imports)
-        + "\n\n"
-        + _data(experiment.dataset)
+        opening(
+            [experiment.dataset],
+            "from fmviz.lab.experiment import Experiment",
+            "from fmviz.lab.runner import Run",
+        )
         + f"experiment = {experiment_source(experiment)}\n"
         "for snapshot in Run.prepare(experiment).snapshots():\n"
         + halt
@@ -89,11 +111,14 @@ def program(experiment: Experiment, until: int | None = None) -> str:
 def sweep_program(plan: SweepPlan) -> str:
     """Return a program that carries out a sweep and prints its means over the seeds."""
     return (
-        "from fmviz.lab.store import RunStore\n"
-        "from fmviz.lab.sweep_plan import SweepPlan\n"
-        "from fmviz.lab.sweep_run import carry_out\n"
-        "from fmviz.lab.sweep_table import fits_table, main_metric, means_table\n\n"
-        f"plan = SweepPlan.from_dict(\n{_indented(plan.to_dict())}\n)\n"
+        opening(
+            (cell.dataset for cell in plan.cells),
+            "from fmviz.lab.store import RunStore",
+            "from fmviz.lab.sweep_plan import SweepPlan",
+            "from fmviz.lab.sweep_run import carry_out",
+            "from fmviz.lab.sweep_table import fits_table, main_metric, means_table",
+        )
+        + f"plan = SweepPlan.from_dict(\n{_indented(plan.to_dict())}\n)\n"
         'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
         "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
         "store.close()\n"
@@ -106,9 +131,12 @@ def sweep_program(plan: SweepPlan) -> str:
 def duel_program(experiment: Experiment, regularizers: Sequence[str], target: int) -> str:
     """Return a program that holds a duel and prints, for every penalty, what it has come to."""
     return (
-        "from fmviz.lab.duel import duel\n"
-        "from fmviz.lab.experiment import Experiment\n\n"
-        f"experiment = {experiment_source(experiment)}\n"
+        opening(
+            [experiment.dataset],
+            "from fmviz.lab.duel import duel",
+            "from fmviz.lab.experiment import Experiment",
+        )
+        + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
         f"for bout in duel(experiment, {list(regularizers)!r}, target={target}):\n"
         "    last[bout.experiment.regularizer] = bout\n"

@@ -89,6 +89,26 @@ def _rows(
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
+def problem_of(experiment: Experiment, design: Design, y: np.ndarray) -> Problem:
+    """Return the objective of an experiment on some rows."""
+    return Problem.build(
+        design,
+        y,
+        loss=experiment.loss,
+        regularizer=experiment.regularizer,
+        model=experiment.model,
+        rank=experiment.rank,
+        lambda_w=experiment.lambda_w,
+        lambda_p=experiment.lambda_p,
+        lambda_sparse=experiment.lambda_sparse,
+        fit_linear=experiment.fit_linear,
+        fit_intercept=experiment.fit_intercept,
+        regularizer_params=dict(experiment.regularizer_params),
+        model_params=dict(experiment.model_params),
+        loss_param=experiment.loss_param,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """An experiment made ready: its data split, its problem, its way to measure.
@@ -122,21 +142,7 @@ class Run:
         share = experiment.validation
         seed = experiment.seed if share else 0
         dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
-        problem = Problem.build(
-            *train,
-            loss=experiment.loss,
-            regularizer=experiment.regularizer,
-            model=experiment.model,
-            rank=experiment.rank,
-            lambda_w=experiment.lambda_w,
-            lambda_p=experiment.lambda_p,
-            lambda_sparse=experiment.lambda_sparse,
-            fit_linear=experiment.fit_linear,
-            fit_intercept=experiment.fit_intercept,
-            regularizer_params=dict(experiment.regularizer_params),
-            model_params=dict(experiment.model_params),
-            loss_param=experiment.loss_param,
-        )
+        problem = problem_of(experiment, *train)
         return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:

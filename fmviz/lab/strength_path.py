@@ -17,7 +17,7 @@ from fmviz.engine.drive import Budget, never
 from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
-from fmviz.lab.program import experiment_source
+from fmviz.lab.program import experiment_source, opening
 from fmviz.lab.runner import Run
 from fmviz.paths import Order, iterate_path, path_params
 
@@ -236,9 +236,12 @@ def nearest(counts: Sequence[int], target: int) -> tuple[int | None, int | None]
 def path_program(plan: PathPlan) -> str:
     """Return a program that makes the paths of a plan and prints their figures."""
     return (
-        "from fmviz.lab.experiment import Experiment\n"
-        "from fmviz.lab.strength_path import PathPlan, path_table, trace\n\n"
-        f"base = {experiment_source(plan.base)}\n"
+        opening(
+            [plan.base.dataset],
+            "from fmviz.lab.experiment import Experiment",
+            "from fmviz.lab.strength_path import PathPlan, path_table, trace",
+        )
+        + f"base = {experiment_source(plan.base)}\n"
         f"plan = PathPlan(\n    base,\n    regularizers={plan.regularizers!r},\n"
         f"    lambdas={plan.lambdas!r},\n    order={plan.order!r},\n)\n"
         "table = path_table(list(trace(plan)))\n"

@@ -81,17 +81,19 @@ class SweepPlan:
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
         object.__setattr__(self, "base", dict(_table("base", self.base)))
+        for part in (self.base, self.grid, *self.datasets, *self.methods):
+            if "seed" in part:
+                raise ValueError(
+                    f"seed = {part['seed']!r} is no setting of a sweep, whose fits differ in their seeds; "
+                    "write them as seeds, a number of seeds or a list of them."
+                )
         object.__setattr__(self, "cells", self._cells())
 
     def _cells(self) -> tuple[Experiment, ...]:
         count = len(self.datasets) * len(self.methods) * len(self.seeds)
         for values in self.grid.values():
             count *= len(values)
-        if not 0 < count <= MOST_CELLS:
-            raise ValueError(
-                f"This sweep has {count:,} fits; it may have 1 to {MOST_CELLS:,}. Give at least one data "
-                "set, method, seed and value of each grid, and split what is too large."
-            )
+        _checked_count(count)
         points = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
         ]
@@ -110,7 +112,7 @@ class SweepPlan:
                 raise ValueError(f"There is no data set {name!r}; there are {', '.join(DATASETS)}.")
             own = tuple((k.removeprefix("model_"), v) for k, v in settings.items() if k.startswith("model_"))
             settings = suggested(name, settings.get("model"), own).to_dict() | settings
-        cell = Experiment.from_json(json.dumps(settings))
+        cell = Experiment.from_json(_as_json(settings))
         reason = cell.why_not()
         if reason is not None:
             raise ValueError(f"{_words(settings)} cannot be fitted: {reason}")
@@ -155,16 +157,20 @@ class SweepPlan:
             raise ValueError(f"A sweep has no part {unknown[0]!r}; its parts are {', '.join(_KNOWN)}.")
         seeds = told.get("seeds", 1)
         if isinstance(seeds, int) and not isinstance(seeds, bool):
-            seeds = range(seeds)
+            # Before they are listed, which a slip of the keyboard would make last for ever.
+            seeds = range(_checked_count(seeds))
         if not isinstance(seeds, range | list) or not all(type(seed) is int for seed in seeds):
             raise ValueError(f"seeds = {seeds!r}; give a number of seeds, or a list of them.")
+        from_data = told.get("suggested", False)
+        if not isinstance(from_data, bool):
+            raise ValueError(f"suggested = {from_data!r}; give true or false.")
         return cls(
             datasets=_tables("dataset", told.get("dataset", {"dataset": "planted_interactions"})),
             methods=_tables("method", told.get("method", {})),
             grid=told.get("grid", {}),
             seeds=seeds,
             base=told.get("base", {}),
-            suggested=bool(told.get("suggested", False)),
+            suggested=from_data,
             title=str(told.get("title", "")),
         )
 
@@ -181,11 +187,32 @@ class SweepPlan:
     def from_file(cls, path: str | Path) -> SweepPlan:
         """Read a plan from a TOML or JSON file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            # Some editors begin a file with a mark of the encoding.
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"The sweep {str(path)!r} cannot be read: {why}.") from None
         return cls.from_text(text)
+
+
+def _checked_count(count: int) -> int:
+    if not 0 < count <= MOST_CELLS:
+        raise ValueError(
+            f"This sweep has {count:,} fits; it may have 1 to {MOST_CELLS:,}. Give at least one data "
+            "set, method, seed and value of each grid, and split what is too large."
+        )
+    return count
+
+
+def _as_json(settings: Mapping[str, Any]) -> str:
+    for name, value in settings.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            raise ValueError(
+                f"{name} = {value}, a {type(value).__name__}; give a number, a word, true or false."
+            ) from None
+    return json.dumps(settings)
 
 
 def _table(name: str, part: Any) -> Mapping[str, Any]:
@@ -213,7 +240,7 @@ def _listed(name: str, values: Any) -> list[Any]:
             raise ValueError(
                 f"grid.{name} = {dict(values)!r}; give a list of values, or from and to, positive, and count."
             )
-        return [float(value) for value in np.geomspace(first, last, count)]
+        return [float(value) for value in np.geomspace(first, last, _checked_count(count))]
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         names = ", ".join(spec.name for spec in SPECS if spec.kind == "float")
         raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with many are {names}.")

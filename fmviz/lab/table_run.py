@@ -16,16 +16,18 @@ import pandas as pd
 from fmviz.engine.design import Design
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
-from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, split
+from fmviz.lab.runner import Run, problem_of, split
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
 from fmviz.lab.table_files import read_libsvm
 from fmviz.lab.tables import TableEncoding, Target
 
-__all__ = ["OwnData", "SavedModel", "from_libsvm", "from_table", "prepare"]
+__all__ = ["MOST_FEATURES", "OwnData", "SavedModel", "from_libsvm", "from_table", "prepare"]
+
+MOST_FEATURES = 10_000_000
+"""Of a libsvm file: a wrong index would make as many, with a name each, until the memory is full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +100,11 @@ def from_libsvm(
 ) -> OwnData:
     """Read and split a libsvm file, whose features are taken as they are; else as `from_table`."""
     X, y = read_libsvm(data, name)
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"{name} has an index of {X.shape[1]:,}, more than {MOST_FEATURES:,} features. Number them anew "
+            "without gaps."
+        )
     train, held_out = split(y.size, validation, seed)
     values = pd.Series(y, name="target")
     target = Target.learn(values, task, train)
@@ -130,22 +137,7 @@ def prepare(own: OwnData, experiment: Experiment) -> Run:
             f"{own.target.name!r} is a number. Choose the squared or the Huber loss."
         )
     X, y = own.dataset.X, own.dataset.y
-    problem = Problem.build(
-        Design(X[own.train]),
-        y[own.train],
-        loss=experiment.loss,
-        regularizer=experiment.regularizer,
-        model=experiment.model,
-        rank=experiment.rank,
-        lambda_w=experiment.lambda_w,
-        lambda_p=experiment.lambda_p,
-        lambda_sparse=experiment.lambda_sparse,
-        fit_linear=experiment.fit_linear,
-        fit_intercept=experiment.fit_intercept,
-        regularizer_params=dict(experiment.regularizer_params),
-        model_params=dict(experiment.model_params),
-        loss_param=experiment.loss_param,
-    )
+    problem = problem_of(experiment, Design(X[own.train]), y[own.train])
     held_out = (Design(X[own.held_out]), y[own.held_out]) if own.held_out.size else None
     return Run(experiment, own.dataset, problem, held_out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -86,8 +87,7 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
     apart = difference(*weights)
     d = len(weights[0].W)
     exact = d <= EXACT_FEATURES
-    names = load_dataset(one.experiment.dataset, **dict(one.experiment.dataset_params)).feature_names
-    labels = names if exact else tile_labels(d, N_TILES)
+    labels = _names(one, d) if exact else tile_labels(d, N_TILES)
     panels = []
     for title, matrix, caption in (
         ("First", weights[0].W, _pairs(weights[0].used)),
@@ -114,6 +114,16 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
     )
 
 
+def _names(run: StoredRun, d: int) -> Sequence[str]:
+    """Return the names of the features; their numbers where the data are no longer here, and say so."""
+    try:
+        experiment = run.experiment
+        return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    except (ValueError, OSError) as error:
+        st.caption(f"The features are numbered from 1, since their names cannot be read. {error}")
+        return [str(j) for j in range(1, d + 1)]
+
+
 def _nothing(d: int) -> Weights:
     return Weights(np.zeros((d, d)), np.zeros((d, d), dtype=bool))
 
@@ -134,8 +144,6 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     if len(hashes) > 1:
         st.caption("The data of these runs are not the same.")
         return
-    experiment = group[0].experiment
-    names = load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
     counts, key = selected_counts(weights), group[0].id
     if not counts.any():
         st.caption("None of these runs uses a pair.")
@@ -149,7 +157,7 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
             live=False,
         )
     with right:
-        table = stability(weights, names)
+        table = stability(weights, _names(group[0], len(weights[0].W)))
         st.dataframe(
             table,
             hide_index=True,

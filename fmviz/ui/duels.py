@@ -81,15 +81,7 @@ def draw(settings: Settings) -> None:
             disabled=active or not fighters,
             on_click=start,
         )
-        widgets.action(
-            settings,
-            "duel_stop",
-            "Stop",
-            icon=":material/stop:",
-            shortcut="X",
-            disabled=not active,
-            on_click=task.stop if task is not None else None,
-        )
+        widgets.stop(settings, task, name="duel_stop")
     if task is not None:
         watch(task, _draw)
         if task.state.ended and task.view().items:

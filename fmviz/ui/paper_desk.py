@@ -33,7 +33,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
 
-    pieces = 0 if active else _unfinished(artefact, budget)
+    pieces = 0 if active else unfinished_pieces(artefact, budget)
 
     def start(fresh: bool = False) -> None:
         st.session_state.pop(_SHOWN, None)
@@ -79,7 +79,8 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
         _empty(artefact, pieces)
 
 
-def _unfinished(artefact: Artefact, budget: str) -> int:
+def unfinished_pieces(artefact: Artefact, budget: str) -> int:
+    """Return how many finished pieces of work an unfinished run has left behind."""
     # A store that cannot be read is told of by the page.
     with suppress(StoreError, sqlite3.Error):
         return unfinished(artefact, budget, store())

@@ -141,14 +141,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
             disabled=active and not stale,
             on_click=start,
         )
-        widgets.action(
-            settings,
-            "seek_stop",
-            "Stop",
-            icon=":material/stop:",
-            disabled=not active,
-            on_click=shown[1].stop if shown is not None else None,
-        )
+        widgets.stop(settings, None if shown is None else shown[1], name="seek_stop", shortcut=None)
         st.caption(f"Accepts {low:,} to {high:,} interactions.", width="content")
     if shown is None:
         st.caption(

@@ -24,9 +24,11 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.store import StoreError
 from fmviz.ui import own_sets, teach, widgets
 from fmviz.ui.state import Settings
 
@@ -71,6 +73,11 @@ _STYLE = """<style>
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}
 [class*="st-key-takeaway_"] {margin-top: -0.9rem}
 [class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
+[class*="st-key-cards_"] {
+  display: grid; align-items: stretch; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr))
+}
+[class*="st-key-cards_"] > div {height: auto}
+[class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
 </style>"""
 
 NAVIGATION: dict[str, tuple[Link, ...]] = {
@@ -128,15 +135,20 @@ def _lesson_panel() -> ModuleType:
     return lesson_panel
 
 
+def cards(name: str) -> DeltaGenerator:
+    """Return a container that lays boxes out in rows, as many side by side as the window has room for."""
+    return st.container(key=f"cards_{name}")
+
+
 @contextmanager
 def guard(settings: Settings | None = None) -> Iterator[None]:
     """Turn an exception of the body into a message with a way out.
 
-    A ValueError is taken for a sentence to the reader; anything else is a defect, and logged.
+    A ValueError or StoreError is taken for a sentence to the reader; anything else is a defect, and logged.
     """
     try:
         yield
-    except ValueError as error:
+    except (ValueError, StoreError) as error:
         _excuse(error, str(error), settings)
     except Exception as error:
         _LOG.exception("a page failed")

@@ -232,16 +232,7 @@ def settings_panel(settings: Settings) -> Experiment:
         )
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
-    widgets.action(
-        settings,
-        "suggest",
-        "Suggested settings",
-        icon=":material/tips_and_updates:",
-        type="tertiary",
-        on_click=load_suggested,
-        args=(settings,),
-        help="Load the settings that say something on this data set.",
-    )
+    widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
     return experiment_of(settings)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.figures.wording import defused
+from fmviz.lab.task import Task
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -125,6 +126,41 @@ def action(
         disabled=disabled or locked,
         help=LOCKED if locked else help,
         **keywords,
+    )
+
+
+def suggest(settings: Settings, load: Callable[[Settings], None], help: str) -> None:
+    """Draw the button that loads the settings suggested for the data set."""
+    action(
+        settings,
+        "suggest",
+        "Suggested settings",
+        icon=":material/tips_and_updates:",
+        type="tertiary",
+        on_click=load,
+        args=(settings,),
+        help=help,
+    )
+
+
+def stop(
+    settings: Settings,
+    task: Task | None,
+    help: str | None = None,
+    *,
+    name: str = "stop",
+    shortcut: str | None = "X",
+) -> None:
+    """Draw the button that stops a task while it goes on."""
+    action(
+        settings,
+        name,
+        "Stop",
+        icon=":material/stop:",
+        disabled=task is None or not task.state.active,
+        on_click=None if task is None else task.stop,
+        help=help,
+        **({} if shortcut is None else {"shortcut": shortcut}),
     )
 
 

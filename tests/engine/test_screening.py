@@ -85,6 +85,9 @@ def test_many_epochs_equal_the_oracle(loss, order):
         method.epoch()
         by_features = order == "features" or (order == "mixed" and epoch >= 2)
         P = slow_fm.pcd_epoch(X, of.y, np.zeros(20), P, 0.0, **settings, by_features=by_features)
+        # On some processors a rounding error stays of a column's last live entry, from which sweeps without
+        # our test for that would wake the column again.
+        P[np.abs(P) <= 1e-14] = 0.0
         assert ((method.parameters().P != 0) == (P != 0)).all()
     assert pytest.approx(P, abs=1e-10) == method.parameters().P
 

@@ -51,3 +51,20 @@ def test_bars():
     table = pd.DataFrame({"regularizer": ["ti"], "label": ["TI"], "value": [0.25]})
     (bars,) = figures.duel(table, "value", "RMSE").data
     assert list(bars.y) == [0.25]
+
+
+def test_parallel_axes_write_large_numbers_out():
+    (lines,) = figures.parallel(pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE").data
+    assert lines.dimensions[0]["ticktext"] == ("4", "8.9", "20", "45", "100")
+
+
+def test_lines_of_parallel_axes_are_seen_on_light_and_dark_pages():
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    (lines,) = figures.parallel(pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE").data
+    for _, colour in lines.line.colorscale:
+        assert light("#ffffff") / light(colour) >= 3
+        assert light(colour) / light("#0e1117") >= 3

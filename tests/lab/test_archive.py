@@ -91,9 +91,16 @@ def hostile():
     yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": "x"}]}))
     yield packed(about__json=about, a__json=json.dumps(run | {"trace": 7}))
     yield packed(about__json=about, a__json=json.dumps(run), a__npz=b"no arrays")
+    # What would go in and could not be listed, or does not go in.
+    for wrong in (float("nan"), float("inf"), 1e300, -1e18):
+        yield packed(about__json=about, a__json=json.dumps(run | {"created": wrong}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"experiment": {"seed": 2**70}}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": 0, "objective": None}]}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"title": "\ud800"}))
+    yield packed(about__json=about, **{f"{'a' * 64}{i}__json": json.dumps(run) for i in range(2)})
 
 
-@pytest.mark.parametrize("data", list(hostile()), ids=range(10))
+@pytest.mark.parametrize("data", list(hostile()), ids=range(18))
 def test_other_files_are_refused_and_leave_nothing(tmp_path, data):
     store = RunStore(tmp_path / "runs.sqlite")
     with pytest.raises(ValueError, match="This file cannot be imported"):

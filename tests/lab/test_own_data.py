@@ -21,6 +21,7 @@ from lab.hostile_files import FILES, SCRIPT, Hostile
 from fmviz.engine.design import Design
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS, is_own, load
+from fmviz.lab.duel import search_program
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import title_of_run
 from fmviz.lab.own import example, limits, shelf
@@ -29,9 +30,10 @@ from fmviz.lab.own.files import Reading, read
 from fmviz.lab.own.recipe import Choice, Recipe, build, first_recipe, measure
 from fmviz.lab.own.suggestion import first_settings, largest_gain
 from fmviz.lab.places import data_folder
-from fmviz.lab.program import program
+from fmviz.lab.program import duel_program, program, sweep_program
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RunStore
+from fmviz.lab.strength_path import PathPlan, path_program
 from fmviz.lab.sweep_plan import SweepPlan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -505,6 +507,27 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     with pytest.raises(ValueError, match="Put its file there"):
         shelf.bring(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
     shelf.bring(str(folder / "no table.csv"), found.name, recipe)
+
+
+def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
+    frame = table()
+    found = entered(frame, title="my table.csv")
+    base = dataclasses.replace(suggested(found.name), max_epochs=3)
+    plan = SweepPlan(datasets=[{"dataset": found.name}], base={"max_epochs": 3}, seeds=[0])
+    programs = [
+        duel_program(base, ["ti"], 3),
+        path_program(PathPlan(base, regularizers=("ti",), lambdas=(1.0, 0.1))),
+        search_program(base, 3, grid=(0.1, 1.0)),
+        sweep_program(plan),
+    ]
+    (tmp_path / "my table.csv").write_bytes(bytes_of(frame))
+    (tmp_path / "again.py").write_text("\n".join(programs), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "FMVIZ_STORE": str(tmp_path / "runs.sqlite")}
+    done = subprocess.run(
+        [sys.executable, "again.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean and std of" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from fmviz.lab.store import (
 )
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
+from fmviz.lab.store.schema import MIGRATIONS
 
 SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
 
@@ -175,6 +176,18 @@ def test_stores_of_a_newer_version_and_other_files_are_refused(tmp_path):
         RunStore(path)
     with pytest.raises(StoreError, match="Name another file with FMVIZ_STORE"):
         RunStore(path / "inside")
+
+
+def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.close()
+    other = RunStore(path)
+    with pytest.raises(StoreError, match=r"cannot be used \(no such table: runs\)\. `fmviz doctor`"):
+        other.runs()
+    with pytest.raises(StoreError, match="name another file with FMVIZ_STORE"):
+        other.begin(SMALL)
 
 
 def test_the_store_is_where_it_is_wanted(tmp_path, monkeypatch):

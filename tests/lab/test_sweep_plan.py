@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import json
 
 import pytest
@@ -47,6 +48,8 @@ def test_plans_travel_as_json_and_files(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(TEXT, encoding="utf-8")
     assert SweepPlan.from_file(path) == plan
+    path.write_text(TEXT, encoding="utf-8-sig")
+    assert SweepPlan.from_file(path) == plan
 
 
 def test_equal_cells_are_fitted_once():
@@ -70,6 +73,13 @@ def test_suggestions_fill_in_what_is_not_said():
         ({"seeds": "three"}, "seeds = 'three'; give a number of seeds"),
         ({"seeds": []}, "This sweep has 0 fits"),
         ({"seeds": 0}, "This sweep has 0 fits"),
+        ({"seeds": 10**12}, "This sweep has 1,000,000,000,000 fits"),
+        ({"grid": {"tol": {"from": 1, "to": 2, "count": 10**12}}}, "This sweep has 1,000,000,000,000 fits"),
+        ({"grid": {"seed": [1, 2]}}, "is no setting of a sweep.* write them as seeds"),
+        ({"base": {"seed": 3}}, "seed = 3 is no setting of a sweep"),
+        ({"method": {"seed": 3}}, "seed = 3 is no setting of a sweep"),
+        ({"suggested": "no"}, "suggested = 'no'; give true or false"),
+        ({"base": {"max_epochs": datetime.date(2020, 5, 27)}}, "max_epochs = 2020-05-27, a date; give a"),
         ({"method": [{"regularizer": "tii"}]}, "'tii'"),
         ({"method": [{"regulariser": "ti"}]}, "Unknown setting 'regulariser'"),
         ({"method": "ti"}, "method = 'ti'; give one table"),

@@ -72,6 +72,13 @@ def test_every_artefact_has_a_card(executor):
     assert said.count("Not run here yet.") == len(ARTEFACTS)
 
 
+def test_a_card_tells_of_an_unfinished_run(executor, store):
+    pieces_of(ARTEFACTS[NAME], "quick", store).put("one", 1.0, 2.0)
+    said = words(page())
+    assert "Not finished yet: 1 piece of work is kept at the quick budget." in said
+    assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
+
+
 def test_what_will_be_checked_is_said_before_the_first_run(executor):
     app = page(artefact=NAME)
     assert "Not run yet." in words(app)

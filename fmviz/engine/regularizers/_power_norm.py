@@ -61,7 +61,9 @@ def prox_power_vector(p, strength, degree, work, out):
     for i in range(p.size):
         largest = max(largest, abs(p[i]))
     if strength == 0.0 or largest == 0.0:
-        out[:] = p
+        # Not out[:] = p: numba would spend two seconds on compiling the words of a shape error.
+        for i in range(p.size):
+            out[i] = p[i]
     else:
         # Scaled by a power of two, which is exact, no sum overflows or is lost.
         exponent = frexp(largest)[1]

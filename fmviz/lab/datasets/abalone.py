@@ -40,19 +40,13 @@ def _load() -> Dataset:
     except ValueError as error:
         raise ValueError(f"{path.name} cannot be read: {error}. {REMEDY}") from error
     X, scaling = standardise(numbers[:, :-1])
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="regression",
+    return SPEC.dataset(
         X=X,
         y=np.ascontiguousarray(numbers[:, -1]),
         feature_names=COLUMNS,
         groups=COLUMNS,
         scaling=scaling,
         target_name="rings",
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

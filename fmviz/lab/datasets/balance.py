@@ -30,10 +30,7 @@ def _load() -> Dataset:
     path = SAMPLE_DATA / "balance_scale.csv"
     frame = read_table(path, COLUMNS) if path.is_file() else table()
     names = tuple(name.replace("_", " ") for name in COLUMNS[1:])
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="binary",
+    return SPEC.dataset(
         # Less the middle of the scale, 3: uncentred, a product nearly repeats the sum of its two factors.
         X=np.ascontiguousarray(frame[list(COLUMNS[1:])].to_numpy(np.float64) - 3.0),
         y=np.where(frame["class"] == "L", 1.0, -1.0),
@@ -43,9 +40,6 @@ def _load() -> Dataset:
         target_name="the scale tips left",
         class_labels=("balanced or right", "left"),
         true_pairs=((0, 1), (2, 3)),
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

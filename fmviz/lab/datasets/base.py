@@ -131,3 +131,15 @@ class DatasetSpec:
         if reason is not None:
             raise ValueError(reason)
         return self.load(**check_params(f"Data set {self.name!r}", self.params, params))
+
+    def dataset(self, **held: Any) -> Dataset:
+        """Return a `Dataset` with the words of this entry; `held` are its other attributes."""
+        return Dataset(
+            name=self.name,
+            title=self.title,
+            task=self.task,
+            description=self.description,
+            source=self.source,
+            licence=self.licence,
+            **held,
+        )

@@ -19,19 +19,13 @@ def _load_diabetes() -> Dataset:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X, scaling = standardise(X)
     spec = DIABETES
-    return Dataset(
-        name=spec.name,
-        title=spec.title,
-        task="regression",
+    return spec.dataset(
         X=X,
         y=np.ascontiguousarray(y, dtype=np.float64),
         feature_names=DIABETES_COLUMNS,
         groups=DIABETES_COLUMNS,
         scaling=scaling,
         target_name="disease progression after one year",
-        description=spec.description,
-        source=spec.source,
-        licence=spec.licence,
     )
 
 
@@ -42,10 +36,7 @@ def _load_breast_cancer() -> Dataset:
     X, scaling = standardise(bunch.data)
     spec = BREAST_CANCER
     names = tuple(str(name) for name in bunch.feature_names)
-    return Dataset(
-        name=spec.name,
-        title=spec.title,
-        task="binary",
+    return spec.dataset(
         X=X,
         y=np.where(bunch.target == 0, 1.0, -1.0),  # scikit-learn codes malignant as 0
         feature_names=names,
@@ -53,9 +44,6 @@ def _load_breast_cancer() -> Dataset:
         scaling=scaling,
         target_name="the tumour is malignant",
         class_labels=("benign", "malignant"),
-        description=spec.description,
-        source=spec.source,
-        licence=spec.licence,
     )
 
 

@@ -85,19 +85,13 @@ def _load(part: str, seed: int) -> Dataset:
     y = np.where(frame[TARGET] == "Y", 1.0, -1.0)
     cut = len(drawn[0])
     rows = {"train": slice(cut), "test": slice(cut, None), "both": slice(None)}[part]
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="binary",
+    return SPEC.dataset(
         X=encoded.matrix[rows],
         y=y[rows],
         feature_names=encoded.names,
         groups=encoded.groups,
         target_name="departs more than 15 minutes late",
         class_labels=("on time", "late"),
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

@@ -57,19 +57,13 @@ def _load() -> Dataset:
             Block(distance, ("log_distance",), ("distance",)),
         ]
     )
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="binary",
+    return SPEC.dataset(
         X=encoded.matrix,
         y=np.where(frame["late"] == 1, 1.0, -1.0),
         feature_names=encoded.names,
         groups=encoded.groups,
         target_name="arrives 15 minutes late or more",
         class_labels=("on time", "late"),
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

@@ -35,22 +35,16 @@ def _spec(
 
     def load(part: str) -> Dataset:
         X, y = read(part)
-        return Dataset(
-            name=name,
-            title=title,
-            task="binary",
+        return spec.dataset(
             X=X,
             y=y,
             feature_names=names,
             groups=names,
             target_name=target_name,
             class_labels=labels,
-            description=description,
-            source=source,
-            licence=licence,
         )
 
-    return DatasetSpec(
+    spec = DatasetSpec(
         name=name,
         title=title,
         description=description,
@@ -75,6 +69,7 @@ def _spec(
             **suggested,
         },
     )
+    return spec
 
 
 A9A = _spec(

@@ -40,10 +40,7 @@ def _load() -> Dataset:
     frame = read_table(path, (*ATTRIBUTES, TARGET)) if path.is_file() else table()
     encoded = join([one_hot(name, frame[name], levels) for name, levels in ATTRIBUTES.items()])
     column = {name: j for j, name in enumerate(encoded.names)}
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="binary",
+    return SPEC.dataset(
         X=encoded.matrix.toarray(),
         y=np.where(frame[TARGET] == "yes", 1.0, -1.0),
         feature_names=encoded.names,
@@ -54,9 +51,6 @@ def _load() -> Dataset:
             (column[f"head_shape={shape}"], column[f"body_shape={shape}"])
             for shape in ATTRIBUTES["head_shape"]
         ),
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

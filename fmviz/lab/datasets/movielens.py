@@ -143,18 +143,12 @@ def _load(side_features: bool) -> Dataset:
             for block, ids in zip(columns, row_of, strict=True)
         ]
     )
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task="regression",
+    return SPEC.dataset(
         X=encoded.matrix,
         y=_whole(ratings[2], "The ratings in u.data").astype(np.float64),
         feature_names=encoded.names,
         groups=encoded.groups,
         target_name="rating, 1 to 5",
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

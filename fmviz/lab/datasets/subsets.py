@@ -49,10 +49,7 @@ def _load() -> Dataset:
     for members in _groups():
         for i, j in combinations(members, 2):
             truth[i, j] = truth[j, i] = 1.0
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task=SPEC.task,
+    return SPEC.dataset(
         X=X,
         y=y,
         feature_names=names,
@@ -60,9 +57,6 @@ def _load() -> Dataset:
         target_name="sum of the products of 1 + x over the groups, plus noise",
         truth=truth,
         true_triples=tuple(t for members in _groups() for t in combinations(members, 3)),
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
     )
 
 

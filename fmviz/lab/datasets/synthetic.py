@@ -150,19 +150,13 @@ def _names(d_true: int, b: int, d_noise: int) -> tuple[str, ...]:
 
 def _dataset(spec: DatasetSpec, X: np.ndarray, y: np.ndarray, d_true: int, b: int, d_noise: int) -> Dataset:
     names = _names(d_true, b, d_noise)
-    return Dataset(
-        name=spec.name,
-        title=spec.title,
-        task="regression",
+    return spec.dataset(
         X=X,
         y=y,
         feature_names=names,
         groups=names,  # every column is an attribute of its own
         target_name="sum of the products within the groups, plus noise",
         truth=_weights(d_true, b, d_noise),
-        description=spec.description,
-        source=spec.source,
-        licence=spec.licence,
     )
 
 

@@ -57,20 +57,14 @@ def _load() -> Dataset:
     truth = np.zeros((len(names), len(names)))
     for i, j in _pairs():
         truth[i, j] = truth[j, i] = 1.0
-    return Dataset(
-        name=SPEC.name,
-        title=SPEC.title,
-        task=SPEC.task,
+    return SPEC.dataset(
         X=X,
         y=y,
         feature_names=names,
         groups=names,  # every column is an attribute of its own
         target_name="sum of the products of pairs and of triples within the groups, plus noise",
         truth=truth,
-        true_triples=_triples(),  # type: ignore[arg-type]
-        description=SPEC.description,
-        source=SPEC.source,
-        licence=SPEC.licence,
+        true_triples=_triples(),
     )
 
 

@@ -363,8 +363,11 @@ ARTEFACT = Artefact(
         "starts, as its counts suggest. From split to split the RMSE of FM on ML100K varies with a standard "
         "deviation of 0.0045, and those of all methods move together.",
         "The paper does not say when its fits end here: ours end when no parameter changes by more than 1e-3 "
-        "of the largest one, or after so many epochs. On ML100K this is not yet convergence: with weak "
-        "penalties CS and L21 go on for hundreds of epochs, to more interactions and a higher RMSE.",
+        "of the largest one, or after 300 epochs, in the quick budget 100. On ML100K this is not yet "
+        "convergence: with weak penalties CS and L21 go on for thousands of epochs, to more interactions and "
+        "a higher RMSE. At λ̃ = 1e-4 L21 passes the printed number of interactions after about 1,000 epochs; "
+        "its RMSE was 0.008 below that of FM after 300, 0.0004 above after 1,000, and 0.017 after 3,000.",
+        "From split to split the RMSE of L1 on ML100K lies 0.0037 to 0.0150 above that of FM (seven splits).",
         "λ_w and λ_p of FM are tuned on the first start alone, and the quick budget has a coarser grid.",
         "λ̃ of Table 3b is tuned on the mean over the starts; that of Table 3a is searched for each start, "
         "between the first strength of the grid with too many interactions and the next larger one. A method "
@@ -402,7 +405,7 @@ ARTEFACT = Artefact(
             "lambda_p": [0.5 * 10.0**e for e in range(-7, -1)],
         },
     },
-    minutes={"quick": 5, "full": 60},
+    minutes={"quick": 5, "full": 75},
     runner=_run,
     judge=_judge,
     picture=Picture(

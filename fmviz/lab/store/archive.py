@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import time
 import zipfile
 from collections.abc import Collection
@@ -19,12 +20,17 @@ VERSION = 1
 # What an archive may unfold to: more is a mistake, or meant to fill the memory.
 MOST_BYTES = 4_000_000_000
 MOST_RUNS = 100_000
+# Seconds since 1970 of the year 2242: later ones, no calendar of the lists can show.
+_LATEST = 8.6e9
 
 # What reading a broken, encrypted or made-up archive raises.
 _UNREADABLE = (
     *(zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
+
+# What inserting numbers, texts or ids raises that no run has.
+_UNFIT = (sqlite3.IntegrityError, OverflowError, TypeError, ValueError)
 
 _TEXTS = ("status", "message", "details", "origin", "title", "digest", "data_hash")
 _FILTERS = ("dataset", "model", "regularizer", "solver")
@@ -75,21 +81,28 @@ def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], in
         with zipfile.ZipFile(io.BytesIO(file) if isinstance(file, bytes) else file) as archive:
             told = _read(archive)
     except _UNREADABLE as error:
-        raise ValueError(
-            f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
-        ) from error
+        raise _refused(error) from error
     new: list[str] = []
     known = {run.id: run for run in store.get_many([run["id"] for run, _ in told])}
-    with store.database.write() as connection:
-        for run, data in told:
-            there = known.get(run["id"])
-            if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
-                connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
-                continue
-            name = run["id"] if there is None else new_id()
-            new.append(name)
-            _insert(connection, name, run, data)
+    try:
+        with store.database.write() as connection:
+            for run, data in told:
+                there = known.get(run["id"])
+                if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
+                    connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
+                    continue
+                name = run["id"] if there is None else new_id()
+                new.append(name)
+                _insert(connection, name, run, data)
+    except _UNFIT as error:
+        raise _refused(error) from error
     return new, len(told) - len(new)
+
+
+def _refused(error: Exception) -> ValueError:
+    return ValueError(
+        f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
+    )
 
 
 def _read(archive: zipfile.ZipFile) -> list[tuple[dict[str, Any], bytes | None]]:
@@ -108,6 +121,8 @@ def _read(archive: zipfile.ZipFile) -> list[tuple[dict[str, Any], bytes | None]]
         settings = told["experiment"]
         clean: dict[str, Any] = {name: str(told.get(name, "")) for name in _TEXTS}
         clean |= {"id": run[:64], "created": float(told["created"]), "updated": float(told["updated"])}
+        if not run or not all(0 <= clean[name] < _LATEST for name in ("created", "updated")):
+            raise ValueError(f"run {run!r} has no name, or was not made between 1970 and 2242")
         clean |= {"experiment": dict(settings), "versions": dict(told.get("versions", {}))}
         clean |= {name: str(settings.get(name, "")) for name in _FILTERS}
         clean["seed"] = int(settings.get("seed", 0))

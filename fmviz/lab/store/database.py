@@ -39,7 +39,8 @@ class Database:
     Raises
     ------
     StoreError
-        If the file cannot be opened, is no SQLite file, or was written by a newer fmviz.
+        If the file cannot be opened, is no SQLite file, or was written by a newer fmviz; `write` and `read`
+        raise it where a file that was opened turns out to be damaged, full or locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +61,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Enter a transaction that nobody else writes beside; commit at the end, or undo all on an error."""
-        with self._lock:
+        with self._lock, self._in_words():
             connection = self._connection("writing")
             self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
             try:
@@ -72,7 +73,7 @@ class Database:
 
     def read(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
         """Return all rows of a query."""
-        with self._reading:
+        with self._reading, self._in_words():
             return self._connection("reading").execute(sql, values).fetchall()
 
     def close(self) -> None:
@@ -81,6 +82,19 @@ class Database:
             for connection in self._opened.values():
                 connection.close()
             self._opened.clear()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Say what is wrong with the file; what is wrong with a statement stays what it is."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
+                raise
+            raise StoreError(
+                f"The run store {self.path} cannot be used ({error}). `fmviz doctor` examines it; name "
+                "another file with FMVIZ_STORE or --store, or move this one away."
+            ) from error
 
     def _connection(self, purpose: str) -> sqlite3.Connection:
         if self._process != os.getpid():

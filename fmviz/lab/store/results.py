@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from fmviz.lab.store.database import StoreError
 from fmviz.lab.store.runs import RunStore
 
 
@@ -106,7 +107,7 @@ class StoredPieces:
         digest, text = _digest(key), json.dumps(value)
         self._known[digest] = text
         # A piece that cannot be kept is made again after a break: no reason to end the run.
-        with suppress(sqlite3.Error), self._database.write() as connection:
+        with suppress(StoreError, sqlite3.Error), self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO pieces VALUES (?, ?, ?, ?, ?, ?)",
                 (*self._scope, digest, seconds, text),

@@ -68,12 +68,7 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     known = {run.id: run for run in runs.runs(limit=OFFERED)}
     known |= {run.id: run for run in runs.get_many(wanted) if run.deleted is None}
     here = [name for name in wanted if name in known][:MOST]
-    missing = len(set(wanted) - set(known))
-    if missing:
-        st.warning(
-            f"{missing} of the {len(wanted)} runs of this link are not in this store; the others are shown.",
-            icon=":material/link_off:",
-        )
+    _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
     if st.session_state.get(_MENU) != here:
         st.session_state[_MENU] = here
 
@@ -96,12 +91,23 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     return [known[name] for name in here]
 
 
+def _tell_missing(wanted: int, missing: int) -> None:
+    told = []
+    if missing:
+        rest = "; the others are shown" if missing < wanted else ""
+        told.append(f"{missing} of the {wanted} runs of this link are not in this store{rest}.")
+    if wanted - missing > MOST:
+        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the most.")
+    if told:
+        st.warning(" ".join(told), icon=":material/link_off:")
+
+
 def _name(run: StoredRun) -> str:
     return f"{title_of_run(run)} ({run.id[:4]})"
 
 
 def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
-    newest = [run.id for run in runs.runs(limit=8) if run.last]
+    newest = [run.id for run in runs.runs(limit=OFFERED) if run.last][:8]
     with st.container(border=True, key="compare_empty"):
         if len(newest) > 1:
             words = "One run alone has nothing to be compared with." if picked else "No runs are picked yet."
@@ -113,7 +119,7 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                 on_click=lambda: settings.set(runs=",".join(newest)),
             )
         else:
-            st.markdown("There are fewer than two runs in the store. Train some models first:")
+            st.markdown("There are fewer than two runs with a result in the store. Train some models first:")
             st.page_link(shell.TRAIN.script, label="Train", icon=shell.TRAIN.icon)
 
 
@@ -174,6 +180,8 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
     if settings["metric"] not in offered:
         settings.set(metric=next(iter(offered)))
     metric = settings["metric"]
+    if len({run.data_hash for run in picked if run.last}) > 1:
+        st.caption("These runs have different data: values of one data set say nothing about another.")
     widgets.control(
         settings,
         "metric",

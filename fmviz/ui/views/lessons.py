@@ -19,9 +19,9 @@ def render() -> None:
             "answer before your eyes.",
         )
         listed = [lesson for lesson in lessons().values() if lesson.listed]
-        for start in range(0, len(listed), 3):
-            for column, lesson in zip(st.columns(3), listed[start : start + 3], strict=False):
-                with column.container(
+        with shell.cards("lessons"):
+            for lesson in listed:
+                with st.container(
                     border=True,
                     height="stretch",
                     vertical_alignment="distribute",

@@ -90,9 +90,9 @@ def duration(minutes: float) -> str:
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     for paper, artefacts in by_paper().items():
         st.markdown(f"#### {paper}")
-        for start in range(0, len(artefacts), 4):
-            for column, one in zip(st.columns(4), artefacts[start : start + 4], strict=False):
-                with column, st.container(border=True, height="stretch"):
+        with shell.cards(artefacts[0].name.split("_")[0]):
+            for one in artefacts:
+                with st.container(border=True, height="stretch"):
                     _card(one, settings, kept)
 
 
@@ -104,7 +104,11 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
         key=lambda found: found.created,
         default=None,
     )
-    if last is None:
+    pieces = paper_desk.unfinished_pieces(one, settings["budget"]) if last is None else 0
+    if pieces:
+        kept_words = "1 piece of work is kept" if pieces == 1 else f"{pieces:,} pieces of work are kept"
+        st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
+    elif last is None:
         st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")
     else:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))

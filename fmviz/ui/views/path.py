@@ -194,15 +194,8 @@ def _declare(settings: Settings, base: Experiment) -> None:
             f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
             "penalty."
         )
-        widgets.action(
-            settings,
-            "suggest",
-            "Suggested settings",
-            icon=":material/tips_and_updates:",
-            type="tertiary",
-            on_click=load_suggested,
-            args=(settings,),
-            help="Load the range and the settings that say something on this data set.",
+        widgets.suggest(
+            settings, load_suggested, "Load the range and the settings that say something on this data set."
         )
 
 
@@ -253,16 +246,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             disabled=not plan.total or (active and not stale),
             on_click=start,
         )
-        widgets.action(
-            settings,
-            "stop",
-            "Stop",
-            icon=":material/stop:",
-            shortcut="X",
-            disabled=not active,
-            on_click=task.stop if task is not None else None,
-            help="What is finished stays.",
-        )
+        widgets.stop(settings, task, "What is finished stays.")
     if not plan.total:
         st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
     if shown is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,8 @@ def _history(settings: Settings, runs: RunStore) -> None:
 
 def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     frame = runs_table(found)
+    # Of the server's clock, as on the paper desk.
+    frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     frame["penalty"] = frame["regularizer"].map(
         lambda name: REGULARIZERS[name].label if name in REGULARIZERS else name

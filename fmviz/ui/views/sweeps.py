@@ -137,16 +137,7 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
             disabled=active,
             on_click=start,
         )
-        widgets.action(
-            settings,
-            "stop",
-            "Stop",
-            icon=":material/stop:",
-            shortcut="X",
-            disabled=not active,
-            on_click=task.stop if task is not None else None,
-            help="After the fits that are at work. What is finished stays.",
-        )
+        widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
         widgets.action(
             settings,
             "cost",
@@ -200,7 +191,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     failed = table[table["status"] == "failed"]
     if len(failed):
         first = next(fit.run for fit in fits if fit.run.status == "failed")
-        st.warning(f"{len(failed)} fits failed; the first: {first.message}", icon=":material/error:")
+        count = f"{len(failed):,} fits failed; the first" if len(failed) > 1 else "1 fit failed"
+        st.warning(f"{count}: {first.message}", icon=":material/error:")
     metric = main_metric(table)
     means = means_table(table, list(plan.grid), metric)
     if means.empty:
