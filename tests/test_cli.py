@@ -150,8 +150,10 @@ def test_what_is_unknown_is_refused(capsys):
     assert "n_jobs = 0" in capsys.readouterr().err
 
 
-def test_long_tables_are_left_to_the_file():
-    rows = [{"a": i} for i in range(30)]
+@pytest.mark.parametrize("number, printed", [(80, True), (81, False)])
+def test_long_tables_are_left_to_the_file(number, printed):
+    rows = [{"a": 10_000 + i} for i in range(number)]
     *_, result = MADE_UP.run()
     text = command.report(MADE_UP, Result.from_dict({**result.to_dict(), "tables": {"long": rows}}))
-    assert "30 rows." in text
+    assert (f"{number} rows." in text) is not printed
+    assert text.count("| 10") == (number if printed else 0)
