@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from fmviz._estimator import FactorEstimator
+from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import used_subsets
 from fmviz.engine.errors import whole_number
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.engine.tensors import ranked_subsets, subset_weight
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ColumnEstimator(FactorEstimator):
@@ -119,6 +121,8 @@ class ColumnEstimator(FactorEstimator):
         found, weight = ranked_subsets(part[0], chosen, part[1], top, repeated=self._repeated)
         names = self._names()
         table = {f"feature_{t + 1}": names[found[:, t]] for t in range(chosen)}
+        import pandas as pd
+
         return pd.DataFrame({**table, "weight": weight})
 
     def interaction_weight(self, features: Sequence[Any]) -> float:

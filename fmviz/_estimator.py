@@ -6,15 +6,19 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fmviz._scikit_learn import (
+    BaseEstimator,
+    ClassifierMixin,
+    ConvergenceWarning,
+    RegressorMixin,
+    check_classification_targets,
+    check_is_fitted,
+    validate_data,
+)
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
@@ -22,6 +26,9 @@ from fmviz.engine.models import Model
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def with_parameters(init: Callable[..., None], **changes: Any) -> Callable[..., None]:
@@ -181,10 +188,18 @@ class ModelEstimator(BaseEstimator):
         # Predictions are those of what was fitted, whatever parameters are set later.
         self._fitted_model, self._fitted_dummies = problem.model, dummies
         self._keep(last)
-        self.history_ = pd.DataFrame.from_records(records)
+        self._records = records
         self.certificate_ = last.certificate
         self.status_ = last.status
         self.n_iter_ = last.epoch
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row of each snapshot: epoch, objective, seconds and the others of `Snapshot.record`."""
+        check_is_fitted(self)
+        import pandas as pd
+
+        return pd.DataFrame.from_records(self._records)
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -225,6 +240,8 @@ class PairEstimator(ModelEstimator):
         else:
             i, j, weight = ranked_weights(found.W, top)
         names = self._names()
+        import pandas as pd
+
         return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from fmviz._estimator import FactorEstimator, ModelClassifier, ModelRegressor, with_parameters
+from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import features_in_products, used_matchings
 from fmviz.engine.errors import whole_number
 from fmviz.engine.matchings import matching_weight, ranked_matchings
 from fmviz.engine.snapshot import Parameters, Snapshot
 
 __all__ = ["LiftedClassifier", "LiftedRegressor"]
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class _Lifted(FactorEstimator):
@@ -127,6 +129,8 @@ class _Lifted(FactorEstimator):
         found, weight = ranked_matchings(self._weighed(chosen), top, repeated=not self._model_of_fit.distinct)
         names = self._names()
         table = {f"feature_{t + 1}": names[found[:, t]] for t in range(chosen)}
+        import pandas as pd
+
         return pd.DataFrame({**table, "weight": weight})
 
     def interaction_weight(self, features: Sequence[Any]) -> float:

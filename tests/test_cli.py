@@ -150,7 +150,7 @@ def test_what_is_unknown_is_refused(capsys):
     assert "n_jobs = 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("number, printed", [(80, True), (81, False)])
+@pytest.mark.parametrize(("number", "printed"), [(80, True), (81, False)])
 def test_long_tables_are_left_to_the_file(number, printed):
     rows = [{"a": 10_000 + i} for i in range(number)]
     *_, result = MADE_UP.run()

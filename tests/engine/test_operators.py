@@ -80,14 +80,3 @@ def test_input_is_not_changed():
 def test_messages(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_import_is_light():
-    import subprocess
-    import sys
-
-    code = (
-        "import fmviz, sys; print([m for m in ('pandas','sklearn','plotly','streamlit') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
