@@ -41,7 +41,7 @@ def test_coordinate_view_is_omega_along_an_entry(order):
     penalty = part("omega_ti", order).coordinate()
     P = rng.normal(size=(6, 3))
     PT = np.array(P.T, order="C")
-    cache = np.zeros(penalty.cache_size(6, 3))
+    cache = penalty.cache(6, 3)
     for s in range(3):
         penalty.begin(PT, s, cache)
         for _ in range(25):
@@ -63,7 +63,7 @@ def test_row_view_is_omega_along_a_row(name, order):
     rng = np.random.default_rng(2)
     penalty = part(name, order).row()
     P = rng.normal(size=(6, 3))
-    cache = np.zeros(penalty.cache_size(6, 3))
+    cache = penalty.cache(6, 3)
     penalty.begin(P, cache)
     for _ in range(40):
         j = int(rng.integers(6))
@@ -84,7 +84,7 @@ def test_row_view_is_omega_along_a_row(name, order):
         assert min(value(z) for z in [u, 0 * u, *probes]) >= value(shrunk) - 1e-12
         penalty.update(cache, j, P, q)
         P[j] = q
-    again = np.zeros_like(cache)
+    again = penalty.cache(6, 3)
     penalty.begin(P, again)
     assert cache == pytest.approx(again, rel=1e-9, abs=1e-11)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,11 +18,11 @@ class CoordinatePenalty:
     Attributes
     ----------
     name : str
-        Names the compiled kernel.
+        Names the compiled kernel. Penalties that differ in `quad` and `cache` alone share it.
     quad : float
         The constant coefficient of p².
-    cache_size : callable
-        ``(d, k) -> int``, the length of the float64 work array `cache`.
+    cache : callable
+        ``(d, k) -> (n,) ndarray`` of float64, n ≥ 1: a new work array for the functions below.
     begin : callable
         ``begin(P, s, cache)``: refresh the cache before column s is swept. P has shape (k, d).
     threshold : callable
@@ -34,8 +34,8 @@ class CoordinatePenalty:
     """
 
     name: str
-    quad: float
-    cache_size: Callable[[int, int], int]
+    quad: float = field(compare=False)
+    cache: Callable[[int, int], np.ndarray] = field(compare=False)
     begin: Callable[..., None]
     threshold: Callable[..., float]
     update: Callable[..., None]
@@ -49,11 +49,11 @@ class RowPenalty:
     Attributes
     ----------
     name : str
-        Names the compiled kernel.
+        Names the compiled kernel. Penalties that differ in `quad` and `cache` alone share it.
     quad : float
         The constant coefficient of ‖p‖².
-    cache_size : callable
-        ``(d, k) -> int``, the length of the float64 work array `cache`.
+    cache : callable
+        ``(d, k) -> (n,) ndarray`` of float64, n ≥ 1: a new work array for the functions below.
     begin : callable
         ``begin(P, cache)``: refresh the cache before a sweep. P has shape (d, k).
     shrink : callable
@@ -65,8 +65,8 @@ class RowPenalty:
     """
 
     name: str
-    quad: float
-    cache_size: Callable[[int, int], int]
+    quad: float = field(compare=False)
+    cache: Callable[[int, int], np.ndarray] = field(compare=False)
     begin: Callable[..., None]
     shrink: Callable[..., None]
     penalty: Callable[..., float]

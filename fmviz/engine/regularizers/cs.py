@@ -6,36 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import norm_penalty
 from ._matrix import shrink_squared_norms
 from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
-from .l21 import norm, shrink_norm
 from .powers import PowerCS
-from .ti import one_number, rest_of_sum
-
-
-@jitable
-def begin_with_sum_of_norms(P, cache):
-    total = 0.0
-    for j in range(P.shape[0]):
-        total += norm(P[j])
-    cache[0] = total
-
-
-@jitable
-def shrink_by_twice_other_norms(u, strength, j, P, cache):
-    shrink_norm(u, 2.0 * strength * max(cache[0] - norm(P[j]), 0.0))
-
-
-@jitable
-def weighted_by_twice_other_norms(q, j, P, cache):
-    return 2.0 * max(cache[0] - norm(P[j]), 0.0) * norm(q)
-
-
-@jitable
-def update_sum_of_norms(cache, j, P, q):
-    cache[0] += norm(q) - norm(P[j])
+from .ti import rest_of_sum
 
 
 class CS(Regularizer):
@@ -84,15 +60,7 @@ class CS(Regularizer):
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`; [A] 5.2."""
-        return RowPenalty(
-            self.name,
-            1.0,
-            one_number,
-            begin_with_sum_of_norms,
-            shrink_by_twice_other_norms,
-            weighted_by_twice_other_norms,
-            update_sum_of_norms,
-        )
+        return norm_penalty(quad=1.0, coupled=2.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
+from ._vectors import norm, shrink_norm, soft
 from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual, row_residual, unit_rows
-from .l1 import soft
-from .l21 import norm, shrink_norm
 
 
 def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
@@ -80,7 +79,9 @@ def anova_coordinate(degree: int) -> CoordinatePenalty:
             cache[t] = following + abs(new) * others
             others = following
 
-    return CoordinatePenalty(f"omega_ti_{degree}", 0.0, lambda d, k: degree, begin, threshold, update)
+    return CoordinatePenalty(
+        f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, threshold, update
+    )
 
 
 @functools.cache
@@ -121,7 +122,9 @@ def anova_row(degree: int) -> RowPenalty:
             cache[t] = following + new * others
             others = following
 
-    return RowPenalty(f"omega_cs_{degree}", 0.0, lambda d, k: degree, begin, shrink, penalty, update)
+    return RowPenalty(
+        f"omega_cs_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, shrink, penalty, update
+    )
 
 
 @functools.cache
@@ -167,7 +170,9 @@ def anova_entries_of_row(degree: int) -> RowPenalty:
                 cache[s * degree + t] = following + abs(q[s]) * others
                 others = following
 
-    return RowPenalty(f"omega_ti_{degree}", 0.0, lambda d, k: k * degree, begin, shrink, penalty, update)
+    return RowPenalty(
+        f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(k * degree), begin, shrink, penalty, update
+    )
 
 
 @jitable
@@ -359,7 +364,12 @@ class OmegaTIAll(_Higher):
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
         return CoordinatePenalty(
-            "omega_ti_all", 0.0, lambda d, k: 1, begin_with_product, product_of_others, update_product
+            "omega_ti_all",
+            0.0,
+            lambda d, k: np.zeros(1),
+            begin_with_product,
+            product_of_others,
+            update_product,
         )
 
     def row(self, **params: Any) -> RowPenalty:
@@ -367,7 +377,7 @@ class OmegaTIAll(_Higher):
         return RowPenalty(
             "omega_ti_all",
             0.0,
-            lambda d, k: k,
+            lambda d, k: np.zeros(k),
             begin_with_products,
             shrink_by_other_products,
             weighted_by_other_products,
@@ -405,7 +415,7 @@ class OmegaCSAll(_Higher):
         return RowPenalty(
             "omega_cs_all",
             0.0,
-            lambda d, k: 1,
+            lambda d, k: np.zeros(1),
             begin_with_norm_product,
             shrink_by_other_norm_product,
             weighted_by_other_norm_product,

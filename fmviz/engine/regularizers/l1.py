@@ -6,39 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import entries_penalty, entry_penalty
 from ._matrix import soften
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
-from .l2 import begin_column, begin_rows, no_cache, update_nothing
-
-
-@jitable
-def soft(x, t):
-    """Return the number nearest to 0 within t of x."""
-    if x > t:
-        return x - t
-    if x < -t:
-        return x + t
-    return 0.0
-
-
-@jitable
-def unit_threshold(cache, j, p):
-    return 1.0
-
-
-@jitable
-def shrink_entries(u, strength, j, P, cache):
-    for s in range(u.size):
-        u[s] = soft(u[s], strength)
-
-
-@jitable
-def sum_of_entries(q, j, P, cache):
-    total = 0.0
-    for s in range(q.size):
-        total += abs(q[s])
-    return total
 
 
 class L1(Regularizer):
@@ -70,13 +40,11 @@ class L1(Regularizer):
 
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
-        return CoordinatePenalty(self.name, 0.0, no_cache, begin_column, unit_threshold, update_nothing)
+        return entry_penalty(fixed=1.0)
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(
-            self.name, 0.0, no_cache, begin_rows, shrink_entries, sum_of_entries, update_nothing
-        )
+        return entries_penalty(fixed=1.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

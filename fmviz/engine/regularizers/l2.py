@@ -6,43 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import entries_penalty, entry_penalty
 from ._matrix import leave
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty
-
-
-def no_cache(d: int, k: int) -> int:
-    return 0
-
-
-@jitable
-def begin_column(P, s, cache):
-    pass
-
-
-@jitable
-def zero_threshold(cache, j, p):
-    return 0.0
-
-
-@jitable
-def update_nothing(cache, j, old, new):
-    pass
-
-
-@jitable
-def begin_rows(P, cache):
-    pass
-
-
-@jitable
-def keep(u, strength, j, P, cache):
-    pass
-
-
-@jitable
-def no_penalty(q, j, P, cache):
-    return 0.0
 
 
 class L2(Regularizer):
@@ -78,11 +44,11 @@ class L2(Regularizer):
 
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`."""
-        return CoordinatePenalty(self.name, 1.0, no_cache, begin_column, zero_threshold, update_nothing)
+        return entry_penalty(quad=1.0)
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(self.name, 1.0, no_cache, begin_rows, keep, no_penalty, update_nothing)
+        return entries_penalty(quad=1.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import norm_penalty
 from ._matrix import shrink_norms
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
-from .l2 import begin_rows, no_cache, update_nothing
-
-
-@jitable
-def norm(q):
-    """Return the Euclidean norm of a vector."""
-    total = 0.0
-    for s in range(q.size):
-        total += q[s] * q[s]
-    return sqrt(total)
-
-
-@jitable
-def shrink_norm(u, strength):
-    """Scale u so that its norm falls by `strength`, to zero at the least."""
-    length = norm(u)
-    if length <= strength:
-        u[:] = 0.0
-    else:
-        scale = 1.0 - strength / length
-        for s in range(u.size):
-            u[s] *= scale
-
-
-@jitable
-def shrink_row(u, strength, j, P, cache):
-    shrink_norm(u, strength)
-
-
-@jitable
-def norm_of_row(q, j, P, cache):
-    return norm(q)
 
 
 class L21(Regularizer):
@@ -74,7 +41,7 @@ class L21(Regularizer):
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(self.name, 0.0, no_cache, begin_rows, shrink_row, norm_of_row, update_nothing)
+        return norm_penalty(fixed=1.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

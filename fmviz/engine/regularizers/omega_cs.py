@@ -6,25 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import norm_penalty
 from ._matrix import shrink_norm_pairs
 from ._squared_norm import ALGORITHMS
 from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
-from .cs import begin_with_sum_of_norms, update_sum_of_norms
 from .higher import HigherOmegaCS, OmegaCSAll
-from .l21 import norm, shrink_norm
 from .omega_ti import prox_pairs
-from .ti import one_number, rest_of_sum
-
-
-@jitable
-def shrink_by_other_norms(u, strength, j, P, cache):
-    shrink_norm(u, strength * max(cache[0] - norm(P[j]), 0.0))
-
-
-@jitable
-def weighted_by_other_norms(q, j, P, cache):
-    return max(cache[0] - norm(P[j]), 0.0) * norm(q)
+from .ti import rest_of_sum
 
 
 class OmegaCS(Regularizer):
@@ -72,15 +60,7 @@ class OmegaCS(Regularizer):
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`; [A] 5.2."""
-        return RowPenalty(
-            self.name,
-            0.0,
-            one_number,
-            begin_with_sum_of_norms,
-            shrink_by_other_norms,
-            weighted_by_other_norms,
-            update_sum_of_norms,
-        )
+        return norm_penalty(coupled=1.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

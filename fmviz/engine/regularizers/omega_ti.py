@@ -6,40 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
+from ._coupled import entries_penalty, entry_penalty
 from ._matrix import shrink_pairs
 from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
 from .higher import HigherOmegaTI, OmegaTIAll
-from .l1 import soft
-from .ti import (
-    begin_with_all_column_sums,
-    begin_with_column_sum,
-    one_number,
-    one_per_column,
-    rest_of_sum,
-    update_all_column_sums,
-    update_column_sum,
-)
-
-
-@jitable
-def rest_of_column(cache, j, p):
-    return max(cache[0] - abs(p), 0.0)
-
-
-@jitable
-def shrink_by_rest(u, strength, j, P, cache):
-    for s in range(u.size):
-        u[s] = soft(u[s], strength * max(cache[s] - abs(P[j, s]), 0.0))
-
-
-@jitable
-def weighted_by_rest(q, j, P, cache):
-    total = 0.0
-    for s in range(q.size):
-        total += max(cache[s] - abs(P[j, s]), 0.0) * abs(q[s])
-    return total
+from .ti import rest_of_sum
 
 
 def prox_pairs(M: np.ndarray, strength: float, algorithm: str | None) -> np.ndarray:
@@ -104,21 +76,11 @@ class OmegaTI(Regularizer):
 
     def coordinate(self, **params: Any) -> CoordinatePenalty:
         """See `Regularizer.coordinate`; [A] Algorithm 1."""
-        return CoordinatePenalty(
-            self.name, 0.0, one_number, begin_with_column_sum, rest_of_column, update_column_sum
-        )
+        return entry_penalty(coupled=1.0)
 
     def row(self, **params: Any) -> RowPenalty:
         """See `Regularizer.row`."""
-        return RowPenalty(
-            self.name,
-            0.0,
-            one_per_column,
-            begin_with_all_column_sums,
-            shrink_by_rest,
-            weighted_by_rest,
-            update_all_column_sums,
-        )
+        return entries_penalty(coupled=1.0)
 
     def operator(self, **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`."""

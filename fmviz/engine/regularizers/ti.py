@@ -6,91 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jitable
 from ..params import ParamSpec
+from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
 from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
-from .l1 import soft
 from .powers import PowerTI
-
-
-def one_number(d: int, k: int) -> int:
-    return 1
-
-
-def one_per_row(d: int, k: int) -> int:
-    return d
-
-
-def one_per_column(d: int, k: int) -> int:
-    return k
-
-
-@jitable
-def begin_with_column_sum(P, s, cache):
-    total = 0.0
-    for j in range(P.shape[1]):
-        total += abs(P[s, j])
-    cache[0] = total
-
-
-@jitable
-def twice_rest_of_column(cache, j, p):
-    # The subtraction may fall below 0 by rounding.
-    return 2.0 * max(cache[0] - abs(p), 0.0)
-
-
-@jitable
-def update_column_sum(cache, j, old, new):
-    cache[0] += abs(new) - abs(old)
-
-
-@jitable
-def begin_with_row_sums(P, s, cache):
-    if s == 0:
-        cache[:] = 0.0
-        for r in range(P.shape[0]):
-            for j in range(P.shape[1]):
-                cache[j] += abs(P[r, j])
-
-
-@jitable
-def twice_rest_of_row(cache, j, p):
-    return 2.0 * max(cache[j] - abs(p), 0.0)
-
-
-@jitable
-def update_row_sum(cache, j, old, new):
-    cache[j] += abs(new) - abs(old)
-
-
-@jitable
-def begin_with_all_column_sums(P, cache):
-    cache[:] = 0.0
-    for j in range(P.shape[0]):
-        for s in range(P.shape[1]):
-            cache[s] += abs(P[j, s])
-
-
-@jitable
-def shrink_by_rest_of_columns(u, strength, j, P, cache):
-    for s in range(u.size):
-        u[s] = soft(u[s], 2.0 * strength * max(cache[s] - abs(P[j, s]), 0.0))
-
-
-@jitable
-def weighted_by_rest_of_columns(q, j, P, cache):
-    total = 0.0
-    for s in range(q.size):
-        total += 2.0 * max(cache[s] - abs(P[j, s]), 0.0) * abs(q[s])
-    return total
-
-
-@jitable
-def update_all_column_sums(cache, j, P, q):
-    for s in range(q.size):
-        cache[s] += abs(q[s]) - abs(P[j, s])
 
 
 class TI(Regularizer):
@@ -170,34 +91,14 @@ class TI(Regularizer):
         return axis == "columns"
 
     def coordinate(self, axis: str = "columns", **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`; the cache is the one of [A] Algorithm 1."""
+        """See `Regularizer.coordinate`."""
         if axis == "rows":
-            return CoordinatePenalty(
-                "ti_rows",
-                1.0,
-                one_per_row,
-                begin_with_row_sums,
-                twice_rest_of_row,
-                update_row_sum,
-                shared=True,
-            )
-        return CoordinatePenalty(
-            self.name, 1.0, one_number, begin_with_column_sum, twice_rest_of_column, update_column_sum
-        )
+            return entry_penalty_in_row(quad=1.0, coupled=2.0)
+        return entry_penalty(quad=1.0, coupled=2.0)
 
     def row(self, axis: str = "columns", **params: Any) -> RowPenalty | None:
         """See `Regularizer.row`; a row of the row-wise reading has no separable step."""
-        if axis == "rows":
-            return None
-        return RowPenalty(
-            self.name,
-            1.0,
-            one_per_column,
-            begin_with_all_column_sums,
-            shrink_by_rest_of_columns,
-            weighted_by_rest_of_columns,
-            update_all_column_sums,
-        )
+        return None if axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
 
     def operator(self, axis: str = "columns", **params: Any) -> MatrixOperator:
         """See `Regularizer.operator`; rows shrink each at their own pace, so there is no common offset."""

@@ -9,7 +9,7 @@ import numpy as np
 from .._jit import cached_factory
 from ..losses import Loss
 from ..problem import Problem
-from ..regularizers.l1 import soft
+from ..regularizers._vectors import soft
 from ..snapshot import Parameters
 from ._weights import sample_weight, unit_weight
 from .base import working_loss

@@ -16,7 +16,7 @@ from .._jit import cached_factory, jitable
 from ..design import Storage
 from ..losses import Loss
 from ..regularizers._squared_norm import find_by_filter, prox_vector, threshold_of
-from ..regularizers.l21 import norm
+from ..regularizers._vectors import norm
 from ._coupled_entries import RATIO
 from ._heap import heapify, pop, push
 from ._lazy import SMALL

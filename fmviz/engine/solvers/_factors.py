@@ -12,7 +12,7 @@ from .._jit import cached_factory, jitable
 from ..design import Storage
 from ..losses import Loss, same_residual
 from ..regularizers import CoordinatePenalty
-from ..regularizers.l1 import soft
+from ..regularizers._vectors import soft
 from ._pairs import NOISE
 
 # For the rounding errors in the length of a path.

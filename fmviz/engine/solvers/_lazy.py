@@ -15,8 +15,7 @@ import numpy as np
 from .._jit import cached_factory
 from ..design import Storage
 from ..losses import Loss
-from ..regularizers.l1 import soft
-from ..regularizers.l21 import norm
+from ..regularizers._vectors import norm, soft
 from ._sample import BEYOND, descend, pair_term, rescale
 from ._terms import Terms
 

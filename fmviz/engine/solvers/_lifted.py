@@ -6,7 +6,7 @@ from .._jit import cached_factory
 from ..design import Storage
 from ..losses import Loss
 from ..regularizers import CoordinatePenalty
-from ..regularizers.l1 import soft
+from ..regularizers._vectors import soft
 from ._pairs import NOISE
 
 

@@ -11,7 +11,7 @@ from .._jit import cached_factory, jitable
 from ..design import Storage
 from ..losses import Loss
 from ..regularizers import CoordinatePenalty
-from ..regularizers.l1 import soft
+from ..regularizers._vectors import soft
 from ._pairs import NOISE
 from ._power import power_minimum
 

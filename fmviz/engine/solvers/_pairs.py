@@ -14,8 +14,7 @@ from ..design import Design, Partners
 from ..losses import Loss
 from ..memory import aligned_copy
 from ..regularizers import CoordinatePenalty, RowPenalty
-from ..regularizers.l1 import soft
-from ..regularizers.l21 import norm
+from ..regularizers._vectors import norm, soft
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28

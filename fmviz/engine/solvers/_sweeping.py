@@ -68,7 +68,7 @@ class SweepingSolver(Solver):
         if penalty is not None:
             self._penalty: Any = penalty
             self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
-            self._cache = np.zeros(max(1, penalty.cache_size(problem.design.n_features, problem.rank)))
+            self._cache = penalty.cache(problem.design.n_features, problem.rank)
             self._partners = problem.design.partners if self.takes_pairs else None
 
     def _lay(self, P: np.ndarray) -> np.ndarray:

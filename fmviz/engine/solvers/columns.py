@@ -35,7 +35,7 @@ class _ColumnSweeps(SweepingSolver):
             for (_, part, own), kernel in zip(views, model.kernels(), strict=True)
         ]
         d = problem.design.n_features
-        self._caches = [np.zeros(max(1, view.cache_size(d, problem.rank))) for _, view in self._parts]
+        self._caches = [view.cache(d, problem.rank) for _, view in self._parts]
         self._coefficient_step = CoefficientStep(problem) if problem.model.fits_coefficients else None
 
     @staticmethod

@@ -31,7 +31,7 @@ class LiftedPCD(PCD):
         assert view is not None, "the driver asks why_not first"
         self._view = view
         columns = model.degree * problem.rank
-        self._cache = np.zeros(max(1, view.cache_size(problem.design.n_features, columns)))
+        self._cache = view.cache(problem.design.n_features, columns)
         self._lambda_p = problem.lambda_p / model.degree + problem.lambda_sparse * view.quad
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:

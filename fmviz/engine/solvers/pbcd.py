@@ -12,7 +12,7 @@ from ..losses import Loss
 from ..params import ParamSpec
 from ..problem import Problem
 from ..regularizers import RowPenalty
-from ..regularizers.l21 import norm
+from ..regularizers._vectors import norm
 from ..snapshot import Parameters
 from ._anderson import ANDERSON
 from ._pairs import BEYOND, NOISE, pair_row_sweep
@@ -195,7 +195,7 @@ class PBCD(SweepingSolver):
         super().__init__(problem, penalty, **params)
         design = problem.design
         wide = in_lines(np.empty((1, problem.rank))).shape[1]
-        self._cache = np.zeros(max(1, self._penalty.cache_size(design.n_features, wide)))
+        self._cache = self._penalty.cache(design.n_features, wide)
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)
         self._work = in_lines(np.empty((4, design.longest_column)))
         self._sizes = np.empty(design.n_features)

@@ -11,7 +11,7 @@ from ..design import Storage
 from ..losses import Loss
 from ..params import ParamSpec
 from ..regularizers import RowPenalty
-from ..regularizers.l21 import norm
+from ..regularizers._vectors import norm
 from ._anderson import ANDERSON
 from ._pairs import BEYOND, NOISE
 from ._sweeping import ACTIVE_SWEEPS

@@ -82,7 +82,7 @@ class PCD(SweepingSolver):
             self.settings[ORDER.name] = "mixed" if mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
-        self._column_caches = np.zeros((1 if penalty.shared else problem.rank, self._cache.size))
+        self._column_caches = np.tile(self._cache, (1 if penalty.shared else problem.rank, 1))
         self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)

@@ -1,0 +1,38 @@
+"""Soft thresholds of numbers and of norms."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from .._jit import jitable
+
+
+@jitable
+def soft(x, t):
+    """Return the number nearest to 0 within t of x."""
+    if x > t:
+        return x - t
+    if x < -t:
+        return x + t
+    return 0.0
+
+
+@jitable
+def norm(q):
+    """Return the Euclidean norm of a vector."""
+    total = 0.0
+    for s in range(q.size):
+        total += q[s] * q[s]
+    return sqrt(total)
+
+
+@jitable
+def shrink_norm(u, strength):
+    """Scale u so that its norm falls by `strength`, to zero at the least."""
+    length = norm(u)
+    if length <= strength:
+        u[:] = 0.0
+    else:
+        scale = 1.0 - strength / length
+        for s in range(u.size):
+            u[s] *= scale
