@@ -12,13 +12,7 @@ from plotly.subplots import make_subplots
 
 # Colours of Okabe and Ito, which the colour-blind can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-WIDTH, HEIGHT = 1400, 1000
-TITLES = (
-    "Epoch over 60 matrix-vector products",
-    "Times faster than another program, an epoch",
-    "Objective above the best, TI",
-    "Epoch over size",
-)
+WIDTH, HEIGHT = 1300, 1750
 
 
 def chromium() -> str | None:
@@ -35,47 +29,78 @@ def named(names: Any) -> dict[str, str]:
 def figure(kept: dict[str, Any]) -> go.Figure:
     """Return the picture; panels of what was not measured stay empty."""
     results = {section: part["result"] for section, part in kept.items()}
-    fig = make_subplots(2, 2, subplot_titles=TITLES, horizontal_spacing=0.08, vertical_spacing=0.16)
-    epochs = results.get("epochs", {"every": []})["every"]
+    traces = [row for row in results.get("time_to", {"traces": []})["traces"] if row["regularizer"] == "ti"]
+    sets = list(dict.fromkeys(row["data"] for row in traces))[:3]
+    fig = make_subplots(
+        3,
+        6,
+        specs=[
+            [{"colspan": 3, "rowspan": 2}, None, None, {"colspan": 3}, None, None],
+            [None, None, None, {"colspan": 3}, None, None],
+            [{"colspan": 2}, None] * 3,
+        ],
+        subplot_titles=(
+            "Epoch over 60 matrix-vector products",
+            "Times faster than another program, an epoch",
+            "Seconds of an epoch over d (lines) and over non-zero entries (dots)",
+            *(f"TI above the best objective: {data}" for data in sets),
+        ),
+        row_heights=(0.37, 0.35, 0.28),
+        horizontal_spacing=0.07,
+        vertical_spacing=0.07,
+    )
+    _draw_epochs(fig, results)
+    _draw_growth(fig, results)
+    _draw_ways(fig, traces, sets)
+    key = {"orientation": "h", "yanchor": "bottom", "x": 0.0, "font": {"size": 11}}
+    fig.update_layout(
+        template="plotly_white",
+        width=WIDTH,
+        height=HEIGHT,
+        font={"size": 11},
+        margin={"t": 90, "l": 130, "r": 20, "b": 110},
+        legend=key | {"y": 1.03},
+        legend2=key | {"orientation": "v", "x": 0.57, "y": 0.325},
+        legend3=key | {"y": -0.06, "yanchor": "top"},
+    )
+    fig.update_annotations(font_size=13)
+    return fig
+
+
+def _draw_epochs(fig: go.Figure, results: dict[str, Any]) -> None:
+    """Draw epochs beside the floor, and beside those of other programs."""
+    epochs = [row for row in results.get("epochs", {"every": []})["every"] if row["how"] == "measured"]
     versus = results.get("versus", {"rows": []})["rows"]
-    colours = named(row["data"] for row in [*epochs, *versus])
-    for data, colour in colours.items():
-        rows = [row for row in epochs if row["data"] == data and row["how"] == "measured"]
+    for data, colour in named(row["data"] for row in [*epochs, *versus]).items():
+        common: dict[str, Any] = {"mode": "markers", "name": data}
+        rows = [row for row in epochs if row["data"] == data]
         fig.add_scatter(
-            x=[f"{row['solver']} {row['regularizer']}" for row in rows],
-            y=[row["ratio"] for row in rows],
-            mode="markers",
-            marker={"color": colour, "size": 5},
-            name=data,
-            legendgroup=data,
+            x=[row["ratio"] for row in rows],
+            y=[f"{row['solver']} {row['regularizer']}" for row in rows],
+            marker={"color": colour, "size": 6},
+            showlegend=bool(rows),
             row=1,
             col=1,
+            **common,
         )
         rows = [row for row in versus if row["data"] == data]
         fig.add_scatter(
-            x=[f"{row['program']} {row['regularizer']}" for row in rows],
-            y=[row["speedup"] for row in rows],
-            mode="markers",
+            x=[row["speedup"] for row in rows],
+            y=[f"{row['program']} {row['regularizer']}" for row in rows],
             marker={"color": colour, "size": 8},
-            name=data,
-            legendgroup=data,
             showlegend=False,
             row=1,
-            col=2,
+            col=4,
+            **common,
         )
-    traces = [row for row in results.get("time_to", {"traces": []})["traces"] if row["regularizer"] == "ti"]
-    colours = named(row["run"] for row in traces)
-    dashes = dict(zip(dict.fromkeys(row["data"] for row in traces), ("solid", "dash", "dot"), strict=False))
-    for row in traces:
-        fig.add_scatter(
-            x=row["seconds"],
-            y=[max(above, 1e-9) for above in row["above"]],
-            mode="lines",
-            line={"color": colours[row["run"]], "dash": dashes[row["data"]]},
-            name=f"{row['run']}, {row['data']}",
-            row=2,
-            col=1,
-        )
+    for column in (1, 4):
+        fig.update_xaxes(type="log", dtick=1 if column == 1 else "D2", row=1, col=column)
+        fig.update_yaxes(autorange="reversed", dtick=1, tickfont_size=9, row=1, col=column)
+    fig.add_vline(x=1.0, line={"color": "#777777", "width": 1}, row=1, col=1)  # type: ignore[arg-type]
+
+
+def _draw_growth(fig: go.Figure, results: dict[str, Any]) -> None:
+    """Draw how an epoch grows with features and with non-zero entries."""
     growth = results.get("scaling", {"rows": []})["rows"]
     colours = named(f"{row['solver']} {row['regularizer']}" for row in growth)
     for row in growth:
@@ -86,16 +111,38 @@ def figure(kept: dict[str, Any]) -> go.Figure:
             mode="lines+markers",
             line={"color": colours[method], "dash": "solid" if row["in"] == "d" else "dot"},
             name=f"{method} in {row['in']}: exponent {row['exponent']:.2f}",
+            legend="legend2",
             row=2,
-            col=2,
+            col=4,
         )
-    fig.update_yaxes(type="log")
-    fig.update_xaxes(type="log", row=2)
-    fig.update_xaxes(title_text="solver seconds", row=2, col=1)
-    fig.update_xaxes(title_text="d, or non-zero entries", row=2, col=2)
-    fig.update_yaxes(title_text="seconds", row=2, col=2)
-    fig.update_layout(template="plotly_white", width=WIDTH, height=HEIGHT, font={"size": 10})
-    return fig
+    for update in (fig.update_xaxes, fig.update_yaxes):
+        update(type="log", dtick=1, row=2, col=4)
+
+
+def _draw_ways(fig: go.Figure, traces: list[dict[str, Any]], sets: list[str]) -> None:
+    """Draw, a panel for each data set, how far each program is above the best objective, by time."""
+    colours = named(row["run"] for row in traces)
+    told = set()
+    for row in traces:
+        if row["data"] in sets:
+            fig.add_scatter(
+                x=row["seconds"],
+                y=[max(above, 1e-9) for above in row["above"]],
+                mode="lines",
+                line={
+                    "color": colours[row["run"]],
+                    "dash": "dot" if list(colours).index(row["run"]) >= len(COLOURS) else "solid",
+                },
+                name=row["run"],
+                showlegend=row["run"] not in told,
+                legend="legend3",
+                row=3,
+                col=1 + 2 * sets.index(row["data"]),
+            )
+            told.add(row["run"])
+    for i in range(3):
+        fig.update_xaxes(type="log", dtick=1, title_text="solver seconds", row=3, col=1 + 2 * i)
+        fig.update_yaxes(type="log", dtick=2, exponentformat="power", row=3, col=1 + 2 * i)
 
 
 def render(fig: go.Figure, path: Path) -> str | None:

@@ -72,7 +72,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             )
     st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
     if task is not None:
-        watch(task, partial(_draw, artefact))
+        watch(task, partial(_draw, artefact, pieces))
     elif kept is not None:
         _draw_kept(artefact, kept)
     else:
@@ -87,7 +87,7 @@ def unfinished_pieces(artefact: Artefact, budget: str) -> int:
     return 0
 
 
-def _draw(artefact: Artefact, view: TaskView) -> None:
+def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
     if view.state.active:
         share = result.done / result.total if result is not None and result.total else 0.0
@@ -98,7 +98,8 @@ def _draw(artefact: Artefact, view: TaskView) -> None:
         failure(view)
     elif view.state is JobState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
-        st.info(f"Stopped{done}. What was found until then is shown.", icon=":material/stop:")
+        kept = f" {pieces:,} finished ones are kept: “Go on” takes them up." if pieces else ""
+        st.info(f"Stopped{done}. What was found until then is shown.{kept}", icon=":material/stop:")
     if result is None:
         return
     paper_result.draw(artefact, result, live=view.state.active)

@@ -22,6 +22,7 @@ def fig2() -> Result:
 
 def test_short_names():
     assert find("fig2") is find(FIG2) is ARTEFACTS[FIG2]
+    assert find("table3a") is find("table3b") is ARTEFACTS["atarashi2021_table3"]
     assert find("blondel2016_fig2") is ARTEFACTS["blondel2016_fig2"]
     with pytest.raises(ValueError, match=r"no 'fig99'; there are atarashi2021_fig1, "):
         find("fig99")

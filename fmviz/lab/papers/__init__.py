@@ -49,14 +49,15 @@ _MAIN = "atarashi2021"
 
 
 def find(name: str) -> Artefact:
-    """Return an artefact by its name; one of atarashi2021 also by the name of its figure, as in "fig2".
+    """Return an artefact by its name, or by a figure or table of atarashi2021, as in "fig2" and "table3a".
 
     Raises
     ------
     ValueError
         If there is none.
     """
-    for full in (name, f"{_MAIN}_{name}"):
+    # A part of a table is made with the whole.
+    for full in (name, f"{_MAIN}_{name}", f"{_MAIN}_{name.rstrip('ab')}"):
         if full in ARTEFACTS:
             return ARTEFACTS[full]
     raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")

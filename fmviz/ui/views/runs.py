@@ -102,6 +102,9 @@ def _history(settings: Settings, runs: RunStore) -> None:
     if len(found) > SHOWN:
         found = found[:SHOWN]
         st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
+    else:
+        # The table's toolbar floats here, and would cover the filters.
+        st.caption("1 run." if len(found) == 1 else f"{len(found)} runs.")
     picked = _table(found)
     _actions(settings, runs, picked)
     if len(picked) == 1:
