@@ -6,7 +6,7 @@ import itertools
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +97,11 @@ class SweepPlan:
         points = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
         ]
-        cells = [
-            self._cell({**self.base, **data, **method, **point, "seed": seed})
-            for data, method, point, seed in itertools.product(
-                self.datasets, self.methods, points, self.seeds
-            )
-        ]
+        cells = []
+        for data, method, point in itertools.product(self.datasets, self.methods, points):
+            # What can be fitted from one seed can be from all.
+            first = self._cell({**self.base, **data, **method, **point, "seed": self.seeds[0]})
+            cells += [first, *(replace(first, seed=seed) for seed in self.seeds[1:])]
         return tuple(dict.fromkeys(cells))
 
     def _cell(self, settings: dict[str, Any]) -> Experiment:
