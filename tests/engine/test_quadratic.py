@@ -12,7 +12,7 @@ from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.losses import LOSSES, evaluate
-from fmviz.engine.models import MODELS
+from fmviz.engine.models import MODELS, qr
 from fmviz.engine.models.qr import factors_of
 from fmviz.engine.pairs import ranked_weights
 from fmviz.engine.problem import Problem
@@ -174,6 +174,26 @@ def test_objective_never_rises_and_the_gap_bounds_it(solver, loss, trace, entrie
     for s in snapshots[::10]:
         assert s.certificate >= (s.objective - best) / s.objective - 1e-12
     assert snapshots[-1].certificate < snapshots[0].certificate <= 1.0
+
+
+@pytest.mark.parametrize("allowance", [0.0, 7.0**3, 10 * 7.0**3])
+def test_a_certificate_with_less_to_spend_is_looser_and_still_a_bound(monkeypatch, allowance):
+    problem = build(trace=0.1, entries=0.05, n=40)
+    start = Parameters.of_weights(symmetric(np.random.default_rng(5), 7), np.zeros(7), 0.0)
+    here = list(iterate(problem, "exact_pgd", Budget(epochs=30, tol=0.0), start=start))[-1]
+    best = solve(problem)[-1].objective
+    spent = []
+
+    def counted(*args, **options):
+        found = prox_trace_l1(*args, **options)
+        spent.append(found.rounds)
+        return found
+
+    monkeypatch.setattr(qr, "prox_trace_l1", counted)
+    monkeypatch.setattr(qr, "_THOROUGH", allowance)
+    gap = duality.relative_gap(problem, here.parameters)
+    assert sum(spent) <= allowance / 7**3
+    assert gap >= max(here.certificate, (here.objective - best) / here.objective) * (1 - 1e-9)
 
 
 def test_the_incremental_operator_ends_near_the_optimum_with_both_penalties():

@@ -36,6 +36,8 @@ from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
 _COPIES = 16
+# What a certificate may take: its eigendecompositions times d³, some 20 s of a core and some 1 s.
+_THOROUGH, _QUICK = 5e10, 2.5e9
 # Entries of a block of XW.
 _BLOCK = 4_000_000
 
@@ -141,7 +143,11 @@ class QuadraticRegression(Model):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """See `Model.gauge`; with both strengths the gradient is split, and the split is what is measured."""
+        """See `Model.gauge`; with both strengths the gradient is split, and the split is what is measured.
+
+        The search for a split ends with its allowance of eigendecompositions, so that for many features the
+        bound is a looser one.
+        """
         trace, entries = strengths
         W, G = parameters.weights, pair_sums_transposed(design, alpha)
         if trace == 0.0:
@@ -155,9 +161,14 @@ class QuadraticRegression(Model):
             return best
         eta = (float(np.abs(W).max()) or 1.0) / float(np.abs(G).max())
         S = None
+        spare = int((_THOROUGH if thorough else _QUICK) / W.shape[0] ** 3)
         for most in (50, 50, 100, 200, 600) if thorough else (30,):
+            most = min(most, spare)
+            if most == 0:
+                break
             found = prox_trace_l1(W - eta * G, eta * trace, eta * entries, S, rtol=1e-13, most=most)
             S = found.S
+            spare -= found.rounds
             part = S / eta
             rest = -G - part
             before, clipped = best, np.clip(rest, -entries, entries)
