@@ -100,7 +100,7 @@ ARTEFACT = Artefact(
         "tol": 1e-6,
     },
     budgets={"quick": {"starts": 1, "seconds": 3.0}, "full": {"starts": 10, "seconds": 60.0}},
-    minutes={"quick": 4, "full": 360},
+    minutes={"quick": 5, "full": 360},
     runner=_run,
     judge=_judge,
     picture=Picture(

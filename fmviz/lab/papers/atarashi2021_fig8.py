@@ -143,7 +143,7 @@ ARTEFACT = Artefact(
         "tol": 1e-7,
     },
     budgets={"quick": {"starts": 1, "seconds": [1.0, 5.0]}, "full": {"starts": 10, "seconds": [4.0, 30.0]}},
-    minutes={"quick": 5, "full": 300},
+    minutes={"quick": 4, "full": 300},
     runner=_run,
     judge=_judge,
     picture=Picture(

@@ -149,7 +149,7 @@ ARTEFACT = Artefact(
         "tol": 1e-7,
     },
     budgets={"quick": {"starts": 1, "seconds": 3.0}, "full": {"starts": 10, "seconds": 30.0}},
-    minutes={"quick": 8, "full": 420},
+    minutes={"quick": 6, "full": 420},
     runner=_run,
     judge=_judge,
     picture=Picture(
