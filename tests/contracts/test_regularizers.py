@@ -217,6 +217,15 @@ def test_coordinate_view_is_omega_along_an_entry(name, params):
         assert cache == pytest.approx(again, abs=1e-12)
 
 
+def test_penalties_of_one_form_share_their_compiled_kernels():
+    entries, rows = ("ti", "omega_ti", "l1", "l2"), ("cs", "omega_cs", "l21")
+    assert len({REGULARIZERS[name].coordinate() for name in entries}) == 1
+    assert len({REGULARIZERS[name].row() for name in entries}) == 1
+    assert len({REGULARIZERS[name].row() for name in rows}) == 1
+    assert REGULARIZERS["ti"].coordinate(axis="rows") != REGULARIZERS["ti"].coordinate()
+    assert REGULARIZERS["ti"].row() != REGULARIZERS["cs"].row()
+
+
 @pytest.mark.parametrize("name", ["ti", "omega_ti"])
 def test_incremental_column_cache_survives_many_touches(name):
     rng = np.random.default_rng(9)
