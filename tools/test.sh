@@ -21,6 +21,9 @@ say "the browser tests use $FMVIZ_CHROMIUM"
 sh tools/lint.sh
 sh tools/warmup.sh
 
+# A second BLAS thread of one worker would spin on the core of the other.
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 # As many tests at a time as there are cores; those that drive a browser take turns (tests/conftest.py).
 parallel="-n auto --maxprocesses 4 --dist loadgroup"
 
