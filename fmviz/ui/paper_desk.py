@@ -98,7 +98,7 @@ def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
         failure(view)
     elif view.state is JobState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
-        kept = f" {pieces:,} finished ones are kept: “Go on” takes them up." if pieces else ""
+        kept = f" Kept: {pieces:,}. “Go on” takes them up." if pieces else ""
         st.info(f"Stopped{done}. What was found until then is shown.{kept}", icon=":material/stop:")
     if result is None:
         return
