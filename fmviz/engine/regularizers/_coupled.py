@@ -19,7 +19,12 @@ FIXED, COUPLED, SUMS = 0, 1, 2
 
 
 def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
-    return lambda d, k: np.array([fixed, coupled, *np.zeros(sums(d, k))])
+    def cache(d: int, k: int) -> np.ndarray:
+        made = np.zeros(SUMS + sums(d, k))
+        made[FIXED], made[COUPLED] = fixed, coupled
+        return made
+
+    return cache
 
 
 @jitable
