@@ -16,8 +16,8 @@ import numpy as np
 
 from fmviz.engine.compatibility import why_not
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.solvers import SOLVERS
 
 from .data import Data, shapes
@@ -69,7 +69,7 @@ def started(problem: Problem, data: Data, solver: str) -> tuple[Ours, Lap, float
 def every_case(data: Data, floor: Lap, rounds: int, limit: float) -> list[dict[str, Any]]:
     """Time each solver with each regularizer that it takes; predict what would take longer than `limit`."""
     rows = []
-    for regularizer in REGULARIZERS:
+    for regularizer in PENALTIES:
         for solver in SOLVERS:
             if why_not(regularizer, solver) is not None:
                 continue

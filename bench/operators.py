@@ -17,8 +17,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.regularizers._squared_norm import ALGORITHMS
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties._squared_norm import ALGORITHMS
 
 from .report import alone, at_least, at_most, table
 from .timing import cpu_seconds, in_turns
@@ -104,9 +104,9 @@ def matrices() -> list[dict[str, Any]]:
     for shape in MATRICES:
         P = rng.normal(size=shape)
         calls: dict[str, Callable[[], object]] = {"copy": P.copy}
-        calls |= {name: partial(REGULARIZERS[name].prox, P, 0.1) for name in ("l1", "l21", "ti", "cs")}
+        calls |= {name: partial(PENALTIES[name].prox, P, 0.1) for name in ("l1", "l21", "ti", "cs")}
         calls |= {
-            f"{name}, Random": partial(REGULARIZERS[name].prox, P, 0.1, "random") for name in ("ti", "cs")
+            f"{name}, Random": partial(PENALTIES[name].prox, P, 0.1, "random") for name in ("ti", "cs")
         }
         times = seconds_of(calls)
         rows += [

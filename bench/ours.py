@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.warmup import make_ready
 

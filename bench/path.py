@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.snapshot import Snapshot
 
 from .data import Data, planted
 from .peers import SparsePoly, sparsepoly_python

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.paths import ACTIVE_SWEEPS, ANDERSON
 
 from .data import Data, movielens, planted

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import BrowserContext, Page, TimeoutError, sync_playwright
 
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import load
 from fmviz.lab.datasets.movielens import GENRES
 from fmviz.lab.experiment import Experiment

@@ -9,10 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from fmviz.engine.compatibility import why_not
+from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
 from fmviz.engine.design import augmented
-from fmviz.engine.operators import certificate, prox, regularizer_value
-from fmviz.engine.registries import list_losses, list_models, list_regularizers, list_solvers
+from fmviz.operators import certificate, prox, regularizer_value
 
 __version__ = "0.1.0"
 

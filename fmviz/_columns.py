@@ -12,7 +12,8 @@ from fmviz._estimator import FactorEstimator
 from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import used_subsets
 from fmviz.engine.errors import whole_number
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.tensors import ranked_subsets, subset_weight
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.models import Model
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot
+from fmviz.engine.snapshot import Reason, Snapshot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,14 +155,12 @@ class ModelEstimator(BaseEstimator):
         problem = Problem.build(
             Design(augmented(X, dummies), self.dtype),
             y,
-            loss=self.loss,
             lambda_w=self.lambda_w,
             lambda_sparse=self.lambda_sparse,
             fit_linear=self.fit_linear,
             fit_intercept=self.fit_intercept,
-            loss_param=self.loss_param,
             sample_weight=sample_weight,
-            **{"model": self._model, **own},
+            **own,
         )
         budget = Budget(
             epochs=whole_number("max_iter", self.max_iter, 1),

@@ -13,7 +13,8 @@ from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import features_in_products, used_matchings
 from fmviz.engine.errors import whole_number
 from fmviz.engine.matchings import matching_weight, ranked_matchings
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
 
 __all__ = ["LiftedClassifier", "LiftedRegressor"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 __all__ = ["estimation_error", "interaction_weights", "support_f1", "support_recovered", "used_pairs"]
 

@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fmviz.choices import bound
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
-from fmviz.engine.losses import evaluate
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters, Snapshot
-from fmviz.engine.solvers import get_solver
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver, get_solver
 
 __all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_path"]
 
@@ -28,6 +29,9 @@ ACTIVE_SWEEPS = 10
 # Sweeps to an extrapolation, where a solver takes them.
 ANDERSON = 5
 # Where the paper's search begins (atarashi2021, 8.3): powers of ten.
+# Of `Problem.build`: what is given in another way.
+_GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
+
 GRID = tuple(10.0**e for e in range(-7, -1))
 
 
@@ -111,9 +115,9 @@ def iterate_path(
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
-    solver = chosen_solver(problem, solver)
-    params = path_params(solver, solver_params)
-    return _path(problem, strengths, orders, solver, budget, start, rng, held_out, should_stop, params)
+    name = chosen_solver(problem, solver).name
+    method = get_solver(name, path_params(name, solver_params))
+    return _path(problem, strengths, orders, method, budget, start, rng, held_out, should_stop)
 
 
 def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,13 +131,12 @@ def _path(
     problem: Problem,
     strengths: list[float],
     orders: Sequence[Order],
-    solver: str,
+    solver: Solver,
     budget: Budget | None,
     first: Parameters,
     rng: np.random.Generator,
     held_out: tuple[Design, np.ndarray] | None,
     should_stop: Callable[[], bool],
-    solver_params: dict[str, Any],
 ) -> Iterator[PathPoint]:
     # One report at the end of each fit is all that is read.
     budget = replace(budget or Budget(epochs=1_000), report_every=None)
@@ -143,7 +146,7 @@ def _path(
             if should_stop():
                 return
             one = replace(problem, lambda_sparse=strength)
-            *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng, **solver_params)
+            *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters
             yield PathPoint(order, strength, end, _validation_loss(one, held_out, end.parameters))
@@ -183,8 +186,10 @@ def regularization_path(
         As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each
         epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
-        What else describes the objective: ``loss``, ``regularizer``, ``rank``, ``lambda_w``, ``lambda_p``,
-        ``fit_linear``, ``fit_intercept``, ``regularizer_params``, ``loss_param``, ``sample_weight``.
+        What else describes the objective: ``loss``, ``regularizer`` and ``model``, names or values such as
+        ``TI(axis="rows")``, the parameters of those that are named (``loss_param``, ``regularizer_params``,
+        ``model_params``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``, ``fit_intercept`` and
+        ``sample_weight``.
 
     Returns
     -------
@@ -200,9 +205,8 @@ def regularization_path(
     if lambdas is None:
         lambdas = [10.0 ** (-0.3 * i) for i in range(16)]
     budget = Budget(epochs=whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0))
-    _check_names(problem)
     points = iterate_path(
-        Problem.build(X, y, **problem),
+        _build(X, y, problem),
         lambdas,
         orders=orders,
         solver=solver,
@@ -224,9 +228,10 @@ def _strengths(name: str, given: Any) -> set[float]:
     return found
 
 
-def _check_names(problem: dict[str, Any]) -> None:
-    """Raise ValueError where a keyword describes nothing of an objective."""
-    known = [name for name in signature(Problem.build).parameters if name not in ("X", "y", "lambda_sparse")]
+def _build(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
+    """Return the problem that keywords describe; ValueError where one describes nothing of an objective."""
+    named = list(signature(bound).parameters)
+    known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
     if "lambda_sparse" in problem:
         raise ValueError(
             f"lambda_sparse = {problem['lambda_sparse']!r} is what changes along a path: name the strengths "
@@ -234,6 +239,8 @@ def _check_names(problem: dict[str, Any]) -> None:
         )
     for name in problem:
         one_of("keyword", name, known)
+    given = dict(problem)
+    return Problem.build(X, y, **bound(**{name: given.pop(name) for name in named if name in given}), **given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,9 +339,8 @@ def find_lambda(
         tol=finite_number("tol", tol, low=0),
         report_every=None,
     )
-    _check_names(problem)
     return search_lambda(
-        Problem.build(X, y, **problem),
+        _build(X, y, problem),
         target_interactions,
         accept,
         grid=grid,
@@ -444,4 +450,4 @@ def _validation_loss(
     if held_out is None:
         return float("nan")
     f = problem.model.predict(held_out[0], parameters)
-    return float(np.mean(evaluate(problem.loss.value, f, held_out[1], problem.loss_param)))
+    return float(np.mean(problem.loss.value(f, held_out[1])))

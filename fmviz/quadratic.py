@@ -9,7 +9,8 @@ import numpy as np
 
 from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, with_parameters
 from fmviz.engine.errors import finite_number
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
 from fmviz.metrics import used_pairs
 
 

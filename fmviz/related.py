@@ -9,7 +9,7 @@ import numpy as np
 from fmviz._columns import ColumnEstimator
 from fmviz._estimator import FactorEstimator, ModelClassifier, ModelRegressor, with_parameters
 from fmviz.engine.errors import whole_number
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 __all__ = [
     "AllSubsetsClassifier",

@@ -17,8 +17,8 @@ from latex2mathml.converter import convert
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.raster import matrix_png
@@ -229,8 +229,7 @@ def _formulas(outcome: Outcome) -> str:
     )
     parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[told.loss].formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
-        params = dict(told.regularizer_params)
-        parts.append(outcome.model.penalty_words(REGULARIZERS[told.regularizer], **params)[0])
+        parts.append(outcome.model.penalty_words(told.penalty)[0])
     strengths = [
         rf"\lambda_w={told.lambda_w:g}",
         f"{notation.lambda_p}={told.lambda_p:g}",
@@ -239,7 +238,7 @@ def _formulas(outcome: Outcome) -> str:
     drawn = "".join(
         f'<div class="formula">{_mathml(latex)}</div>' for latex in (*parts, r",\quad ".join(strengths))
     )
-    penalty = REGULARIZERS[told.regularizer].label
+    penalty = PENALTIES[told.regularizer].label
     words = f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {told.solver}."
     return f"<p>{escape(words)}</p>{drawn}"
 

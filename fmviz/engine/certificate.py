@@ -6,32 +6,30 @@ the losses'.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .duality import relative_gap
-from .losses import evaluate
+from .parameters import Parameters
+from .penalties import Penalty
+from .penalties.base import unit_rows
+from .penalties.blockwise import parts_of
 from .problem import Problem
-from .regularizers import Regularizer
-from .regularizers.base import unit_rows
-from .regularizers.blockwise import parts_of
-from .snapshot import Parameters
 
 
 def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the gradient of the empirical risk in P, shape (d, k), in w, shape (d,), and in the bias."""
-    return problem.model.gradient(problem.design, parameters, _slope(problem, parameters))
+    return problem.model.gradient(problem.design, parameters, problem.slope(problem.predict(parameters)))
 
 
 def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
     """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
 
-    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)². Where f is not linear in the entry (homogeneous polynomials), it is
-    the Gauss–Newton curvature, which scales the step and no longer bounds it.
+    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 where the loss has none: then it is a scale alone. Where
+    f is not linear in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the
+    step and no longer bounds it.
     """
-    total = problem.model.curvature(problem.design, parameters, _unit_weights(problem))
-    return total * (problem.loss.mu / problem.design.n_samples)
+    total = problem.model.curvature(problem.design, parameters, problem.unit_weights)
+    return total * (problem.mu / problem.design.n_samples)
 
 
 def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
@@ -47,7 +45,7 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
 def stationarity(problem: Problem, parameters: Parameters) -> float:
     """Return the largest step that a coordinate or row minimisation would still make.
 
-    For every entry of P (every row, where the regularizer acts on rows) the objective is majorised by its
+    For every entry of P (every row, where the penalty acts on rows) the objective is majorised by its
     quadratic with the Lipschitz constant of the entry (the sum of those of the row), plus the penalty, and
     minimised in closed form; the same for w and the bias. The result is the largest distance to these
     minima, relative to the largest |P|, and for w and the bias to the largest of them: 0 at a stationary
@@ -55,7 +53,7 @@ def stationarity(problem: Problem, parameters: Parameters) -> float:
     objective, since ∂Ω is a product of the coordinates' (rows') subdifferentials.
 
     Where Ω does not split along entries or rows (Ω_*), the step of an entry is that of the subgradient of
-    least norm that the regularizer finds, over the Lipschitz constant: an upper bound, 0 only at a
+    least norm that the penalty finds, over the Lipschitz constant: an upper bound, 0 only at a
     stationary point of the whole objective.
     """
     steps = _factor_step(problem, parameters), _linear_step(problem, parameters)
@@ -68,12 +66,10 @@ def _factor_step(problem: Problem, parameters: Parameters) -> float:
     h = curvature(problem, parameters)
     shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
     step = 0.0
-    for columns, regularizer, params in parts_of(problem.regularizer, dict(problem.regularizer_params)):
-        closed = regularizer.separable
-        found = (_closed_step if closed else _least_subgradient_step)(
+    for columns, penalty in parts_of(problem.penalty):
+        found = (_closed_step if penalty.separable else _least_subgradient_step)(
             problem.lambda_sparse,
-            regularizer,
-            params,
+            penalty,
             P[:, columns],
             gradient[:, columns],
             h[:, columns],
@@ -85,23 +81,22 @@ def _factor_step(problem: Problem, parameters: Parameters) -> float:
 
 def _closed_step(
     strength: float,
-    regularizer: Regularizer,
-    params: dict[str, Any],
+    penalty: Penalty,
     P: np.ndarray,
     gradient: np.ndarray,
     h: np.ndarray,
     shrink: np.ndarray,
 ) -> float:
-    t = strength * regularizer.thresholds(P, **params)
-    if regularizer.row_wise:
+    t = strength * penalty.thresholds(P)
+    if penalty.row_wise:
         h = h.sum(axis=1, keepdims=True)
     u = np.where(h > 0, h * P - gradient, 0.0)
-    if regularizer.row_wise:
+    if penalty.row_wise:
         norms, unit = unit_rows(u)
         shrunk = np.maximum(norms - t, 0.0) * unit
     else:
         shrunk = np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
-    whole = np.broadcast_to(h + shrink + 2.0 * strength * regularizer.quad, P.shape)
+    whole = np.broadcast_to(h + shrink + 2.0 * strength * penalty.quad, P.shape)
     # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
     Q = np.where(np.broadcast_to(t, P.shape) > 0, 0.0, P)
     Q = np.divide(shrunk, whole, out=Q, where=whole > 0)
@@ -110,14 +105,13 @@ def _closed_step(
 
 def _least_subgradient_step(
     strength: float,
-    regularizer: Regularizer,
-    params: dict[str, Any],
+    penalty: Penalty,
     P: np.ndarray,
     gradient: np.ndarray,
     h: np.ndarray,
     shrink: np.ndarray,
 ) -> float:
-    rest = regularizer.residual(-gradient - shrink * P, P, strength, **params)
+    rest = penalty.residual(-gradient - shrink * P, P, strength)
     whole = h + shrink
     largest = float(whole.max()) or strength or 1.0
     # Entries without a curvature of their own would turn rounding errors into steps.
@@ -127,12 +121,12 @@ def _least_subgradient_step(
 def _linear_step(problem: Problem, parameters: Parameters) -> float:
     if not (problem.fit_linear or problem.fit_intercept):
         return 0.0
-    design, mu = problem.design, problem.loss.mu
-    slope = _slope(problem, parameters)
+    design, mu = problem.design, problem.mu
+    slope = problem.slope(problem.predict(parameters))
     size = max(float(np.abs(parameters.w).max()), abs(parameters.intercept))
     step = 0.0
     if problem.fit_linear:
-        h = np.asarray(design.power(2).T @ _unit_weights(problem)) * (mu / design.n_samples)
+        h = np.asarray(design.power(2).T @ problem.unit_weights) * (mu / design.n_samples)
         whole = h + 2.0 * problem.lambda_w
         gradient = design.transpose_dot(slope) + 2.0 * problem.lambda_w * parameters.w
         step = float(np.abs(np.divide(gradient, whole, out=np.zeros_like(h), where=whole > 0)).max())
@@ -143,13 +137,3 @@ def _linear_step(problem: Problem, parameters: Parameters) -> float:
 
 def _relative(step: float, size: float) -> float:
     return step / max(size, step) if step > 0 else step
-
-
-def _slope(problem: Problem, parameters: Parameters) -> np.ndarray:
-    f = problem.predict(parameters)
-    slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param)
-    return slope * _unit_weights(problem) / problem.design.n_samples
-
-
-def _unit_weights(problem: Problem) -> np.ndarray:
-    return np.ones(problem.design.n_samples) if problem.sample_weight is None else problem.sample_weight

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .memory import aligned_copy
+from .parameters import Parameters
 
 Keep = Callable[[Callable[[], "Checkpoint"]], None]
 """Called with a function that takes the checkpoint: copying it costs time, and may be left out."""
@@ -116,6 +117,8 @@ def _copied(value: Any) -> Any:
         return dict(value.bit_generator.state)
     if isinstance(value, tuple):
         return tuple(_copied(item) for item in value)
+    if isinstance(value, Parameters):
+        return {name: array.copy(order="K") for name, array in value.items()}
     if is_dataclass(value):
         return {field.name: _copied(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "memory"):
@@ -140,6 +143,8 @@ def _put_back(present: Any, value: Any) -> Any:
     if isinstance(present, np.random.Generator):
         present.bit_generator.state = value
         return present
+    if isinstance(present, Parameters):
+        return Parameters(**{name: _put_back(None, item) for name, item in value.items()})
     if is_dataclass(present) and not isinstance(present, type):
         kind: Any = type(present)
         return kind(**{name: _put_back(getattr(present, name), item) for name, item in value.items()})

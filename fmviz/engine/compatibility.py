@@ -2,111 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from .losses import get_loss
-from .models import get_model
-from .regularizers import get_regularizer
+from .errors import WhyNot
+from .problem import Formulation
 from .solvers import SOLVERS, Solver, get_solver
-
-
-def why_not(
-    regularizer: str = "ti",
-    solver: str = "auto",
-    *,
-    loss: str = "squared",
-    model: str = "fm",
-    regularizer_params: Mapping[str, Any] | None = None,
-    model_params: Mapping[str, Any] | None = None,
-) -> str | None:
-    """Tell whether a combination can be run.
-
-    Parameters
-    ----------
-    regularizer, solver, loss, model : str
-        Names from the registries; solver "auto" always finds one where one exists.
-    regularizer_params, model_params : mapping, optional
-        The regularizer's and the model's own parameters.
-
-    Returns
-    -------
-    str or None
-        None where the combination runs, else the mathematical reason in a sentence.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown.
-    """
-    chosen, given = get_regularizer(regularizer), dict(regularizer_params or {})
-    checked = chosen.check(given)
-    chosen_model, chosen_loss = get_model(model, **dict(model_params or {})), get_loss(loss)
-
-    if (unsuited := chosen_model.why_not(chosen)) is not None:
-        return unsuited
-    bound = chosen_model.bind(chosen, checked, 1)
-
-    def reason(method: type[Solver]) -> str | None:
-        return method.why_not_model(chosen_model) or method.why_not(chosen_model, bound, chosen_loss, checked)
-
-    if solver == "auto":
-        reasons = [reason(method) for method in SOLVERS.values()]
-        return None if None in reasons else reasons[0]
-    return reason(get_solver(solver))
-
 
 # From the most to the least recommended.
 _PREFERRED = ("cd", "pcd", "pbcd")
 
 
-def best_solver(
-    regularizer: str,
-    *,
-    loss: str = "squared",
-    model: str = "fm",
-    regularizer_params: Mapping[str, Any] | None = None,
-    model_params: Mapping[str, Any] | None = None,
-) -> str:
-    """Return the solver that "auto" stands for."""
+def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | None:
+    """Tell whether a problem can be solved by a method.
+
+    Parameters
+    ----------
+    problem : Problem or Formulation
+        What is to be minimised; the data have no say.
+    solver : str or Solver
+        A name from the registry or a solver with its settings; "auto" always finds one where one exists.
+
+    Returns
+    -------
+    WhyNot or None
+        None where it can, else the mathematical reason in a sentence, with a code.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    if (reason := problem.why_not()) is not None:
+        return reason
+    if solver == "auto":
+        reasons = [method.why_not(problem) for method in SOLVERS.values()]
+        return None if None in reasons else reasons[0]
+    return get_solver(solver).why_not(problem)
+
+
+def best_solver(problem: Formulation) -> str:
+    """Return the name of the solver that "auto" stands for.
+
+    Raises
+    ------
+    ValueError
+        If no solver takes the problem, with the reason.
+    """
     others = [name for name in SOLVERS if name not in _PREFERRED]
-    row_wise = get_regularizer(regularizer).row_wise
-    order = ("pbcd", *_PREFERRED, *others) if row_wise else (*_PREFERRED, *others)
+    order = ("pbcd", *_PREFERRED, *others) if problem.penalty.row_wise else (*_PREFERRED, *others)
     for name in order:
-        reason = why_not(
-            regularizer,
-            name,
-            loss=loss,
-            model=model,
-            regularizer_params=regularizer_params,
-            model_params=model_params,
-        )
-        if reason is None:
+        if why_not(problem, name) is None:
             return name
-    raise ValueError(f"No solver takes regularizer {regularizer!r} with model {model!r} and loss {loss!r}.")
+    raise ValueError(why_not(problem))
 
 
-def cost_note(
-    d: int,
-    rank: int,
-    regularizer: str = "ti",
-    solver: str = "auto",
-    *,
-    loss: str = "squared",
-    model: str = "fm",
-    regularizer_params: Mapping[str, Any] | None = None,
-    model_params: Mapping[str, Any] | None = None,
-) -> str | None:
+def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "auto") -> str | None:
     """Tell what is expensive about a run on d features, before it starts.
 
     Parameters
     ----------
+    problem : Problem or Formulation
+        What is to be minimised.
     d, rank : int
         The number of features, and of columns of P.
-    regularizer, solver, loss, model : str
-        Names from the registries.
-    regularizer_params, model_params : mapping, optional
-        The regularizer's and the model's own parameters.
+    solver : str or Solver
+        A name from the registry or a solver with its settings.
 
     Returns
     -------
@@ -118,10 +76,5 @@ def cost_note(
     ValueError
         If a name is unknown, or no solver takes the problem.
     """
-    chosen = get_regularizer(regularizer)
-    given = chosen.check(dict(regularizer_params or {}))
-    if solver == "auto":
-        solver = best_solver(
-            regularizer, loss=loss, model=model, regularizer_params=given, model_params=model_params
-        )
-    return get_solver(solver).cost_note(get_model(model, **dict(model_params or {})), chosen, d, rank, given)
+    method = get_solver(best_solver(problem) if solver == "auto" else solver)
+    return method.cost_note(problem, d, rank)

@@ -6,14 +6,12 @@ All forms here are of second order, but for `absorb_coefficients`. In all of the
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .errors import one_of
 from .lowrank import eigenform, eigenform_of_weights
 from .models import Model, get_model
-from .snapshot import Parameters
+from .parameters import Parameters
 
 
 def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
@@ -22,7 +20,7 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
     Parameters
     ----------
     model : Model or str
-        As from `fmviz.engine.models.get_model`, or its name, which stands for its defaults.
+        A model, or its name, which stands for its defaults.
     parameters : Parameters
         Its parameters.
 
@@ -120,8 +118,8 @@ def absorb_coefficients(parameters: Parameters, degree: int = 2, into: str = "on
         )
     P = parameters.P * np.abs(given) ** (1.0 / degree)
     if into == "signs":
-        return replace(parameters, P=P, coefficients=signs)
-    return replace(parameters, P=P * signs if degree % 2 else P, coefficients=None)
+        return parameters.replace(P=P, coefficients=signs)
+    return parameters.replace(P=P * signs if degree % 2 else P, coefficients=None)
 
 
 def _halves(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,11 +129,9 @@ def _halves(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_second_order(model: Model | str) -> Model:
-    if isinstance(model, str):
-        model = get_model(model)
-    degree = model.settings.get("degree", model.settings.get("order", 2))
-    if degree != 2 or model.name == "all_subsets":
-        orders = "all orders" if degree == 2 else f"order {degree}"
+    model = get_model(model)
+    if model.order != 2:
+        orders = "all orders" if model.order is None else f"order {model.order}"
         raise ValueError(
             f"{model.label} has interactions of {orders}, whose weights are a tensor, not a matrix: there is "
             "no eigendecomposition of it. Choose a model of order 2."

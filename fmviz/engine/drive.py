@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,10 +13,11 @@ from .certificate import certify as certificate_of
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver, why_not
 from .errors import finite_number, whole_number
-from .problem import Problem
+from .parameters import Parameters
+from .problem import Formulation, Problem
 from .schedule import Schedule
-from .snapshot import Parameters, Reason, Snapshot, Status
-from .solvers import Solver, make_solver
+from .snapshot import Reason, Snapshot, Status
+from .solvers import Solver, get_solver
 from .warmup import make_ready
 
 # Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
@@ -70,22 +71,19 @@ def _keep_none(take: Callable[[], Checkpoint]) -> None:
     """Keep no checkpoint."""
 
 
-def chosen_solver(problem: Problem, solver: str) -> str:
-    """Return the name of the solver that `iterate` takes: `solver`, or for "auto" the best one."""
-    if solver != "auto":
-        return solver
-    return best_solver(
-        problem.regularizer.name,
-        loss=problem.loss.name,
-        model=problem.model.name,
-        regularizer_params=problem.regularizer_params,
-        model_params=problem.model.settings,
-    )
+def chosen_solver(
+    problem: Formulation, solver: str | Solver, settings: Mapping[str, Any] | None = None
+) -> Solver:
+    """Return the solver that `iterate` takes: the one that is given or named, for "auto" the best one.
+
+    `settings` are those of the solver that is named, as for `fmviz.engine.solvers.get_solver`.
+    """
+    return get_solver(best_solver(problem) if solver == "auto" else solver, settings)
 
 
 def iterate(
     problem: Problem,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     budget: Budget | None = None,
     should_stop: Callable[[], bool] = never,
     *,
@@ -95,7 +93,6 @@ def iterate(
     resume: Checkpoint | None = None,
     keep: Keep = _keep_none,
     schedule: Schedule | None = None,
-    **solver_params: Any,
 ) -> Iterator[Snapshot]:
     """Run a solver and report.
 
@@ -103,8 +100,8 @@ def iterate(
     ----------
     problem : Problem
         What to minimise.
-    solver : str
-        A name from the registry, or "auto".
+    solver : str or Solver
+        A name from the registry, "auto", or a solver with its settings, such as ``PCD(anderson=5)``.
     budget : Budget, optional
         When to end at the latest.
     should_stop : callable
@@ -127,8 +124,6 @@ def iterate(
         the generator as it is; the figures of an epoch belong to the strengths under which it was made. The
         run does not converge while a change is still to come. Asked before every epoch, so that changes
         may be added between two.
-    **solver_params
-        The solver's own parameters.
 
     Yields
     ------
@@ -143,16 +138,8 @@ def iterate(
         checkpoint is one of another solver.
     """
     budget = budget or Budget()
-    solver = chosen_solver(problem, solver)
-    reason = why_not(
-        problem.regularizer.name,
-        solver,
-        loss=problem.loss.name,
-        model=problem.model.name,
-        regularizer_params=problem.regularizer_params,
-        model_params=problem.model.settings,
-    )
-    if reason is not None:
+    method = chosen_solver(problem, solver)
+    if (reason := why_not(problem, method)) is not None:
         raise ValueError(reason)
     rng = rng if rng is not None else np.random.default_rng()
     if start is None:
@@ -161,7 +148,7 @@ def iterate(
     schedule = schedule or Schedule()
     if resume is not None:
         problem = problem.at(**schedule.after(resume.epoch - 1))
-    course = _Course(problem, partial(make_solver, solver, **solver_params), schedule, rng)
+    course = _Course(problem, method.on, schedule, rng)
     if resume is not None:
         course.method.start(start, rng)
         recall(course.method, resume.memory)
@@ -373,11 +360,10 @@ def _diverged(epoch: int, hint: str) -> Status:
 
 
 def _check_start(problem: Problem, start: Parameters) -> None:
-    shapes = problem.model.shapes(problem.design.n_features, problem.rank)
-    for name, shape in shapes.items():
-        found = getattr(start, name)
+    for name, shape in problem.shapes.items():
+        found = start.get(name)
         if found is None or found.shape != shape:
             has = "no " + name if found is None else f"{name} of shape {found.shape}"
             raise ValueError(f"The start has {has}; this problem needs {shape}.")
-    if not (all(np.isfinite(getattr(start, n)).all() for n in shapes) and np.isfinite(start.intercept)):
+    if not start.finite():
         raise ValueError("The start contains NaN or infinity.")

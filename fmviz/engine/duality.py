@@ -21,9 +21,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .losses import evaluate
+from .parameters import Parameters
 from .problem import Problem
-from .snapshot import Parameters
 
 # Candidate scales, relative to the largest that is feasible: early in a run shorter ones are better, and a
 # slope on the border of the conjugate's domain may be outside by rounding.
@@ -47,9 +46,9 @@ def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True
 def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0."""
     n = problem.design.n_samples
-    c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+    c = problem.unit_weights
     f = problem.predict(parameters)
-    alpha = c * evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / n
+    alpha = c * problem.loss.derivative(f, problem.y) / n
     alpha = _balance(problem, alpha)
     strengths = problem.lambda_p, problem.lambda_sparse
     free = not any(strengths)
@@ -62,14 +61,13 @@ def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) 
     if problem.fit_linear and problem.lambda_w > 0.0:
         linear = float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
     counted = c > 0
-    conjugate = problem.loss.conjugate
-    assert conjugate is not None, "every loss has one"
     best = 0.0
     for s in _SCALES if scale > 0.0 else ():
         s *= scale
-        values = evaluate(
-            conjugate, s * alpha[counted] * n / c[counted], problem.y[counted], problem.loss_param
-        )
+        values = problem.loss.conjugate(s * alpha[counted] * n / c[counted], problem.y[counted])
+        if values is None:
+            # Without a conjugate nothing is known but that losses are at least 0.
+            break
         value = -float((c[counted] * values).sum()) / n - s * s * linear - s * ball
         best = max(best, value)
     return best

@@ -6,7 +6,28 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
+
+
+class WhyNot(str):
+    """The sentence that says why something cannot be done, with a code for programs.
+
+    Attributes
+    ----------
+    code : str
+        What stands in the way, in one word.
+    """
+
+    code: str
+
+    def __new__(cls, code: str, sentence: str) -> Self:
+        """Return the sentence with its code."""
+        made = super().__new__(cls, sentence)
+        made.code = code
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        return type(self), (self.code, str(self))
 
 
 def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import Field, dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 from .errors import finite_number, one_of, whole_number
 
@@ -86,3 +86,95 @@ def check_params(owner: str, specs: Iterable[ParamSpec], given: Mapping[str, Any
             allowed = ", ".join(declared) if declared else "none at all"
             raise ValueError(f"{owner} has no parameter {name!r}; it takes {allowed}.")
     return {name: spec.check(given.get(name, spec.default)) for name, spec in declared.items()}
+
+
+_SPEC = "spec"
+
+
+def setting(
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    log: bool = False,
+    symbol: str = "",
+    help: str = "",
+) -> Any:
+    """Declare a field of a `Bound` value: its default, and what `ParamSpec` says of it.
+
+    The kind follows from the default: a choice, a switch, a whole number or a number.
+    """
+    kinds: dict[type, Kind] = {str: "choice", bool: "bool", int: "int", float: "float"}
+    spec = ParamSpec("", kinds[type(default)], default, low, high, choices, log, symbol, help)
+    return field(default=default, metadata={_SPEC: spec})
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A value with its parameters: a loss, a penalty, a model.
+
+    Subclasses are frozen dataclasses. The fields that `setting` declares are checked when a value is made;
+    others are for the engine alone.
+
+    Attributes
+    ----------
+    noun : str
+        What it is, for messages.
+    name : str
+        Its name in the registry.
+    params : tuple of ParamSpec
+        Its declared parameters.
+    """
+
+    noun: ClassVar[str]
+    name: ClassVar[str]
+    params: ClassVar[tuple[ParamSpec, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = [
+            replace(value.metadata[_SPEC], name=name)
+            for name, value in vars(cls).items()
+            if isinstance(value, Field) and _SPEC in value.metadata
+        ]
+        if own:
+            cls.params = (*cls.params, *own)
+
+    def __post_init__(self) -> None:
+        for spec in self.params:
+            object.__setattr__(self, spec.name, spec.check(getattr(self, spec.name)))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The declared parameters and their values."""
+        return {spec.name: getattr(self, spec.name) for spec in self.params}
+
+
+Value = TypeVar("Value", bound=Bound)
+
+
+def bind(
+    kind: type[Value],
+    registry: Mapping[str, Value],
+    given: str | Value,
+    settings: Mapping[str, Any] | None = None,
+) -> Value:
+    """Return the value that is given, or the registered one of that name with these parameters.
+
+    Raises
+    ------
+    ValueError
+        If the name is not registered, a parameter is not declared or its value is not allowed, or parameters
+        are given beside a value that has its own.
+    """
+    if isinstance(given, kind):
+        if settings:
+            raise ValueError(
+                f"{given!r} has its parameters already; leave {', '.join(settings)} out, or give the name "
+                f"{given.name!r}."
+            )
+        return given
+    chosen = registry[one_of(kind.noun, given, registry)]
+    checked = check_params(f"{kind.noun.capitalize()} {given!r}", chosen.params, settings or {})
+    return type(chosen)(**checked)

@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .design import Design
-from .errors import finite_number, whole_number
-from .losses import Loss, evaluate, get_loss
+from .errors import WhyNot, finite_number, whole_number
+from .losses import Loss, get_loss
 from .models import Model, get_model
-from .regularizers import Regularizer, get_regularizer
-from .snapshot import Parameters
+from .parameters import Parameters
+from .penalties import Penalty, get_penalty
+from .target import Target
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """What is minimised, whatever the data: a model with its penalty and loss.
+
+    Attributes
+    ----------
+    model : Model
+        The function f.
+    penalty : Penalty
+        Ω, as it acts on the columns of the model's P.
+    loss : Loss
+        ℓ.
+    """
+
+    model: Model
+    penalty: Penalty
+    loss: Loss
+
+    @classmethod
+    def build(
+        cls,
+        model: str | Model = "fm",
+        penalty: str | Penalty = "ti",
+        loss: str | Loss = "squared",
+        rank: int = 1,
+    ) -> Formulation:
+        """Bind names or values to each other.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or the penalty does not apply to the model.
+        """
+        chosen, omega = get_model(model), get_penalty(penalty)
+        if (reason := chosen.why_not(omega)) is not None:
+            raise ValueError(reason)
+        return cls(chosen, chosen.bind(omega, rank), get_loss(loss))
+
+    def why_not(self) -> WhyNot | None:
+        """Return None, or why the model cannot be fitted with such a loss."""
+        return self.loss.why_no_gap() if self.model.certificate == "gap" else None
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Formulation):
     r"""Minimise the regularized empirical risk of a model ([A] Eq. 2).
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃_p Ω(P)
 
     For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ̃‖W‖₁ ([A] Eq. 58): λ_p is
-    λ_tr, and the one regularizer is "l1"; see `fmviz.engine.models.qr`. For the convex factorization machine,
+    λ_tr, and the one penalty is "l1"; see `fmviz.engine.models.qr`. For the convex factorization machine,
     model "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `fmviz.engine.models.convex`.
 
     Here c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
@@ -32,99 +75,85 @@ class Problem:
 
     Parameters
     ----------
+    model, penalty, loss
+        See `Formulation`.
     design : Design
         X, shape (N, d).
-    y : (N,) array_like
-        The target; -1 and +1 for a binary loss.
-    loss, regularizer, model : str
-        Names from the registries.
+    target : Target
+        y, shape (N,).
     rank : int
         Columns of P, for each of its orders; not used where the model has no factors.
     lambda_w, lambda_p, lambda_sparse : float
         λ_w, λ_p and λ̃_p, all ≥ 0.
     fit_linear, fit_intercept : bool
         Whether there are w and a bias.
-    regularizer_params : mapping
-        The regularizer's own parameters.
-    loss_param : float, optional
-        The loss's own parameter, for instance Huber's δ.
     sample_weight : (N,) array_like, optional
         Weights ≥ 0, not all 0.
-    model_params : mapping
-        The model's own parameters, for instance the order of a higher-order machine.
-
-    Raises
-    ------
-    ValueError
-        If anything is out of range or does not fit together.
     """
 
     design: Design
-    y: np.ndarray
-    loss: Loss
-    regularizer: Regularizer
-    model: Model
+    target: Target
     rank: int
     lambda_w: float
     lambda_p: float
     lambda_sparse: float
     fit_linear: bool
     fit_intercept: bool
-    regularizer_params: Mapping[str, Any] = field(default_factory=dict)
-    loss_param: float = 0.0
     sample_weight: np.ndarray | None = None
 
     @classmethod
-    def build(
+    def build(  # type: ignore[override]
         cls,
         X: Any,
         y: Any,
         *,
-        loss: str = "squared",
-        regularizer: str = "ti",
-        model: str = "fm",
+        loss: str | Loss = "squared",
+        penalty: str | Penalty = "ti",
+        model: str | Model = "fm",
         rank: int = 10,
         lambda_w: float = 0.0,
         lambda_p: float = 0.0,
         lambda_sparse: float = 0.0,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        regularizer_params: Mapping[str, Any] | None = None,
-        loss_param: float | None = None,
         sample_weight: Any = None,
-        model_params: Mapping[str, Any] | None = None,
     ) -> Problem:
-        """Validate everything and return the problem; see the class for the parameters."""
+        """Validate everything and return the problem.
+
+        Parameters
+        ----------
+        X : (N, d) array_like, sparse matrix or Design
+            The features.
+        y : (N,) array_like or Target
+            The target; -1 and +1 for a binary loss.
+        loss, penalty, model : str or Loss, Penalty, Model
+            A name from the registry, or a value with its parameters.
+        rank, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, sample_weight
+            See the class.
+
+        Raises
+        ------
+        ValueError
+            If anything is out of range or does not fit together.
+        """
         design = X if isinstance(X, Design) else Design(X)
-        chosen_loss = get_loss(loss)
-        chosen = get_regularizer(regularizer)
-        theta = 0.0
-        if chosen_loss.param is not None:
-            spec = chosen_loss.param
-            theta = spec.check(spec.default if loss_param is None else loss_param)
-        elif loss_param is not None:
-            raise ValueError(f"Loss {loss!r} has no parameter of its own; leave loss_param out.")
-        chosen_model = get_model(model, **dict(model_params or {}))
-        if (reason := chosen_model.why_not(chosen)) is not None:
-            raise ValueError(reason)
-        own = chosen.check(dict(regularizer_params or {}))
         rank = whole_number("rank", rank, 1, 10_000)
-        chosen_model.check_size(design.n_features, rank)
-        chosen_model.check_strengths(lambda_p, lambda_sparse)
+        formulation = Formulation.build(model, penalty, loss, rank)
+        chosen = formulation.model
+        chosen.check_size(design.n_features, rank)
+        chosen.check_strengths(lambda_p, lambda_sparse)
         return cls(
+            chosen,
+            formulation.penalty,
+            formulation.loss,
             design,
-            _target(y, design.n_samples, chosen_loss),
-            chosen_loss,
-            chosen_model.bind(chosen, own, rank),
-            chosen_model,
+            _target(y, design.n_samples, formulation.loss),
             rank,
             finite_number("lambda_w", lambda_w, low=0),
             finite_number("lambda_p", lambda_p, low=0),
             finite_number("lambda_sparse", lambda_sparse, low=0),
             bool(fit_linear),
             bool(fit_intercept),
-            own,
-            theta,
             _weights(sample_weight, design.n_samples),
         )
 
@@ -141,10 +170,26 @@ class Problem:
         self.model.check_strengths(found.lambda_p, found.lambda_sparse)
         return found
 
+    @property
+    def y(self) -> np.ndarray:
+        """The values of the target, shape (N,): what kernels take."""
+        return self.target.values
+
+    @property
+    def mu(self) -> float:
+        """The Lipschitz constant of the loss's derivative; 1 where it has none, as a scale."""
+        found = self.loss.mu()
+        return 1.0 if found is None else found
+
     @cached_property
     def weights(self) -> np.ndarray:
         """c_n as an array of length N, or an empty one where all are 1: what kernels take."""
         return np.empty(0) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def unit_weights(self) -> np.ndarray:
+        """c_n as an array of length N."""
+        return np.ones(self.design.n_samples) if self.sample_weight is None else self.sample_weight
 
     def mean(self, values: np.ndarray) -> float:
         """Return (1/N) Σ c_n values_n."""
@@ -154,13 +199,23 @@ class Problem:
         """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0."""
         return self.model.start(self.design.n_features, self.rank, init_scale, rng)
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every array of the parameters, by its name."""
+        return self.model.shapes(self.design.n_features, self.rank)
+
     def predict(self, parameters: Parameters) -> np.ndarray:
         """Return f(x_n) for the training rows, recomputed from the parameters."""
         return self.model.predict(self.design, parameters)
 
+    def slope(self, f: np.ndarray) -> np.ndarray:
+        """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n)."""
+        found = self.loss.derivative(f, self.y) / f.size
+        return found if self.sample_weight is None else found * self.sample_weight
+
     def empirical_risk(self, f: np.ndarray) -> float:
         """Return (1/N) Σ c_n ℓ(f_n, y_n)."""
-        return self.mean(evaluate(self.loss.value, f, self.y, self.loss_param))
+        return self.mean(self.loss.value(f, self.y))
 
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""
@@ -172,8 +227,7 @@ class Problem:
         return {
             "penalty_w": self.lambda_w * float(np.square(parameters.w).sum()),
             "penalty_p": self.lambda_p * self.model.shrinkage(parameters) if self.lambda_p else 0.0,
-            "penalty_sparse": self.lambda_sparse
-            * self.regularizer.value(self.model.penalised(parameters), **self.regularizer_params)
+            "penalty_sparse": self.lambda_sparse * self.penalty.value(self.model.penalised(parameters))
             if self.lambda_sparse
             else 0.0,
         }
@@ -183,18 +237,24 @@ class Problem:
         return sum(self.parts(parameters).values())
 
 
-def _target(y: Any, n_samples: int, loss: Loss) -> np.ndarray:
-    try:
-        # A copy: kernels compile anew for memory that is read-only, as that of other processes may be.
-        target = np.array(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y holds something that is not a number: {error}.") from None
-    if target.ndim != 1 or target.size != n_samples:
-        raise ValueError(f"y has shape {target.shape}; X has {n_samples} rows, so y must be ({n_samples},).")
-    if not np.isfinite(target).all():
-        raise ValueError("y contains NaN or infinity; drop those rows first.")
-    if loss.task == "binary" and not np.isin(target, (-1.0, 1.0)).all():
-        other = target[~np.isin(target, (-1.0, 1.0))][0]
+def _target(y: Any, n_samples: int, loss: Loss) -> Target:
+    target = Target.of(y)
+    shape = target.values.shape
+    if len(shape) == 2 and shape[0] == n_samples:
+        raise ValueError(
+            f"y has {shape[1]} values for each of the {n_samples} rows, and no model here has several "
+            "outputs. Fit one model for each column of y."
+        )
+    if shape != (n_samples,):
+        raise ValueError(f"y has shape {shape}; X has {n_samples} rows, so y must be ({n_samples},).")
+    if target.kind not in ("real", "binary"):
+        classes = target.n_outputs
+        raise ValueError(
+            f"y has {classes} classes, and no model here has several outputs. Fit one model for each class "
+            "against the rest."
+        )
+    if loss.task == "binary" and target.kind != "binary":
+        other = target.values[~np.isin(target.values, (-1.0, 1.0))][0]
         raise ValueError(
             f"y contains {other:g}, but loss {loss.name!r} wants labels -1 and +1; "
             "recode y, or choose the loss 'squared' or 'huber'."

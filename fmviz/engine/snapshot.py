@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
+from .parameters import Parameters
 
 
 class Reason(StrEnum):
@@ -49,52 +49,6 @@ class Status:
     def converged(self) -> bool:
         """Whether the run met its tolerance."""
         return self.reason is Reason.CONVERGED
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """The parameters of a model.
-
-    Attributes
-    ----------
-    P : (d, columns) float64 ndarray
-        The factors; in a second-order machine the weight of the pair (i, j) is ⟨p_i, p_j⟩. Shape (d, 0)
-        where the model has W instead.
-    w : (d,) float64 ndarray
-        The linear weights; zeros where there is no linear term.
-    intercept : float
-        The bias; 0 where there is none.
-    W : (d, d) float64 ndarray or None
-        The symmetric pair weights of a model that is not factorised (quadratic regression); None in all
-        others.
-    coefficients : (columns,) float64 ndarray or None
-        What the kernel of every column of P is multiplied by, in models that have such weights; None where
-        all are 1.
-    """
-
-    P: np.ndarray
-    w: np.ndarray
-    intercept: float
-    W: np.ndarray | None = None
-    coefficients: np.ndarray | None = None
-
-    @classmethod
-    def of_weights(cls, W: np.ndarray, w: np.ndarray | None = None, intercept: float = 0.0) -> Parameters:
-        """Return the parameters of a quadratic regression with symmetric pair weights W, shape (d, d)."""
-        d = W.shape[0]
-        return cls(np.zeros((d, 0)), np.zeros(d) if w is None else w, intercept, W)
-
-    @property
-    def multipliers(self) -> np.ndarray:
-        """The coefficients, ones where there are none."""
-        return np.ones(self.P.shape[1]) if self.coefficients is None else self.coefficients
-
-    @property
-    def weights(self) -> np.ndarray:
-        """W, for a model that holds the pair weights themselves."""
-        if self.W is None:
-            raise ValueError("These are parameters of a factorised model: they hold P, not W.")
-        return self.W
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Operators of the trace norm and of its sum with ‖·‖₁, for symmetric matrices.
+"""Penalties on the eigenvalues of symmetric matrices, and the operator of trace norm plus ‖·‖₁.
 
 All of them act on a symmetric W, shape (d, d), through its eigendecomposition in O(d³): the singular values
 of a symmetric matrix are the absolute values of its eigenvalues.
@@ -6,6 +6,8 @@ of a symmetric matrix are the absolute values of its eigenvalues.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +16,31 @@ import numpy as np
 _BALANCE = 150.0
 
 
+@dataclass(frozen=True)
+class SpectralView:
+    """A penalty as a function of the eigenvalues of a symmetric matrix, 0 where all are 0.
+
+    Attributes
+    ----------
+    value : callable
+        ``value(eigenvalues) -> float``.
+    shrink : callable
+        ``shrink(eigenvalues, strength)``: argmin_μ ½‖μ − eigenvalues‖² + strength·value(μ), a new array.
+    """
+
+    value: Callable[[np.ndarray], float]
+    shrink: Callable[[np.ndarray, float], np.ndarray]
+
+
 def soft_threshold(V: np.ndarray, threshold: float) -> np.ndarray:
     """Return prox of threshold·‖·‖₁: every entry moved towards 0 by `threshold`; zeros are exact."""
     return V - np.clip(V, -threshold, threshold)
 
 
-def trace_norm(W: np.ndarray) -> float:
-    """Return ‖W‖_tr = Σ|eigenvalues| of a symmetric W."""
+def spectral_value(view: SpectralView, W: np.ndarray) -> float:
+    """Return the penalty of a symmetric W; rows that are zero add eigenvalues of 0, which cost nothing."""
     live = W.any(axis=1)
-    return float(np.abs(np.linalg.eigvalsh(W[np.ix_(live, live)])).sum()) if live.any() else 0.0
+    return view.value(np.linalg.eigvalsh(W[np.ix_(live, live)])) if live.any() else 0.0
 
 
 def spectral_norm(W: np.ndarray) -> float:
@@ -30,8 +48,8 @@ def spectral_norm(W: np.ndarray) -> float:
     return float(np.abs(np.linalg.eigvalsh(W)).max(initial=0.0))
 
 
-def prox_trace(V: np.ndarray, threshold: float) -> np.ndarray:
-    """Return argmin_W ½‖W − V‖²_F + threshold·‖W‖_tr: the eigenvalues moved towards 0 by `threshold`.
+def spectral_prox(view: SpectralView, V: np.ndarray, strength: float) -> np.ndarray:
+    """Return argmin_W ½‖W − V‖²_F + strength·penalty(W): the eigenvalues shrunk, the eigenvectors kept.
 
     Rows and columns that are zero in V stay exactly zero.
     """
@@ -41,11 +59,19 @@ def prox_trace(V: np.ndarray, threshold: float) -> np.ndarray:
         return result
     block = np.ix_(live, live)
     values, vectors = np.linalg.eigh(V[block])
-    values = soft_threshold(values, threshold)
+    values = view.shrink(values, strength)
     kept = values != 0.0
     half = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
     result[block] = 0.5 * (half + half.T)
     return result
+
+
+def _sum_of_sizes(eigenvalues: np.ndarray) -> float:
+    return float(np.abs(eigenvalues).sum())
+
+
+TRACE_NORM = SpectralView(_sum_of_sizes, soft_threshold)
+"""‖W‖_tr = Σ|eigenvalues|."""
 
 
 class SumOperator(NamedTuple):
@@ -113,7 +139,7 @@ def prox_trace_l1(
     rounds, Z = 0, W
     while rounds < most:
         rounds += 1
-        before, Z = Z, prox_trace(x, trace / rho)
+        before, Z = Z, spectral_prox(TRACE_NORM, x, trace / rho)
         S = rho * (x - Z)
         W = soft_threshold(V - S, entries)
         scale = float(np.linalg.norm(V if origin is None else W - origin))

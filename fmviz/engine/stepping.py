@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 
 from .checkpoint import recall
-from .errors import one_of
-from .losses import evaluate
+from .errors import WhyNot, one_of
+from .models import Model
+from .parameters import Parameters
+from .penalties.base import unit_rows
 from .problem import Problem
-from .regularizers.base import unit_rows
-from .snapshot import Parameters
-from .solvers import Solver, get_solver, make_solver
+from .solvers import Solver, get_solver
 from .solvers._joint import ROUNDING
 from .solvers._pairs import NOISE
 from .solvers.pcd import FIRST_SWEEPS, ORDER
@@ -83,46 +83,42 @@ class Step:
         return not np.array_equal(self.before, self.after)
 
 
-def why_no_steps(model: str, solver: str, settings: Mapping[str, Any]) -> str | None:
-    """Return None, or the sentence that says why an epoch of this solver is not shown step by step.
-
-    Parameters
-    ----------
-    model, solver : str
-        Names from the registries; not "auto".
-    settings : mapping
-        The solver's own parameters.
-    """
-    label = get_solver(solver).label
-    if solver not in SWEEPS and solver not in HALVES:
-        return (
+def why_no_steps(model: Model, solver: Solver) -> WhyNot | None:
+    """Return None, or the sentence that says why an epoch of this solver is not shown step by step."""
+    label, settings = solver.label, solver.settings
+    if solver.name not in SWEEPS and solver.name not in HALVES:
+        return WhyNot(
+            "no_steps",
             f"An epoch of {label} has no steps on single entries, rows or halves of an update to show. Step "
-            "by epoch, or choose PCD (entries), PBCD (rows), PGD or APGD (halves)."
+            "by epoch, or choose PCD (entries), PBCD (rows), PGD or APGD (halves).",
         )
-    if solver in SWEEPS and model != "fm":
-        return (
+    if solver.name in SWEEPS and (model.columnar or model.lifted):
+        return WhyNot(
+            "pairs_only",
             f"Steps inside an epoch of {label} are shown for the factorization machine of order 2. Step by "
-            "epoch, or choose that model."
+            "epoch, or choose that model.",
         )
     several = [name for name in ("active_sweeps", "anderson") if settings.get(name)]
     if several:
         words = several[0].replace("_", " ")
-        return f"With {words} = {settings[several[0]]} an epoch is more than one sweep. Set it to 0."
+        sentence = f"With {words} = {settings[several[0]]} an epoch is more than one sweep. Set it to 0."
+        return WhyNot("several_sweeps", sentence)
     if settings.get("revive"):
-        return (
-            "With revive = True an epoch may end with a new column, which is no step of a sweep. Turn it off."
+        return WhyNot(
+            "saddle_escape",
+            "With revive = True an epoch may end with a new column, which is no step of a sweep. Turn it "
+            "off.",
         )
     return None
 
 
 def steps_of_epoch(
     problem: Problem,
-    solver: str,
+    solver: str | Solver,
     parameters: Parameters,
     *,
     epochs: int = 0,
     memory: Mapping[str, Any] | None = None,
-    **solver_params: Any,
 ) -> Iterator[Step]:
     """Yield the steps of the epoch that a solver makes next.
 
@@ -130,8 +126,8 @@ def steps_of_epoch(
     ----------
     problem : Problem
         What is minimised.
-    solver : str
-        A key of `SWEEPS`, or one of `HALVES`.
+    solver : str or Solver
+        Its name is a key of `SWEEPS`, or one of `HALVES`.
     parameters : Parameters
         Where the epoch begins; not written to.
     epochs : int
@@ -139,17 +135,16 @@ def steps_of_epoch(
     memory : mapping, optional
         What the solver remembers (`fmviz.engine.checkpoint.Checkpoint.memory`), which `HALVES` need: their
         step size, and momentum. Without it they start anew.
-    **solver_params
-        The solver's own parameters.
 
     Raises
     ------
     ValueError
         If the solver is another one.
     """
-    one_of("solver", solver, (*SWEEPS, *HALVES))
-    method: Any = make_solver(solver, problem, **solver_params)
-    if solver in HALVES:
+    chosen = get_solver(solver)
+    one_of("solver", chosen.name, (*SWEEPS, *HALVES))
+    method: Any = chosen.on(problem)
+    if chosen.name in HALVES:
         method.start(parameters, np.random.default_rng())
         if memory is not None:
             recall(method, memory)
@@ -158,7 +153,7 @@ def steps_of_epoch(
     by_features = method.settings.get(ORDER.name) == "features" or (
         method.settings.get(ORDER.name) == "mixed" and epochs >= FIRST_SWEEPS
     )
-    yield from _sweep(problem, SWEEPS[solver], parameters, by_features)
+    yield from _sweep(problem, SWEEPS[chosen.name], parameters, by_features)
 
 
 def replay(parameters: Parameters, steps: list[Step]) -> Parameters:
@@ -176,7 +171,7 @@ def replay(parameters: Parameters, steps: list[Step]) -> Parameters:
         else:
             P = step.after[: P.size].reshape(P.shape).copy()
             w, bias = step.after[P.size : -1].copy(), float(step.after[-1])
-    return Parameters(P, w, bias, coefficients=parameters.coefficients)
+    return parameters.replace(P=P, w=w, intercept=bias)
 
 
 # ------------------------------------------------------------------------------------------------- sweeps
@@ -187,7 +182,7 @@ class _Sums:
 
     def __init__(self, problem: Problem, parameters: Parameters) -> None:
         self.problem = problem
-        self.c = problem.weights if problem.weights.size else np.ones(problem.y.size)
+        self.c = problem.unit_weights
         f, A = problem.model.forward(problem.design, parameters)
         self.f: np.ndarray = f
         self.A: np.ndarray = np.asarray(A)
@@ -206,8 +201,7 @@ class _Sums:
     def slope(self, rows: Any = slice(None)) -> np.ndarray:
         """Return c ℓ'(f) at some rows."""
         problem = self.problem
-        found = evaluate(problem.loss.derivative, self.f[rows], problem.y[rows], problem.loss_param)
-        return np.asarray(self.c[rows] * found)
+        return np.asarray(self.c[rows] * problem.loss.derivative(self.f[rows], problem.y[rows]))
 
 
 def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bool) -> Iterator[Step]:
@@ -226,7 +220,7 @@ def _sweep(problem: Problem, grain: str, parameters: Parameters, by_features: bo
 
 
 def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterator[Step]:
-    n, mu = problem.y.size, problem.loss.mu
+    n, mu = problem.y.size, problem.mu
     if problem.fit_intercept:
         g = float(sums.slope().sum()) / n
         new = bias - g / mu
@@ -247,7 +241,7 @@ def _linear(problem: Problem, sums: _Sums, w: np.ndarray, bias: float) -> Iterat
 
 
 def _thresholds(problem: Problem, P: np.ndarray) -> np.ndarray:
-    found = problem.regularizer.thresholds(P, **problem.regularizer_params)
+    found = problem.penalty.thresholds(P)
     return np.asarray(problem.lambda_sparse * found)
 
 
@@ -260,9 +254,9 @@ def _entry_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int, s: int) ->
     g = float(sums.slope(rows) @ df) / n
     if h <= NOISE * sums.tops[s] ** 2 * float((c * x) @ x):
         g = h = 0.0
-    h *= problem.loss.mu / n
+    h *= problem.mu / n
     t = float(_thresholds(problem, P)[j, s])
-    shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.regularizer.quad)
+    shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.penalty.quad)
     q = p
     if h + shrink > 0.0:
         u = h * p - g
@@ -286,10 +280,10 @@ def _row_step(problem: Problem, sums: _Sums, P: np.ndarray, j: int) -> Step:
     g = sums.slope(rows) @ df / n
     if h <= NOISE * sums.tops.max() ** 2 * float((c * x) @ x):
         g, h = np.zeros_like(g), 0.0
-    h *= problem.loss.mu / n
+    h *= problem.mu / n
     t = _thresholds(problem, P)[j]
-    shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.regularizer.quad)
-    by_norm = problem.regularizer.row_wise
+    shrink = 2.0 * (problem.lambda_p + problem.lambda_sparse * problem.penalty.quad)
+    by_norm = problem.penalty.row_wise
     q = p.copy()
     if h + shrink > 0.0:
         q = _shrunk(h * p - g, t, by_norm) / (h + shrink) + 0.0

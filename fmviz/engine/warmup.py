@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,12 +13,11 @@ import scipy.sparse as sp
 from .compatibility import best_solver, why_not
 from .counting import used_interactions
 from .design import LAYOUTS, PAIRS, Design
-from .losses import LOSSES
-from .models import MODELS, get_model
-from .operators import prox
-from .problem import Problem
-from .regularizers import REGULARIZERS
-from .solvers import SOLVERS, Solver, make_solver
+from .losses import LOSSES, Loss
+from .models import MODELS, Model, get_model
+from .penalties import PENALTIES, Penalty, get_penalty
+from .problem import Formulation, Problem
+from .solvers import SOLVERS, Solver, get_solver
 
 # The layouts and losses of the data sets that every installation has.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
@@ -26,24 +26,23 @@ _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 def warm_operators() -> None:
     """Ready the kernels of the operators page."""
     P = np.arange(-3.0, 3.0).reshape(3, 2)
-    for name in REGULARIZERS:
-        prox(name, P, 0.1)
+    for penalty in PENALTIES.values():
+        penalty.prox(P, 0.1)
     used_interactions(P)
 
 
 def tiny_problem(
     layout: str,
-    loss: str,
-    regularizer: str,
+    loss: str | Loss,
+    penalty: str | Penalty,
     weighted: bool = False,
-    model: str = "fm",
-    model_params: Mapping[str, Any] | None = None,
+    model: str | Model = "fm",
     dtype: str = "float64",
-    **params: Any,
 ) -> Problem:
     """Return a problem of a few rows in the given layout: dense, sparse, binary or pairs."""
     rng = np.random.default_rng(0)
-    shape = (6, max(3, get_model(model, **dict(model_params or {})).least_features))
+    chosen, omega = get_model(model), get_penalty(penalty)
+    shape = (6, max(3, chosen.least_features))
     mask = rng.random(shape) < 0.7
     if layout == PAIRS:
         mask = np.zeros(shape, dtype=bool)
@@ -55,14 +54,12 @@ def tiny_problem(
         Design(X if layout == "dense" else sp.csr_array(X), dtype),
         y,
         loss=loss,
-        regularizer=regularizer,
-        model=model,
+        penalty=omega,
+        model=chosen,
         rank=2,
         lambda_w=0.1,
         lambda_p=0.1,
-        lambda_sparse=0.0 if regularizer == "l2" else 0.1,
-        regularizer_params=params,
-        model_params=model_params,
+        lambda_sparse=0.0 if omega.smooth else 0.1,
         sample_weight=np.arange(1.0, 7.0) if weighted else None,
     )
 
@@ -76,18 +73,15 @@ def make_ready(problem: Problem, method: Solver) -> None:
     Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
     its choices and switches alone decide which kernels it calls.
     """
-    solver = method.name
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
-    params = tuple(sorted(problem.regularizer_params.items()))
     weighted = problem.sample_weight is not None
-    model, own, dtype = problem.model.name, problem.model.settings, problem.design.dtype
-    what = (problem.design.layout, problem.loss.name, problem.regularizer.name)
-    key = (*what, params, weighted, model, *own.values(), dtype, solver, *choices.values())
+    layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
+    key = (layout, problem.loss, penalty, weighted, problem.model, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(*what, weighted, model, own, dtype, **dict(params))
-        trial = make_solver(solver, tiny, **choices)
+        tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)
+        trial = get_solver(method.name, choices).on(tiny)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
         trial.rehearse()
@@ -100,21 +94,14 @@ def make_ready(problem: Problem, method: Solver) -> None:
 def warm_training() -> Iterator[str]:
     """Ready the kernels of the training page; yields a word on each before it is compiled."""
     for layout, loss in _DESIGNS:
-        for regularizer in REGULARIZERS:
-            solver = best_solver(regularizer, loss=loss)
-            words = (
-                SOLVERS[solver].label,
-                REGULARIZERS[regularizer].label,
-                f"{loss} loss",
-                f"{layout} data",
-            )
-            yield " · ".join(words)
-            _make_ready(layout, loss, regularizer, solver)
+        for penalty in PENALTIES.values():
+            solver = best_solver(Formulation.build("fm", penalty, loss))
+            yield " · ".join((SOLVERS[solver].label, penalty.label, f"{loss} loss", f"{layout} data"))
+            _make_ready(tiny_problem(layout, loss, penalty), solver)
 
 
-def _make_ready(layout: str, loss: str, regularizer: str, solver: str, model: str = "fm", **own: Any) -> None:
-    problem = tiny_problem(layout, loss, regularizer, model=model, model_params=own)
-    make_ready(problem, make_solver(solver, problem))
+def _make_ready(problem: Problem, solver: str) -> None:
+    make_ready(problem, SOLVERS[solver].on(problem))
 
 
 def warm_everything() -> Iterator[str]:
@@ -131,21 +118,24 @@ def warm_everything() -> Iterator[str]:
     yield "rankings"
     ranked_subsets(np.ones((3, 1)), 3, top=1)
     ranked_matchings(np.ones((2, 3, 1)), 1)
-    for model, layout, loss, regularizer, solver in product(MODELS, LAYOUTS, LOSSES, REGULARIZERS, SOLVERS):
-        for own in _variants(model):
-            given: dict[str, Any] = {"loss": loss, "model": model, "model_params": own}
-            if why_not(regularizer, solver, **given) is None:
-                named = [*own.values(), solver, regularizer, loss, layout]
-                yield " · ".join(map(str, [model, *named]))
-                _make_ready(layout, loss, regularizer, solver, model, **own)
+    for model in (variant for kind in MODELS.values() for variant in _variants(kind)):
+        for layout, loss, penalty in product(LAYOUTS, LOSSES, PENALTIES):
+            if model.why_not(PENALTIES[penalty]) is not None:
+                continue
+            problem = tiny_problem(layout, loss, penalty, model=model)
+            for solver in SOLVERS:
+                if why_not(problem, solver) is None:
+                    own = [*model.settings.values(), solver, penalty, loss, layout]
+                    yield " · ".join(map(str, [model.name, *own]))
+                    _make_ready(problem, solver)
 
 
-def _variants(model: str) -> Iterator[dict[str, Any]]:
-    """Return every choice of a model's own parameters."""
-    chosen = {
+def _variants(model: Model) -> Iterator[Model]:
+    """Return a model with every choice of its own settings; numbers stay as they are by default."""
+    chosen: dict[str, tuple[Any, ...]] = {
         spec.name: spec.choices if spec.kind == "choice" else (False, True)
-        for spec in MODELS[model].params
+        for spec in model.params
         if spec.kind in ("choice", "bool")
     }
     for values in product(*chosen.values()):
-        yield dict(zip(chosen, values, strict=True))
+        yield replace(model, **dict(zip(chosen, values, strict=True)))

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_info
 
 from fmviz.engine._jit import cache_directory
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.operators import certificate, prox, regularizer_value
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.lab.failure import in_words
 from fmviz.lab.store import RunStore, StoreError
+from fmviz.operators import certificate, prox, regularizer_value
 
 __all__ = ["CERTIFICATE", "Finding", "checkup"]
 
@@ -62,7 +62,7 @@ def checkup(store: Path) -> Iterator[Finding]:
     yield from _threads()
     yield _cache()
     yield _store(store)
-    for name in REGULARIZERS:
+    for name in PENALTIES:
         yield _guarded("operators", name, lambda name=name: _operator(name))
     yield _guarded("fit", "ti by pcd", _fit)
 
@@ -157,7 +157,7 @@ def _operator(name: str) -> Finding:
     strength = 0.02
     Q = prox(name, P, strength)
     zeros = int((Q == 0).sum())
-    if REGULARIZERS[name].exact_prox:
+    if PENALTIES[name].exact_prox:
         found = certificate(name, P, Q, strength)
         words = f"certificate {found:.1e}, {zeros} of {Q.size} entries zero"
         return Finding("operators", name, words, found <= CERTIFICATE, {"certificate": found, "zeros": zeros})
@@ -174,7 +174,7 @@ def _fit() -> Finding:
     problem = Problem.build(
         X,
         X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3],
-        regularizer="ti",
+        penalty="ti",
         rank=4,
         lambda_w=1e-3,
         lambda_p=1e-3,

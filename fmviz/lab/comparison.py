@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.runner import in_pairs
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.tiles import pooled_matrix

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fmviz.engine.design import Design
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.model_pairs import pairs_of
 from fmviz.lab.subsets import Factors, LiftedFactors, factors_of, orders_of, rankable, ranked_sets
 
@@ -151,9 +151,7 @@ def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposit
 def _restricted(parameters: Parameters, kept: np.ndarray) -> Parameters:
     """Return the parameters of some features alone."""
     W = None if parameters.W is None else parameters.W[np.ix_(kept, kept)]
-    return Parameters(
-        parameters.P[kept], parameters.w[kept], parameters.intercept, W, parameters.coefficients
-    )
+    return parameters.replace(P=parameters.P[kept], w=parameters.w[kept], W=W)
 
 
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:

@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from fmviz.engine.compatibility import why_not
-from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses import LOSSES, Loss, get_loss
 from fmviz.engine.models import MODELS, Model, get_model
-from fmviz.engine.params import ParamSpec, check_params
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.params import Bound, ParamSpec, check_params
+from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.changes import changes_from_text, changes_to_text
@@ -35,7 +36,7 @@ SPECS: tuple[ParamSpec, ...] = (
         "regularizer",
         "choice",
         "ti",
-        choices=tuple(REGULARIZERS),
+        choices=tuple(PENALTIES),
         help=r"The sparsity penalty Ω: the objective holds $\tilde\lambda_p\,\Omega(P)$.",
     ),
     ParamSpec(
@@ -128,31 +129,11 @@ SPECS: tuple[ParamSpec, ...] = (
 OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
     "dataset": lambda name: DATASETS[name].params,
     "model": lambda name: MODELS[name].params,
-    "regularizer": lambda name: REGULARIZERS[name].params,
-    "loss": lambda name: () if (spec := LOSSES[name].param) is None else (spec,),
+    "regularizer": lambda name: PENALTIES[name].params,
+    "loss": lambda name: LOSSES[name].params,
     "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
-
-# Near the end the steps of such models are short for long, and tell nothing new.
-_LONGER: dict[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
-_SUITED: dict[str, dict[str, Any]] = {
-    # Iterations of a gradient method are short, and take many to a small duality gap.
-    "qr": {"max_epochs": 2_000, "tol": 1e-6},
-    # Slopes of order m are products of m − 1 entries: a small start stays where it is.
-    "hofm": {"init_scale": 0.1, **_LONGER},
-    # Its products hold a constant, which only a bias can take away.
-    "all_subsets": {"fit_intercept": True, **_LONGER},
-    "expansion": {"init_scale": 0.1, **_LONGER},
-    "lifted": {"init_scale": 0.1, **_LONGER},
-    # Epochs of GCD are long, and few.
-    # Its optimum is of higher rank than factors that are learned need be.
-    "convex_fm": {"max_epochs": 100, "tol": 1e-6, "lambda_sparse": 0.0, "rank": 100},
-}
-"""What a model needs besides what its data set suggests."""
-
-# Beyond order 2 TI and CS have no coordinate and row steps; these are their parts that have.
-_LINEAR = {"ti": "omega_ti", "cs": "omega_cs"}
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
@@ -193,6 +174,11 @@ class Experiment:
     changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
+        for owner in OWNERS:
+            value = getattr(self, owner)
+            if isinstance(value, Bound):
+                object.__setattr__(self, owner, value.name)
+                object.__setattr__(self, f"{owner}_params", tuple(value.settings.items()))
         for item in fields(self):
             if item.name in _BY_NAME:
                 object.__setattr__(self, item.name, _BY_NAME[item.name].check(getattr(self, item.name)))
@@ -215,12 +201,22 @@ class Experiment:
     @property
     def machine(self) -> Model:
         """The model with its own parameters."""
-        return get_model(self.model, **dict(self.model_params))
+        return get_model(self.model, dict(self.model_params))
 
     @property
-    def loss_param(self) -> float | None:
-        """The loss's own parameter, or None where it is the default or there is none."""
-        return next((value for _, value in self.loss_params), None)
+    def penalty(self) -> Penalty:
+        """The regularizer with its own parameters."""
+        return get_penalty(self.regularizer, dict(self.regularizer_params))
+
+    @property
+    def criterion(self) -> Loss:
+        """The loss with its own parameters."""
+        return get_loss(self.loss, dict(self.loss_params))
+
+    @property
+    def formulation(self) -> Formulation:
+        """Model, regularizer and loss bound to each other; ValueError where these do not go together."""
+        return Formulation.build(self.machine, self.penalty, self.criterion, self.rank)
 
     def strengths(self, epoch: int) -> dict[str, float]:
         """Return the strengths that hold once so many epochs are done: those of the epoch after."""
@@ -243,10 +239,9 @@ class Experiment:
     def applicable(self) -> Experiment:
         """Return the experiment with another penalty or solver where these do not suit the model."""
         found = self
-        fixed: Any = {"loss": self.loss, "model": self.model, "model_params": dict(self.model_params)}
-        if why_not(found.regularizer, **fixed) is not None:
-            name = next((n for n in REGULARIZERS if not why_not(n, **fixed)), found.regularizer)
-            found = replace(found, regularizer=name, regularizer_params=())
+        if found._why_not_penalty() is not None:
+            others = (replace(found, regularizer=name, regularizer_params=()) for name in PENALTIES)
+            found = next((other for other in others if other._why_not_penalty() is None), found)
         if found._why_not_strengths() is not None:
             found = replace(found, lambda_sparse=0.0, changes=())
         if found.why_not() is not None:
@@ -261,17 +256,13 @@ class Experiment:
                 f"The {LOSSES[self.loss].label.lower()} loss wants two classes, but the target of "
                 f"{DATASETS[self.dataset].title} is a number. Choose the squared or the Huber loss."
             )
-        return (
-            why_not(
-                self.regularizer,
-                self.solver,
-                loss=self.loss,
-                model=self.model,
-                regularizer_params=dict(self.regularizer_params),
-                model_params=dict(self.model_params),
-            )
-            or self._why_not_strengths()
-        )
+        return self._why_not_penalty(self.solver) or self._why_not_strengths()
+
+    def _why_not_penalty(self, solver: str = "auto") -> str | None:
+        """Return None, or why model, regularizer, loss and solver do not go together."""
+        if (reason := self.machine.why_not(self.penalty)) is not None:
+            return reason
+        return why_not(self.formulation, solver)
 
     def _why_not_strengths(self) -> str | None:
         try:
@@ -394,9 +385,9 @@ def suggested(
     """
     known = {k: v for k, v in DATASETS[dataset].suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")
-    model = made_for if model is None else model
-    settings = known | _SUITED.get(model, {}) | {"model": model, "model_params": model_params}
-    if get_model(model, **dict(model_params)).columnar:
+    chosen = get_model(made_for if model is None else model, dict(model_params))
+    settings = {**known, **chosen.suited} | {"model": chosen.name, "model_params": model_params}
+    if chosen.columnar:
         given = settings.get("regularizer", "ti")
-        settings["regularizer"] = _LINEAR.get(given, given)
+        settings["regularizer"] = PENALTIES[given].beyond_pairs or given
     return Experiment(dataset=dataset, **settings).applicable()

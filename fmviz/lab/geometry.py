@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.operators import certificate, prox, regularizer_value
+from fmviz.operators import certificate, prox, regularizer_value
 
 __all__ = [
     "DEGREES",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.compatibility import best_solver
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.drive import chosen_solver
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.solvers import Solver
 from fmviz.engine.stepping import HALVES, SWEEPS, Step, replay, steps_of_epoch, why_no_steps
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -74,13 +74,13 @@ def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
     if grain == "epoch":
         return None
     solver = _solver(experiment)
-    if (reason := why_no_steps(experiment.model, solver, dict(experiment.solver_params))) is not None:
+    if (reason := why_no_steps(experiment.machine, solver)) is not None:
         return reason
-    label = SOLVERS[solver].label
-    if solver in HALVES:
+    label = solver.label
+    if solver.name in HALVES:
         halves = f"{label} moves all entries at once: step by half of the update."
         return halves if grain == "entry" else None
-    if grain == "entry" and SWEEPS[solver] == "row":
+    if grain == "entry" and SWEEPS[solver.name] == "row":
         return f"{label} moves a whole row of P at once: step by row."
     size, most = d * experiment.rank, MOST_ENTRIES if grain == "entry" else MOST_BLOCKS
     if size > most:
@@ -95,7 +95,7 @@ def why_no_grain(experiment: Experiment, d: int, grain: str) -> str | None:
 
 def block_name(experiment: Experiment) -> str:
     """Return what a block of this run's steps is: "row", "column" or "half"."""
-    solver = _solver(experiment)
+    solver = _solver(experiment).name
     if solver in HALVES:
         return "half"
     order = dict(experiment.solver_params).get("order", "auto")
@@ -133,22 +133,13 @@ def look_inside(
             parameters,
             epochs=epochs - begun,
             memory=memory,
-            **dict(experiment.solver_params),
         )
     )
     return Inside(epochs, parameters, steps, _stops(steps, grain), grain)
 
 
-def _solver(experiment: Experiment) -> str:
-    if experiment.solver != "auto":
-        return experiment.solver
-    return best_solver(
-        experiment.regularizer,
-        loss=experiment.loss,
-        model=experiment.model,
-        regularizer_params=dict(experiment.regularizer_params),
-        model_params=dict(experiment.model_params),
-    )
+def _solver(experiment: Experiment) -> Solver:
+    return chosen_solver(experiment.formulation, experiment.solver, dict(experiment.solver_params))
 
 
 def _stops(steps: Sequence[Step], grain: str) -> tuple[int, ...]:

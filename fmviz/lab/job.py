@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
+from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import in_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.pair_weights import FactoredPairs, GivenPairs, PairWeights
 from fmviz.lab.subsets import LiftedFactors, factors_of, orders_of
 

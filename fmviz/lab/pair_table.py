@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.model_pairs import pairs_of
 

@@ -12,12 +12,12 @@ import numpy as np
 from fmviz import metrics
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate, never
-from fmviz.engine.losses import evaluate
+from fmviz.engine.drive import Budget, chosen_solver, iterate, never
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.target import Target
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.subsets import Factors, factors_of, orders_of, recovery, used_features
@@ -52,23 +52,14 @@ def cost_note(experiment: Experiment) -> str | None:
     """Return a sentence on what this run costs, where that is out of the ordinary, else None."""
     if experiment.why_not() is not None or (d := _n_features(experiment)) is None:
         return None
-    return compatibility.cost_note(
-        d,
-        experiment.rank,
-        experiment.regularizer,
-        experiment.solver,
-        loss=experiment.loss,
-        model=experiment.model,
-        regularizer_params=dict(experiment.regularizer_params),
-        model_params=dict(experiment.model_params),
-    )
+    return compatibility.cost_note(experiment.formulation, d, experiment.rank, experiment.solver)
 
 
 def _n_features(experiment: Experiment) -> int | None:
     """Return d where a run may cost more than its data; None also where the data cannot be had."""
     machine = experiment.machine
     cheap = machine.factorised and not machine.columnar
-    if cheap and REGULARIZERS[experiment.regularizer].exact_prox:
+    if cheap and experiment.penalty.exact_prox:
         return None  # Not worth loading the data.
     try:
         return int(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).X.shape[1])
@@ -94,18 +85,15 @@ def problem_of(experiment: Experiment, design: Design, y: np.ndarray) -> Problem
     return Problem.build(
         design,
         y,
-        loss=experiment.loss,
-        regularizer=experiment.regularizer,
-        model=experiment.model,
+        loss=experiment.criterion,
+        penalty=experiment.penalty,
+        model=experiment.machine,
         rank=experiment.rank,
         lambda_w=experiment.lambda_w,
         lambda_p=experiment.lambda_p,
         lambda_sparse=experiment.lambda_sparse,
         fit_linear=experiment.fit_linear,
         fit_intercept=experiment.fit_intercept,
-        regularizer_params=dict(experiment.regularizer_params),
-        model_params=dict(experiment.model_params),
-        loss_param=experiment.loss_param,
     )
 
 
@@ -177,14 +165,13 @@ class Run:
         rng = np.random.default_rng([experiment.seed, 1])
         return iterate(
             self.problem,
-            experiment.solver,
+            chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params)),
             budget,
             should_stop,
             init_scale=experiment.init_scale,
             rng=rng,
             schedule=self.schedule,
             **checkpoints,
-            **dict(experiment.solver_params),
         )
 
     def measure(self, parameters: Parameters) -> dict[str, float]:
@@ -262,8 +249,8 @@ def _prediction(
     problem: Problem, design: Design, y: np.ndarray, parameters: Parameters, name: str
 ) -> dict[str, float]:
     f = problem.model.predict(design, parameters)
-    found = {f"{name}_loss": float(np.mean(evaluate(problem.loss.value, f, y, problem.loss_param)))}
-    if set(np.unique(y)) <= {-1.0, 1.0}:
+    found = {f"{name}_loss": float(np.mean(problem.loss.value(f, y)))}
+    if Target.of(y).kind == "binary":
         found[f"{name}_accuracy"] = float(np.mean((f >= 0) == (y > 0)))
         found[f"{name}_auc"] = roc_auc(y, f)
     else:

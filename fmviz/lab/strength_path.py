@@ -14,7 +14,8 @@ import pandas as pd
 
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.problem import Formulation
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.program import experiment_source, opening
@@ -35,7 +36,11 @@ __all__ = [
     "trace",
 ]
 
-METHODS = tuple(n for n, r in REGULARIZERS.items() if n != "l2" and r.exact_prox and why_not(n) is None)
+METHODS = tuple(
+    name
+    for name, penalty in PENALTIES.items()
+    if not penalty.smooth and penalty.exact_prox and why_not(Formulation.build("fm", penalty)) is None
+)
 """The regularizers of a factorization machine with an exact operator; ridge makes nothing sparse."""
 
 
@@ -105,13 +110,7 @@ class PathPlan:
         )
         if (reason := own.why_not()) is not None:
             raise ValueError(reason)
-        solver = best_solver(
-            regularizer,
-            loss=own.loss,
-            model=own.model,
-            regularizer_params={},
-            model_params=dict(own.model_params),
-        )
+        solver = best_solver(own.formulation)
         return replace(own, solver=solver, solver_params=tuple(path_params(solver, {}).items()))
 
     def known(self, other: PathPlan, fits: Sequence[PathFit]) -> tuple[PathFit, ...]:
@@ -198,7 +197,7 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     rows = [
         {
             "regularizer": (name := fit.experiment.regularizer),
-            "label": REGULARIZERS[name].label,
+            "label": PENALTIES[name].label,
             **fit.values,
         }
         for fit in fits

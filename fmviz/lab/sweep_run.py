@@ -15,7 +15,7 @@ import numpy as np
 from joblib import cpu_count
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.provenance import data_hash, versions
 from fmviz.lab.runner import Run, load_dataset

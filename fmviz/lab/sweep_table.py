@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.history import METRICS, metrics_of
 from fmviz.lab.store import StoredRun
 from fmviz.lab.sweep import FAILED
@@ -21,7 +21,7 @@ def method_name(method: dict[str, object]) -> str:
     """Return what a method of a plan is called: its penalty, and whatever else it sets."""
     rest = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
     penalty = str(method.get("regularizer", ""))
-    label = REGULARIZERS[penalty].label if penalty in REGULARIZERS else penalty
+    label = PENALTIES[penalty].label if penalty in PENALTIES else penalty
     return ", ".join([part for part in (label, *rest) if part]) or "default"
 
 

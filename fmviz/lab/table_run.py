@@ -16,7 +16,7 @@ import pandas as pd
 from fmviz.engine.design import Design
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, problem_of, split
@@ -230,7 +230,7 @@ class SavedModel:
         return all_rows
 
     def _scores(self, X: Any) -> np.ndarray:
-        return get_model(self.model, **dict(self.model_params)).predict(Design(X), self.parameters)
+        return get_model(self.model, self.model_params).predict(Design(X), self.parameters)
 
     def _words(self, f: np.ndarray) -> np.ndarray:
         if self.target.task == "regression":

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.tiles import pooled_interactions, pooled_matrix
 
 EXACT_FEATURES = 512

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.certificate import loss_gradient
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 
 __all__ = ["Row", "Story", "why_zero"]
 
@@ -156,16 +156,17 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
         If the model is another one, or the features are the same or unknown.
     """
     d = parameters.P.shape[0]
-    if problem.model.name != "fm":
+    model = problem.model
+    if model.columnar or model.lifted or not model.factorised:
         raise ValueError("Pairs are explained for the factorization machine of order 2; choose that model.")
     if i == j or not (0 <= i < d and 0 <= j < d):
         raise ValueError(f"Features {i} and {j} are no pair of features from 0 to {d - 1}; choose two.")
     gradient = loss_gradient(problem, parameters)[0]
-    regularizer, by_norm = problem.regularizer, problem.regularizer.row_wise
-    thresholded = regularizer.separable and problem.lambda_sparse > 0.0
+    penalty, by_norm = problem.penalty, problem.penalty.row_wise
+    thresholded = penalty.separable and problem.lambda_sparse > 0.0
     t = np.zeros((d, 1) if by_norm else parameters.P.shape)
     if thresholded:
-        t = problem.lambda_sparse * regularizer.thresholds(parameters.P, **problem.regularizer_params)
+        t = problem.lambda_sparse * penalty.thresholds(parameters.P)
     thresholded = thresholded and bool(t.any())
 
     def row(at: int) -> Row:

@@ -9,9 +9,8 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.compatibility import why_not
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import comparison as figures
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
@@ -22,6 +21,7 @@ from fmviz.lab.job_view import JobState
 from fmviz.lab.program import duel_program
 from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
+from fmviz.lab.strength_path import METHODS
 from fmviz.lab.task import TaskView
 from fmviz.ui import capsule, widgets
 from fmviz.ui.charts import chart
@@ -29,9 +29,8 @@ from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
 # Those that an FM takes with an exact operator; ridge makes nothing sparse.
-_FIGHTERS = tuple(n for n, r in REGULARIZERS.items() if n != "l2" and r.exact_prox and why_not(n) is None)
 TABLE = (
-    Several("fighters", ("l1", "l21", "ti", "cs"), _FIGHTERS, help="The penalties that compete."),
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The penalties that compete."),
     ParamSpec(
         "target",
         "int",
@@ -58,7 +57,7 @@ def draw(settings: Settings) -> None:
         settings,
         "fighters",
         "Penalties",
-        labels={name: REGULARIZERS[name].label for name in _FIGHTERS},
+        labels={name: PENALTIES[name].label for name in METHODS},
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         widgets.param(settings, "target", "Interactions")
@@ -125,7 +124,7 @@ def _draw(view: TaskView) -> None:
         rows.append(
             {
                 "regularizer": name,
-                "label": REGULARIZERS[name].label,
+                "label": PENALTIES[name].label,
                 "λ̃": bout.experiment.lambda_sparse,
                 "Interactions": bout.used_interactions,
                 "Features": bout.used_features,
@@ -155,7 +154,7 @@ def _draw(view: TaskView) -> None:
         )
         for name, bout in last.items():
             if bout.status == "not reachable":
-                st.caption(f"**{REGULARIZERS[name].label}**: {bout.message}")
+                st.caption(f"**{PENALTIES[name].label}**: {bout.message}")
     found = table[[bout.status == "found" for bout in last.values()]]
     if metric and len(found):
         with right:

@@ -11,8 +11,8 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.snapshot import Parameters
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.job import JobView

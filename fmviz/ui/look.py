@@ -11,7 +11,7 @@ import pandas as pd
 
 from fmviz.engine.kernels import Polynomial
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import pairs_matrix
 from fmviz.lab.subsets import Factors, factors_of, orders_of, rankable, ranked_sets

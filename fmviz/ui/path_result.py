@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import strength_path as figures
 from fmviz.lab.comparison import LOWER_IS_BETTER
 from fmviz.lab.job_view import JobState
@@ -24,7 +24,7 @@ from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
 from fmviz.ui.watching import failure
 
-_LABELS = {name: REGULARIZERS[name].label for name in METHODS}
+_LABELS = {name: PENALTIES[name].label for name in METHODS}
 
 
 def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:

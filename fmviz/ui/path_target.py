@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import jobs
@@ -29,7 +29,7 @@ from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
 from fmviz.ui.watching import failure, watch
 
-_LABELS = {name: REGULARIZERS[name].label for name in METHODS}
+_LABELS = {name: PENALTIES[name].label for name in METHODS}
 # Where the paper's search gives up (atarashi2021, 8.3).
 _NARROWEST = 1e-12
 _SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 import streamlit as st
 
-from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.choices import why_not
+from fmviz.engine.compatibility import best_solver
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS, Regularizer
+from fmviz.engine.penalties import PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
@@ -187,7 +188,7 @@ def settings_panel(settings: Settings) -> Experiment:
                 st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Penalty**")
-        if not (model.convex and model.factorised and settings["regularizer"] == "l2"):
+        if not (model.convex and model.factorised and PENALTIES[settings["regularizer"]].smooth):
             _regularizer(settings)
         _own(settings, "regularizer")
         _formulas(settings, model)
@@ -280,10 +281,9 @@ def _formulas(settings: Settings, model: Model) -> None:
     if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return
-    chosen = REGULARIZERS[settings["regularizer"]]
-    params = dict(experiment_of(settings).regularizer_params)
-    formula, selects = model.penalty_words(chosen, **params)
-    forms = penalty_forms(model, chosen, params)
+    penalty = experiment_of(settings).penalty
+    formula, selects = model.penalty_words(penalty)
+    forms = penalty_forms(model, penalty)
     if len({text for _, text, _ in forms}) == 1:
         (_, formula, selects), *_ = forms
     if len({text for _, text, _ in forms}) <= 1:
@@ -295,17 +295,12 @@ def _formulas(settings: Settings, model: Model) -> None:
     st.caption(f"Selects {selects}.")
 
 
-def penalty_forms(
-    model: Model, regularizer: Regularizer, params: dict[str, Any]
-) -> list[tuple[int | None, str, str]]:
-    """Return the order, the LaTeX and what is selected, for every block of columns of a columnar model."""
-    found, shape = [], cast(Any, model)
-    orders = [kernel.degree for kernel in shape.kernels()] if model.columnar else []
-    for order in [shape.degree] if model.lifted else orders:
-        form = regularizer.of_order(order, params)
-        if not isinstance(form, str):
-            formula, _, selects = form[0].words(**form[1])
-            found.append((order, formula, selects))
+def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str, str]]:
+    """Return the order, the LaTeX and what is selected, for every block of columns of a model."""
+    found = []
+    for order, form in model.forms(penalty):
+        formula, _, selects = form.words()
+        found.append((order, formula, selects))
     return found
 
 
@@ -322,13 +317,9 @@ def _model(settings: Settings) -> None:
 
 
 def _regularizer(settings: Settings) -> None:
-    fixed: Any = {
-        "loss": settings["loss"],
-        "model": settings["model"],
-        "model_params": dict(_model_params(settings)),
-    }
-    reasons = {name: why_not(name, **fixed) for name in REGULARIZERS}
-    labels = {name: regularizer.label for name, regularizer in REGULARIZERS.items()}
+    now = experiment_of(settings)
+    reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in PENALTIES}
+    labels = {name: penalty.label for name, penalty in PENALTIES.items()}
     fits = [name for name, why in reasons.items() if why is None]
     _select(settings, "regularizer", "Regularizer Ω", fits, labels)
     _missing(settings, "regularizer", reasons, labels, key="train_why_not_penalty")
@@ -370,22 +361,16 @@ def _own(settings: Settings, owner: str, then: Callable[[], None] | None = None)
 
 
 def _solver(settings: Settings) -> None:
-    regularizer = settings["regularizer"]
-    given: Any = {
-        "loss": settings["loss"],
-        "model": settings["model"],
-        "regularizer_params": dict(experiment_of(settings).regularizer_params),
-        "model_params": dict(_model_params(settings)),
-    }
+    now = experiment_of(settings)
 
     def reason(name: str) -> str | None:
-        return why_not(regularizer, name, **given)
+        return why_not(now.penalty, name, loss=now.criterion, model=now.machine)
 
     reasons = {name: reason(name) for name in ("auto", *SOLVERS)}
     fits = [name for name, why in reasons.items() if why is None]
     labels = {name: solver.label for name, solver in SOLVERS.items()}
     if "auto" in fits:
-        best = best_solver(regularizer, **given)
+        best = best_solver(now.formulation)
         labels["auto"] = f"Auto: {SOLVERS[best].label}"
     else:
         labels["auto"] = "Auto"
@@ -395,7 +380,7 @@ def _solver(settings: Settings) -> None:
 
 
 def _missing(
-    settings: Settings, name: str, reasons: dict[str, str | None], labels: dict[str, str], key: str
+    settings: Settings, name: str, reasons: Mapping[str, str | None], labels: dict[str, str], key: str
 ) -> None:
     """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}

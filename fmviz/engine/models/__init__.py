@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from ..errors import one_of
+from ..params import bind
 from .all_subsets import AllSubsetsModel
 from .base import Model
 from .convex import ConvexFM
@@ -41,6 +42,12 @@ MODELS: dict[str, Model] = {
 }
 
 
-def get_model(name: str, **params: Any) -> Model:
-    """Return the model called `name` with its own parameters, or raise ValueError with what is allowed."""
-    return type(MODELS[one_of("model", name, MODELS)])(**params)
+def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
+    """Return a model: the given one, or the one of that name with these settings.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a setting is not declared or not allowed.
+    """
+    return bind(Model, MODELS, given, settings)

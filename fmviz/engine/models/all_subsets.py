@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ..kernels import AllSubsets, ColumnKernel
-from .columns import ColumnModel
+from .columnar import LONGER, ColumnModel
 
 
+@dataclass(frozen=True)
 class AllSubsetsModel(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j).
 
@@ -19,6 +22,8 @@ class AllSubsetsModel(ColumnModel):
     label = "All subsets"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s}\prod_{j} (1 + p_{js}\,x_j)"
     overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
+    # Its products hold a constant, which only a bias can take away.
+    suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
     _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
 
     def kernels(self) -> tuple[ColumnKernel, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..design import Design
+from ..errors import WhyNot
 from ..memory import available_bytes, in_words
-from ..params import ParamSpec, check_params
-from ..regularizers import Regularizer
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..params import Bound
+from ..penalties import Penalty
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,16 @@ class Notation:
     penalty_term: str = "λ̃ₚ Ω(P)"
 
 
-class Model:
-    """A function f(x) of some parameters.
+@dataclass(frozen=True)
+class Model(Bound):
+    """A function f(x) of some parameters, with its settings.
+
+    Subclasses are frozen dataclasses that declare their settings by `fmviz.engine.params.setting`.
 
     Attributes
     ----------
     name, label, formula : str
         Identifier, words, and LaTeX.
-    params : tuple of ParamSpec
-        Its own parameters.
     notation : Notation
         How its objective is written.
     multilinear : bool
@@ -68,48 +71,75 @@ class Model:
         Matrices of the size of P that a run holds at once.
     part_name : str
         What the blocks of P stand for, in the plural.
+    shrinkage_power : int
+        To what power the norms of the columns stand in what λ_p multiplies.
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
+    suited : mapping
+        Settings of a run that suit it, besides what a data set suggests.
     """
 
-    name: ClassVar[str]
+    noun: ClassVar[str] = "model"
     label: ClassVar[str]
     formula: ClassVar[str]
-    params: ClassVar[tuple[ParamSpec, ...]] = ()
-    notation: ClassVar[Notation] = Notation()
-    multilinear: ClassVar[bool] = False
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     certificate: ClassVar[str] = "stationarity"
-    fits_coefficients: bool = False
     columnar: ClassVar[bool] = False
     lifted: ClassVar[bool] = False
     overflow_cause: ClassVar[str] = ""
     copies: ClassVar[int] = 6
     part_name: ClassVar[str] = "orders"
+    suited: ClassVar[Mapping[str, Any]] = {}
+
+    @property
+    def notation(self) -> Notation:
+        """How the objective is written."""
+        return Notation()
+
+    @property
+    def multilinear(self) -> bool:
+        """Whether f is linear in every single entry of P."""
+        return False
+
+    @property
+    def fits_coefficients(self) -> bool:
+        """Whether the weights of the columns are fitted."""
+        return False
+
+    @property
+    def shrinkage_power(self) -> int:
+        """To what power ‖p_s‖ stands in what λ_p multiplies."""
+        return 2
+
+    @property
+    def order(self) -> int | None:
+        """The most features in a product, None where there is no limit."""
+        return 2
 
     @property
     def least_features(self) -> int:
         """The fewest features that it can do with."""
         return 1
 
-    def __init__(self, **settings: Any) -> None:
-        self.settings = check_params(f"Model {self.name!r}", self.params, settings)
-
-    def why_not(self, regularizer: Any) -> str | None:
-        """Return None, or the mathematical reason why the regularizer does not apply to this model."""
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
+        """Return None, or the mathematical reason why the penalty does not apply to this model."""
         return None
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError where a strength has nothing to hold on to."""
 
-    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
-        """Return the penalty as it acts on the columns of this model's P; `params` are its own parameters."""
-        return regularizer
+    def bind(self, penalty: Penalty, rank: int) -> Penalty:
+        """Return the penalty as it acts on the columns of this model's P."""
+        return penalty
 
-    def penalty_words(self, regularizer: Any, **params: Any) -> tuple[str, str]:
+    def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
+        """Return the order of each block of columns and the form that the penalty has there."""
+        return []
+
+    def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
         """Return the LaTeX of the sparsity penalty on this model's parameters, and what it selects."""
-        formula, _, selects = regularizer.words(**params)
+        formula, _, selects = penalty.words()
         return formula, selects
 
     def cost_note(self, d: int) -> str | None:
@@ -129,7 +159,7 @@ class Model:
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of every array of the parameters, by its name in `Parameters`."""
+        """Return the shape of every array of the parameters, by its name, in their order."""
         raise NotImplementedError
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:

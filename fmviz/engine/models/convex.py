@@ -23,21 +23,25 @@ The paper's objective sums over the samples and halves: its (α/2)‖w‖² + β
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..design import Design
+from ..errors import WhyNot
 from ..kernels import Anova, ColumnKernel, Polynomial
 from ..lowrank import PairGradient, eigenform
-from ..params import ParamSpec
-from ..regularizers import Regularizer
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..params import setting
+from ..penalties import Penalty
 from .base import Notation
-from .columns import ColumnModel
+from .columnar import ColumnModel
 
 
+@dataclass(frozen=True)
 class ConvexFM(ColumnModel):
     r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of P diag(λ) Pᵀ; see the module.
 
@@ -47,19 +51,15 @@ class ConvexFM(ColumnModel):
         Whether f sees the diagonal of W: K = H² instead of A².
     """
 
+    diagonal: bool = setting(
+        False, help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j."
+    )
+
     name: ClassVar[str] = "convex_fm"
     label: ClassVar[str] = "Convex factorization machine (trace norm)"
     formula: ClassVar[str] = (
         r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
         r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
-    )
-    params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec(
-            "diagonal",
-            "bool",
-            False,
-            help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j.",
-        ),
     )
     notation: ClassVar[Notation] = Notation(
         weights="PΛPᵀ",
@@ -70,15 +70,17 @@ class ConvexFM(ColumnModel):
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
     copies: ClassVar[int] = 32
+    # Epochs of GCD are long, and few; the optimum is of higher rank than factors that are learned need be.
+    suited: ClassVar[Mapping[str, Any]] = {
+        "max_epochs": 100,
+        "tol": 1e-6,
+        "lambda_sparse": 0.0,
+        "rank": 100,
+    }
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
-
-    @property
-    def diagonal(self) -> bool:
-        """Whether f sees the diagonal of W."""
-        return bool(self.settings["diagonal"])
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """See `ColumnModel.kernels`."""
@@ -89,13 +91,14 @@ class ConvexFM(ColumnModel):
         """1: a single feature has no pair, and W is 0."""
         return 1
 
-    def why_not(self, regularizer: Regularizer) -> str | None:
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
-        if regularizer.name != "l2":
-            return (
-                f"{regularizer.label} depends on which columns P has, but the convex factorization machine "
+        if not penalty.smooth:
+            return WhyNot(
+                "trace_norm_only",
+                f"{penalty.label} depends on which columns P has, but the convex factorization machine "
                 "is a function of W = P diag(λ) Pᵀ alone, and its penalty is the trace norm of W, with the "
-                "strength lambda_p. Choose ℓ₂², with lambda_sparse at 0."
+                "strength lambda_p. Choose ℓ₂², with lambda_sparse at 0.",
             )
         return None
 

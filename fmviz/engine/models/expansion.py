@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
 from ..kernels import Anova, ColumnKernel, Polynomial
-from ..params import ParamSpec
-from ..regularizers import Regularizer
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..params import setting
+from ..penalties import Penalty
 from .base import Notation
-from .columns import ColumnModel
+from .columnar import LONGER, ColumnModel
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+@dataclass(frozen=True)
 class KernelExpansion(ColumnModel):
     r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) ([B] Eq. 1), with K = H^m or A^m.
 
@@ -38,30 +43,26 @@ class KernelExpansion(ColumnModel):
         even m they cannot ([B] Lemma 4).
     """
 
+    kernel: str = setting(
+        "polynomial",
+        choices=("polynomial", "anova"),
+        help="Products of features with repetition, as in polynomial networks, or without.",
+    )
+    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
+    coefficients: str = setting(
+        "fitted",
+        choices=("fitted", "ones", "signs"),
+        symbol=r"\lambda_s",
+        help="Fit the weight of every column, fix it at 1, or fix it at a random sign.",
+    )
+
     name = "expansion"
     label = "Kernel expansion (polynomial network)"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
-    params = (
-        ParamSpec(
-            "kernel",
-            "choice",
-            "polynomial",
-            choices=("polynomial", "anova"),
-            help="Products of features with repetition, as in polynomial networks, or without.",
-        ),
-        ParamSpec("degree", "int", 2, 2, 10, symbol="m", help="The number of features in a product."),
-        ParamSpec(
-            "coefficients",
-            "choice",
-            "fitted",
-            choices=("fitted", "ones", "signs"),
-            symbol=r"\lambda_s",
-            help="Fit the weight of every column, fix it at 1, or fix it at a random sign.",
-        ),
-    )
+    suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     @property
-    def notation(self) -> Notation:  # type: ignore[override]
+    def notation(self) -> Notation:
         """How its objective is written."""
         power = self.shrinkage_power
         return Notation(
@@ -72,23 +73,23 @@ class KernelExpansion(ColumnModel):
 
     @property
     def shrinkage_power(self) -> int:
-        """See `ColumnModel.shrinkage_power`."""
-        return self.settings["degree"] if self.fits_coefficients else 2
+        """See `Model`."""
+        return self.degree if self.fits_coefficients else 2
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
-        degree = self.settings["degree"]
-        return (Polynomial(degree) if self.settings["kernel"] == "polynomial" else Anova(degree),)
+        return (Polynomial(self.degree) if self.kernel == "polynomial" else Anova(self.degree),)
 
-    def why_not(self, regularizer: Regularizer) -> str | None:
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
-        if self.fits_coefficients and regularizer.name != "l2":
-            return (
-                f"With fitted λ_s the scale of a column is free: {regularizer.label} of P could be made as "
+        if self.fits_coefficients and not penalty.smooth:
+            return WhyNot(
+                "free_scale",
+                f"With fitted λ_s the scale of a column is free: {penalty.label} of P could be made as "
                 "small as one likes by moving it into λ_s, and would select nothing. Choose ℓ₂², with its "
-                "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖^m. Or fix λ_s at 1 or at signs."
+                "strength at 0: λ_p binds both through Σ|λ_s|‖p_s‖^m. Or fix λ_s at 1 or at signs.",
             )
-        return super().why_not(regularizer)
+        return super().why_not(penalty)
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """See `Model.check_strengths`."""
@@ -103,9 +104,9 @@ class KernelExpansion(ColumnModel):
         return self._kernels
 
     @property
-    def fits_coefficients(self) -> bool:  # type: ignore[override]
+    def fits_coefficients(self) -> bool:
         """Whether λ is fitted."""
-        return self.settings["coefficients"] == "fitted"
+        return self.coefficients == "fitted"
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
@@ -114,7 +115,7 @@ class KernelExpansion(ColumnModel):
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return P ~ N(0, init_scale²), λ = 1 or random signs, w = 0, bias 0."""
         start = super().start(d, rank, init_scale, rng)
-        signs = self.settings["coefficients"] == "signs"
+        signs = self.coefficients == "signs"
         coefficients = rng.choice((-1.0, 1.0), rank) if signs else np.ones(rank)
         return Parameters(start.P, start.w, start.intercept, coefficients=coefficients)
 

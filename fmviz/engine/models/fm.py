@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..counting import used_features, used_interactions
 from ..design import Design
-from ..snapshot import Parameters
+from ..parameters import Parameters
 from .base import Model
 
 
+@dataclass(frozen=True)
 class FactorizationMachine(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j."""
 
@@ -20,7 +23,7 @@ class FactorizationMachine(Model):
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
-        return {"P": (d, rank), "w": (d,)}
+        return {"P": (d, rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 from ..kernels import Anova, ColumnKernel
-from ..params import ParamSpec
-from .columns import ColumnModel
+from ..params import setting
+from .columnar import LONGER, ColumnModel
 
 
+@dataclass(frozen=True)
 class HigherOrderFM(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with factors of their own for every order.
 
@@ -20,16 +24,19 @@ class HigherOrderFM(ColumnModel):
         M ≥ 2.
     """
 
+    order: int = setting(3, low=2, high=10, symbol="M", help="The highest order of an interaction.")
+
     name = "hofm"
     label = "Factorization machine, higher order"
     formula = (
         r"f(x) = b + \langle w, x\rangle + \sum_{m=2}^{M}\sum_{s} \mathcal{A}^m\big(p^{(m)}_{:,s}, x\big)"
     )
-    params = (ParamSpec("order", "int", 3, 2, 10, symbol="M", help="The highest order of an interaction."),)
+    # Slopes of order m are products of m − 1 entries: a small start stays where it is.
+    suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
-        return tuple(Anova(m) for m in range(2, self.settings["order"] + 1))
+        return tuple(Anova(m) for m in range(2, self.order + 1))
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """See `ColumnModel.kernels`."""

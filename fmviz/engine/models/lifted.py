@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..counting import features_in_products, used_matchings
 from ..design import Design
-from ..params import ParamSpec
-from ..regularizers import Regularizer
-from ..regularizers.blockwise import Blockwise
-from ..snapshot import Parameters
+from ..errors import WhyNot
+from ..parameters import Parameters
+from ..params import setting
+from ..penalties import Penalty
+from ..penalties.blockwise import Blockwise
 from .base import Model, Notation
+from .columnar import LONGER
 from .fm import design_square_dot
 
 
+@dataclass(frozen=True)
 class LiftedModel(Model):
     r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrisation ([B] Eq. 10).
 
@@ -44,21 +49,18 @@ class LiftedModel(Model):
         m ≥ 2; 2 for anova.
     """
 
+    kernel: str = setting(
+        "polynomial",
+        choices=("polynomial", "anova"),
+        help="Products of features with repetition, or, for degree 2, without.",
+    )
+    degree: int = setting(2, low=2, high=10, symbol="m", help="The number of features in a product.")
+
     name = "lifted"
     label = "Lifted expansion"
     formula = (
         r"f(x) = b + \langle w, x\rangle"
         r" + \big\langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\big\rangle"
-    )
-    params = (
-        ParamSpec(
-            "kernel",
-            "choice",
-            "polynomial",
-            choices=("polynomial", "anova"),
-            help="Products of features with repetition, or, for degree 2, without.",
-        ),
-        ParamSpec("degree", "int", 2, 2, 10, symbol="m", help="The number of features in a product."),
     )
     notation = Notation(
         matrix="U",
@@ -69,42 +71,55 @@ class LiftedModel(Model):
         penalty_term="λ̃ₚ Ω(U)",
     )
     part_name = "factors"
+    suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
     multilinear = True
     lifted = True
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.degree: int = self.settings["degree"]
-        self.distinct: bool = self.settings["kernel"] == "anova"
+    @property
+    def distinct(self) -> bool:
+        """Whether the features of a product are distinct."""
+        return self.kernel == "anova"
+
+    @property
+    def order(self) -> int:
+        """See `Model`."""
+        return self.degree
 
     @property
     def least_features(self) -> int:
         """Two where features must be distinct."""
         return 2 if self.distinct else 1
 
-    def why_not(self, regularizer: Regularizer) -> str | None:
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
         if self.distinct and self.degree != 2:
-            return (
+            return WhyNot(
+                "no_lifted_form",
                 f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
                 "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
-                "'polynomial', or the model 'expansion', which takes 'anova' of any degree."
+                "'polynomial', or the model 'expansion', which takes 'anova' of any degree.",
             )
-        if regularizer.name in ("omega_ti", "omega_cs", "omega_star"):
-            return (
-                f"{regularizer.label} adds up pairs of entries within the same columns of P, but here a "
+        if penalty.pairwise:
+            return WhyNot(
+                "pairs_within_columns",
+                f"{penalty.label} adds up pairs of entries within the same columns of P, but here a "
                 "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
-                "which bound those products, ℓ₁ or ℓ₂,₁."
+                "which bound those products, ℓ₁ or ℓ₂,₁.",
             )
-        found = regularizer.of_order(self.degree, regularizer.check({}))
-        return found if isinstance(found, str) else None
+        found = penalty.of_order(self.degree)
+        return found if isinstance(found, WhyNot) else None
 
-    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
+    def bind(self, penalty: Penalty, rank: int) -> Penalty:
         """See `Model.bind`: one group, all of P, with the form that the penalty has for order m."""
-        found = regularizer.of_order(self.degree, params)
-        if isinstance(found, str):
+        found = penalty.of_order(self.degree)
+        if isinstance(found, WhyNot):
             raise ValueError(found)
-        return Blockwise(regularizer, ((slice(None), *found),))
+        return Blockwise(penalty, ((slice(None), found),))
+
+    def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
+        """See `Model.forms`."""
+        found = penalty.of_order(self.degree)
+        return [] if isinstance(found, WhyNot) else [(self.degree, found)]
 
     def check_size(self, d: int, rank: int) -> None:
         """See `Model.check_size`."""
@@ -117,7 +132,7 @@ class LiftedModel(Model):
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
-        return {"P": (d, self.degree * rank), "w": (d,)}
+        return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return U^t ~ N(0, init_scale²) entry by entry, each for itself, w = 0, bias 0."""

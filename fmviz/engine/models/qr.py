@@ -22,16 +22,21 @@ Two readings have to be chosen, since the paper's f sees the strict upper triang
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..design import Design
+from ..errors import WhyNot
 from ..lowrank import pair_gradient
 from ..memory import available_bytes, in_words
-from ..snapshot import Parameters
-from ..spectral import prox_trace_l1, spectral_norm, trace_norm
+from ..parameters import Parameters
+from ..penalties import Penalty
+from ..penalties.trace_norm import TraceNorm
+from ..spectral import prox_trace_l1, spectral_norm
 from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
@@ -42,6 +47,7 @@ _THOROUGH, _QUICK = 5e10, 2.5e9
 _BLOCK = 4_000_000
 
 
+@dataclass(frozen=True)
 class QuadraticRegression(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W; see the module."""
 
@@ -58,22 +64,25 @@ class QuadraticRegression(Model):
         shrinkage_term="λ_tr ‖W‖_tr",
         penalty_term="λ̃ ‖W‖₁",
     )
-    multilinear: ClassVar[bool] = True
+    multilinear = True
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
+    # Iterations of a gradient method are short, and take many to a small duality gap.
+    suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
 
-    def why_not(self, regularizer: Any) -> str | None:
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
-        if regularizer.name != "l1":
-            return (
-                f"{regularizer.label} is a function of the factors P, and quadratic regression has none: "
+        if not penalty.on_weights:
+            return WhyNot(
+                "no_factors",
+                f"{penalty.label} is a function of the factors P, and quadratic regression has none: "
                 'its penalties are ℓ₁ on the entries of W (regularizer "l1", strength lambda_sparse) and the '
-                "trace norm of W (strength lambda_p)."
+                "trace norm of W (strength lambda_p).",
             )
         return None
 
-    def penalty_words(self, regularizer: Any, **params: Any) -> tuple[str, str]:
+    def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
         """See `Model.penalty_words`."""
         return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"
 
@@ -102,7 +111,7 @@ class QuadraticRegression(Model):
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`; the rank is not used."""
-        return {"W": (d, d), "P": (d, 0), "w": (d,)}
+        return {"P": (d, 0), "w": (d,), "intercept": (), "W": (d, d)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
@@ -133,7 +142,7 @@ class QuadraticRegression(Model):
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""
-        return trace_norm(parameters.weights)
+        return TraceNorm().value(parameters.weights)
 
     def gauge(
         self,

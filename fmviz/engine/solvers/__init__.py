@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import one_of
-from ..problem import Problem
 from .base import Solver
 from .gcd import GCD
 from .katyusha import Katyusha, MiniBatchKatyusha
@@ -19,37 +19,67 @@ from .psgd import PSGD, SGD, MiniBatchPSGD
 from .slqr import ExactPGD, IncrementalPGD
 from .subgradient import SubGD
 
-__all__ = ["SOLVERS", "Solver", "get_solver", "make_solver"]
+__all__ = [
+    "APGD",
+    "CD",
+    "GCD",
+    "LBFGS",
+    "PBCD",
+    "PCD",
+    "PGD",
+    "PSGD",
+    "SGD",
+    "SOLVERS",
+    "ExactPGD",
+    "IncrementalPGD",
+    "Katyusha",
+    "MiniBatchKatyusha",
+    "MiniBatchPSGD",
+    "NmAPGD",
+    "PBCDLineSearch",
+    "Solver",
+    "SubGD",
+    "get_solver",
+]
 
-SOLVERS: dict[str, type[Solver]] = {
-    s.name: s
-    for s in (
-        CD,
-        PCD,
-        PBCD,
-        PBCDLineSearch,
-        NmAPGD,
-        APGD,
-        PGD,
-        SubGD,
-        LBFGS,
-        SGD,
-        PSGD,
-        MiniBatchPSGD,
-        Katyusha,
-        MiniBatchKatyusha,
-        ExactPGD,
-        IncrementalPGD,
-        GCD,
+SOLVERS: dict[str, Solver] = {
+    solver.name: solver
+    for solver in (
+        CD(),
+        PCD(),
+        PBCD(),
+        PBCDLineSearch(),
+        NmAPGD(),
+        APGD(),
+        PGD(),
+        SubGD(),
+        LBFGS(),
+        SGD(),
+        PSGD(),
+        MiniBatchPSGD(),
+        Katyusha(),
+        MiniBatchKatyusha(),
+        ExactPGD(),
+        IncrementalPGD(),
+        GCD(),
     )
 }
 
 
-def make_solver(name: str, problem: Problem, **params: Any) -> Solver:
-    """Return the solver called `name`, as it is for the problem's model, with its own parameters."""
-    return get_solver(name).for_model(problem.model)(problem, **params)
+def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -> Solver:
+    """Return a solver: the given one, or the one of that name with these settings.
 
-
-def get_solver(name: str) -> type[Solver]:
-    """Return the solver called `name`, or raise ValueError with the allowed names."""
-    return SOLVERS[one_of("solver", name, SOLVERS)]
+    Raises
+    ------
+    ValueError
+        If the name is unknown, a setting is not declared or not allowed, or settings are given beside a
+        solver that has its own.
+    """
+    if isinstance(given, Solver):
+        if settings:
+            raise ValueError(
+                f"{given!r} has its settings already; leave {', '.join(settings)} out, or give the name "
+                f"{given.name!r}."
+            )
+        return given
+    return type(SOLVERS[one_of("solver", given, SOLVERS)])(**(settings or {}))

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from .._jit import cached_factory
-from ..losses import Loss
+from ..losses import ScalarLoss
+from ..parameters import Parameters
+from ..penalties._vectors import soft
 from ..problem import Problem
-from ..regularizers._vectors import soft
-from ..snapshot import Parameters
 from ._weights import sample_weight, unit_weight
 from .base import working_loss
 
 
 @cached_factory()
-def coefficient_sweeps(loss: Loss, weight):
+def coefficient_sweeps(loss: ScalarLoss, weight):
     """Return the kernel of coordinate descent on (1/N) Σ c ℓ(f) + Σ_s lam[s]|λ_s|, f linear in λ.
 
     Z has shape (k, N): the kernel of every column on every row. It sweeps until no λ_s moves by more than
@@ -89,9 +89,9 @@ class CoefficientStep:
             problem.weights,
             f,
             coefficients,
-            problem.lambda_p * np.square(P).sum(axis=0) ** (0.5 * self._model.shrinkage_power),
-            problem.loss.mu,
-            problem.loss_param,
+            problem.lambda_p * np.square(P).sum(axis=0) ** (0.5 * problem.model.shrinkage_power),
+            problem.mu,
+            problem.loss.theta,
             self.tol,
             self.most,
         )
@@ -100,4 +100,11 @@ class CoefficientStep:
         """Return the parameters with λ fitted."""
         coefficients = parameters.multipliers.copy()
         self.step(self._problem.predict(parameters) - self._shift, parameters.P, coefficients)
-        return Parameters(parameters.P, parameters.w, parameters.intercept, coefficients=coefficients)
+        return parameters.replace(coefficients=coefficients)
+
+
+def coefficient_change(before: Parameters, after: Parameters) -> float:
+    """Return the largest change of a coefficient, relative to the largest one."""
+    moved = float(np.abs(after.multipliers - before.multipliers).max(initial=0.0))
+    size = max(float(np.abs(after.multipliers).max(initial=0.0)), moved)
+    return moved / size if size else 0.0

@@ -19,8 +19,8 @@ import numpy as np
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers._squared_norm import find_by_filter, prox_vector, threshold_of
+from ..losses import ScalarLoss
+from ..penalties._squared_norm import find_by_filter, prox_vector, threshold_of
 from ._heap import heapify, pop, push
 from ._lazy import SMALL
 from ._sample import BEYOND, descend, pair_term, rescale
@@ -63,7 +63,7 @@ def write_out(keys, K, s, a, T, hk, hi, size, strength, grow, live, work):
 
 
 @cached_factory(exact=True)
-def coupled_entries(storage: Storage, loss: Loss):
+def coupled_entries(storage: Storage, loss: ScalarLoss):
     """Return the kernel of one epoch for TI and Ω_TI.
 
     Arguments as for `_lazy.lazy_entries`, and ``grow``, one factor a step: the operator is that of

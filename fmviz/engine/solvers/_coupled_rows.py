@@ -14,9 +14,9 @@ import numpy as np
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers._squared_norm import find_by_filter, prox_vector, threshold_of
-from ..regularizers._vectors import norm
+from ..losses import ScalarLoss
+from ..penalties._squared_norm import find_by_filter, prox_vector, threshold_of
+from ..penalties._vectors import norm
 from ._coupled_entries import RATIO
 from ._heap import heapify, pop, push
 from ._lazy import SMALL
@@ -56,7 +56,7 @@ def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
 
 
 @cached_factory(exact=True)
-def coupled_rows(storage: Storage, loss: Loss):
+def coupled_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of one epoch for CS and Ω_CS; arguments as for `coupled_entries`.
 
     A row is kept as it was when last touched, with its norm ν of that moment: it is now P_j·a(κ_j − T)/ν_j.

@@ -6,8 +6,8 @@ import numpy as np
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers import MatrixOperator
+from ..losses import ScalarLoss
+from ..penalties import MatrixView
 from ._sample import BEYOND
 
 
@@ -42,18 +42,19 @@ def add_gradient(G, M, js, xs, count, A, slope):
 
 
 @cached_factory(exact=True)
-def dense_steps(storage: Storage, loss: Loss, operator: MatrixOperator):
+def dense_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     """Return the kernel of one epoch of (mini-batch) PSGD with the operator on all of P at every step.
 
     ``order`` lists the samples; batches of ``batch`` follow each other in it, the last one shorter. A step
     takes the mean gradient of its batch. M is Pᵀ, shape (k, d), updated in place like w; the arrays of
-    `Steps` have an entry a batch. Returns the bias and whether all stayed finite.
+    `Steps` have an entry a batch; ``own`` are the operator's parameters. Returns the bias and whether all
+    stayed finite.
     """
     row, value, derivative, shrink = storage.row, storage.value, loss.derivative, operator.shrink
 
     def epoch(
         data, indices, indptr, y, c, order, batch, keep_p, step_p, cut, keep_w, step_w, step_b, M, w, bias,
-        theta, longest,
+        theta, longest, own,
     ):  # fmt: skip
         rank, d = M.shape
         G = np.zeros((rank, d))
@@ -91,7 +92,7 @@ def dense_steps(storage: Storage, loss: Loss, operator: MatrixOperator):
                 for j in range(d):
                     M[s, j] = keep_p[t] * M[s, j] - step_p[t] * G[s, j]
                     G[s, j] = 0.0
-            shrink(M, cut[t], work)
+            shrink(M, cut[t], own, work)
         return bias, True
 
     return epoch

@@ -10,22 +10,22 @@ import numpy as np
 from .._exponential import from_bits, size_bits
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss, same_residual
-from ..regularizers import CoordinatePenalty
-from ..regularizers._vectors import soft
+from ..losses import ScalarLoss
+from ..penalties import EntryView
+from ..penalties._vectors import soft
 from ._pairs import NOISE
 
 # For the rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
 
-def stores_slope(storage: Storage, loss: Loss) -> bool:
+def stores_slope(storage: Storage, loss: ScalarLoss) -> bool:
     """Return whether a kernel keeps the loss's derivatives in an array of their own.
 
     Where f is a residual it is the derivative itself. Scattered over the rows of a sparse column they
     would be computed one at a time; gathered, many at once.
     """
-    return storage.name == "dense" and loss.derivative is not same_residual
+    return storage.name == "dense" and not loss.is_residual
 
 
 class Screen(NamedTuple):
@@ -85,7 +85,7 @@ def multiply(A, which, u, found):
 
 
 @cached_factory()
-def factor_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, by_features: bool):
+def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight, by_features: bool):
     """Return the kernel of one sweep over the entries of P, column by column or, `by_features`, row by row.
 
     P has shape (k, d), A = (XP)ᵀ shape (k, N) and f, the predictions shifted as by `working_loss`, shape

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses import evaluate
+from ..parameters import Parameters
 from ..problem import Problem
-from ..snapshot import Parameters
 from ._sweeping import relative_change
 
 # Differences of objectives below this share of them are rounding errors.
@@ -24,21 +23,20 @@ class Joint:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        shape = problem.model.shapes(problem.design.n_features, problem.rank)["P"]
-        self._d, self._k = shape
+        shapes = problem.shapes
+        # What is fitted in another way is held.
+        self._shapes = {name: shape for name, shape in shapes.items() if name != "coefficients"}
+        self._d, self._k = shapes["P"]
         self._coefficients: np.ndarray | None = None
 
     def pack(self, parameters: Parameters) -> np.ndarray:
         """Return θ as a new vector; coefficients, where there are any, are held as they are."""
         self._coefficients = parameters.coefficients
-        return np.concatenate([parameters.P.ravel(), parameters.w, [float(parameters.intercept)]])
+        return parameters.pack(self._shapes)
 
     def unpack(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as views into θ."""
-        d, k = self._d, self._k
-        return Parameters(
-            theta[: d * k].reshape(d, k), theta[d * k : -1], float(theta[-1]), coefficients=self._coefficients
-        )
+        return Parameters.unpack(theta, self._shapes, coefficients=self._coefficients)
 
     def copy(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as copies."""
@@ -52,11 +50,8 @@ class Joint:
         """Return the empirical risk and its gradient in θ."""
         problem, here = self.problem, self.unpack(theta)
         f, sums = problem.model.forward(problem.design, here)
-        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
-        if problem.sample_weight is not None:
-            slope *= problem.sample_weight
-        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, slope, sums)
-        gradient = self.pack(Parameters(in_P, in_w, in_bias, coefficients=self._coefficients))
+        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, problem.slope(f), sums)
+        gradient = Parameters(in_P, in_w, in_bias).pack(self._shapes)
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
         if not problem.fit_intercept:
@@ -81,11 +76,13 @@ class Joint:
         return gradient
 
     def smooth_value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient, for the smooth penalty ℓ₂²."""
+        """Return the objective and its gradient, for a smooth penalty."""
         problem = self.problem
         risk, gradient = self.risk_and_gradient(theta)
         gradient += self.quadratic_gradient(theta)
-        gradient[: self._d * self._k] += 2.0 * problem.lambda_sparse * theta[: self._d * self._k]
+        if problem.lambda_sparse > 0.0:
+            inner = problem.penalty.subgradient(self.unpack(theta).P)
+            gradient[: self._d * self._k] += problem.lambda_sparse * inner.ravel()
         return risk + self.penalty(theta), gradient
 
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
@@ -100,7 +97,7 @@ class Joint:
         P /= shrink
         strength = eta * problem.lambda_sparse / shrink[0]
         if strength > 0.0:
-            out[:dk] = problem.regularizer.prox(P, strength, **problem.regularizer_params).ravel()
+            out[:dk] = problem.penalty.prox(P, strength).ravel()
         if problem.fit_linear:
             out[dk:-1] /= 1.0 + 2.0 * eta * problem.lambda_w
         return out

@@ -14,8 +14,8 @@ import numpy as np
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers._vectors import norm, soft
+from ..losses import ScalarLoss
+from ..penalties._vectors import norm, soft
 from ._sample import BEYOND, descend, pair_term, rescale
 from ._terms import Terms
 
@@ -24,7 +24,7 @@ SMALL = 1e-100
 
 
 @cached_factory(exact=True)
-def lazy_entries(storage: Storage, loss: Loss, terms: Terms):
+def lazy_entries(storage: Storage, loss: ScalarLoss, terms: Terms):
     """Return the kernel of one epoch for ℓ₁ and ℓ₂: O(nnz(x)·k) a step, times what `terms` cost.
 
     It takes X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P, shape
@@ -100,7 +100,7 @@ def lazy_entries(storage: Storage, loss: Loss, terms: Terms):
 
 
 @cached_factory(exact=True)
-def lazy_rows(storage: Storage, loss: Loss):
+def lazy_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of one epoch for ℓ₂,₁: O(nnz(x)·k) a step. Arguments as for `lazy_entries`.
 
     A row is kept as it was when last touched, with its norm ν of that moment: it is now P_j·a(κ_j − T)/ν_j.

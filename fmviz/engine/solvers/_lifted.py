@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers import CoordinatePenalty
-from ..regularizers._vectors import soft
+from ..losses import ScalarLoss
+from ..penalties import EntryView
+from ..penalties._vectors import soft
 from ._pairs import NOISE
 
 
 @cached_factory()
-def lifted_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, distinct: bool):
+def lifted_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight, distinct: bool):
     """Return the kernel of one sweep over U¹, then U², and so on, each column by column.
 
     P = [U¹ … U^m]ᵀ has shape (m·rank, d) and A = (XP)ᵀ (m·rank, N), both kept in step; f and y as in

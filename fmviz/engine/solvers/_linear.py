@@ -6,14 +6,14 @@ import numpy as np
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
+from ..losses import ScalarLoss
 from ..problem import Problem
 from ._weights import sample_weight, unit_weight
 from .base import second_moments, working_loss
 
 
 @cached_factory()
-def linear_sweep(storage: Storage, loss: Loss, weight):
+def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
     """Return the kernel of one sweep over the bias and w.
 
     ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias)`` updates f and
@@ -61,7 +61,7 @@ class LinearPart:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        design, mu = problem.design, problem.loss.mu
+        design, mu = problem.design, problem.mu
         weight = unit_weight if problem.sample_weight is None else sample_weight
         self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
         self._curvature = np.empty(0)
@@ -80,8 +80,8 @@ class LinearPart:
             f,
             w,
             self._curvature,
-            problem.loss.mu if problem.fit_intercept else 0.0,
-            problem.loss_param,
+            problem.mu if problem.fit_intercept else 0.0,
+            problem.loss.theta,
             problem.lambda_w,
             bias,
         )

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers import CoordinatePenalty
-from ..regularizers._vectors import soft
+from ..losses import ScalarLoss
+from ..penalties import EntryView
+from ..penalties._vectors import soft
 from ._pairs import NOISE
 from ._power import power_minimum
 
 
 @cached_factory()
-def anova_sweep(
-    storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight, degree: int, power: int = 2
-):
+def anova_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight, degree: int, power: int = 2):
     """Return the kernel of one sweep for columns of degree m ([B] Section 7, for any m).
 
     P has shape (k, d), `coefficients` and `lam_p` (k,), f and y as in `factor_sweep`. `table` of shape
@@ -138,7 +136,7 @@ def others(product, zeros, factor):
 
 
 @cached_factory()
-def subsets_sweep(storage: Storage, loss: Loss, penalty: CoordinatePenalty, weight):
+def subsets_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight):
     """Return the kernel of one sweep for the all-subsets model ([A] Section 6.2).
 
     As `anova_sweep`, with two numbers for a sample as its state: the product of the factors 1 + p_j x_j that

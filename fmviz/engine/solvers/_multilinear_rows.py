@@ -10,8 +10,8 @@ import numpy as np
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
-from ..regularizers import RowPenalty
+from ..losses import ScalarLoss
+from ..penalties import RowView
 from ._multilinear import others
 from ._pairs import BEYOND, NOISE
 
@@ -76,7 +76,7 @@ def row_step(P, j, g, h, lam_p, lam, shrink, cache, step):
 
 
 @cached_factory()
-def anova_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight, degree: int):
+def anova_row_sweep(storage: Storage, loss: ScalarLoss, penalty: RowView, weight, degree: int):
     """Return the kernel of one sweep over the rows of a block of degree m.
 
     P has shape (d, k), `coefficients` (k,), `tables` (N, m, k) as by `anova_tables` and kept in step. The
@@ -171,7 +171,7 @@ def anova_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight, d
 
 
 @cached_factory()
-def subsets_row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
+def subsets_row_sweep(storage: Storage, loss: ScalarLoss, penalty: RowView, weight):
     """Return the kernel of one sweep over the rows of the all-subsets model; see `subsets_sweep`."""
     row, value, derivative = storage.row, storage.value, loss.derivative
     begin, shrink, update = penalty.begin, penalty.shrink, penalty.update

@@ -11,10 +11,10 @@ import numpy as np
 
 from .._jit import cached_factory, named
 from ..design import Design, Partners
-from ..losses import Loss
+from ..losses import ScalarLoss
 from ..memory import aligned_copy
-from ..regularizers import CoordinatePenalty, RowPenalty
-from ..regularizers._vectors import norm, soft
+from ..penalties import EntryView, RowView
+from ..penalties._vectors import norm, soft
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28
@@ -108,7 +108,7 @@ class Lanes(NamedTuple):
 
 
 @cached_factory()
-def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
+def pair_factor_sweep(loss: ScalarLoss, penalty: EntryView, weight):
     """Return the kernel of one sweep over the entries of P as `_factors.factor_sweep` makes it.
 
     The arguments that are not those of `factor_sweep` are the fields of `Lanes`. A prediction is held twice,
@@ -256,7 +256,7 @@ def pair_factor_sweep(loss: Loss, penalty: CoordinatePenalty, weight):
 
 
 @cached_factory()
-def pair_row_sweep(loss: Loss, penalty: RowPenalty, weight):
+def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
     """Return the kernel of one sweep over the rows of P as `pbcd.row_sweep` makes it.
 
     P has shape (d, k), by `pbcd.in_lines`; `other` holds the partner of every entry of X. `sizes`, shape

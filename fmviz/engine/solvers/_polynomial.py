@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
+from ..losses import ScalarLoss
 from ._power import power_slopes, power_value
 
 _MOST_TRIALS = 50
 
 
 @cached_factory()
-def polynomial_sweep(storage: Storage, loss: Loss, weight, degree: int, power: int = 2):
+def polynomial_sweep(storage: Storage, loss: ScalarLoss, weight, degree: int, power: int = 2):
     """Return the kernel of one sweep over all entries of P, column by column.
 
     Along one entry the objective is a polynomial of degree 2m where the loss is squared, and need not be

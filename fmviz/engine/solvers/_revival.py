@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses import evaluate
 from ..lowrank import PairGradient
 from ..params import ParamSpec
 from ..problem import Problem
@@ -82,10 +81,8 @@ class Revival:
         return found
 
     def _search(self, f: np.ndarray) -> np.ndarray | None:
-        problem, own = self._problem, self._problem.regularizer_params
-        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
-        if problem.sample_weight is not None:
-            slope *= problem.sample_weight
+        problem = self._problem
+        slope = problem.slope(f)
         gradient = PairGradient(problem.design, slope, diagonal=False)
         u = self._rng.normal(size=problem.design.n_features)
         u /= np.linalg.norm(u)
@@ -99,7 +96,7 @@ class Revival:
             whole = steep + 2.0 * problem.lambda_p
             strength = problem.lambda_sparse * min(step / _GROWTH, 1.0)
             moved = (steep * u - force) / whole
-            u = problem.regularizer.prox(moved[:, None], strength / whole, **own)[:, 0]
+            u = problem.penalty.prox(moved[:, None], strength / whole)[:, 0]
             size = float(np.linalg.norm(u))
             if size == 0.0:
                 return None
@@ -114,11 +111,11 @@ class Revival:
         The column √τ·u adds τ·g to f. As ℓ' has the Lipschitz constant μ, the risk rises by at most
         τ⟨slope, g⟩ + τ²·μ/(2N) Σ c g², and by just that for the squared loss.
         """
-        problem, own = self._problem, self._problem.regularizer_params
+        problem = self._problem
         g = 0.5 * (np.square(problem.design.dot(u)) - np.asarray(problem.design.power(2) @ np.square(u)))
         fall = float(slope @ g) + problem.lambda_p * float(u @ u)
-        fall += problem.lambda_sparse * problem.regularizer.value(u[:, None], **own)
-        bend = 0.5 * problem.loss.mu * problem.mean(np.square(g))
+        fall += problem.lambda_sparse * problem.penalty.value(u[:, None])
+        bend = 0.5 * problem.mu * problem.mean(np.square(g))
         if not (fall < 0.0 < bend and fall**2 / (4.0 * bend) > _WORTH * problem.empirical_risk(f)):
             return None
         return np.asarray(np.sqrt(-fall / (2.0 * bend)) * u)

@@ -6,10 +6,10 @@ import numpy as np
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
+from ..losses import ScalarLoss
+from ..parameters import Parameters
 from ..params import ParamSpec
 from ..problem import Problem
-from ..snapshot import Parameters
 from .proximal import PGD
 
 MONOTONE = ParamSpec(
@@ -26,7 +26,7 @@ GROW = 1.25
 
 
 @cached_factory()
-def risk_by_rows(storage: Storage, loss: Loss):
+def risk_by_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row: O(nnz(X)·k), nothing of size Nk.
 
     It takes X by rows, y, the sample weights c, P, w, the bias and the loss's parameter.
@@ -87,7 +87,7 @@ class Safeguard:
     def __init__(self, problem: Problem, c: np.ndarray) -> None:
         self._problem = problem
         self._c = c
-        self._rescue = PGD(problem)
+        self._rescue = PGD().on(problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point."""
@@ -101,8 +101,8 @@ class Safeguard:
         if problem.model.columnar:
             with np.errstate(over="ignore", invalid="ignore"):
                 return problem.objective(at)
-        kernel = risk_by_rows(design.storage, problem.loss)
-        P, theta = np.ascontiguousarray(at.P), problem.loss_param
+        kernel = risk_by_rows(design.storage, problem.loss.scalar)
+        P, theta = np.ascontiguousarray(at.P), problem.loss.theta
         with np.errstate(over="ignore", invalid="ignore"):
             risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta)
             return float(risk) / design.n_samples + sum(problem.penalties(at).values())

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..losses import evaluate
+from ..parameters import Parameters
 from ..problem import Problem
-from ..snapshot import Parameters
 from ._joint import Joint
 
 # The most iterations of L-BFGS; it ends where so many of them add less than this share to what it gained.
@@ -141,9 +140,8 @@ class SignedFactors:
         model, design, theta = problem.model, problem.design, self.theta
         at = joint.unpack(theta)
         f = problem.predict(at)
-        c = 1.0 if problem.sample_weight is None else problem.sample_weight
-        slope = c * evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
-        bend = c * evaluate(problem.loss.second, f, problem.y, problem.loss_param) / f.size
+        slope = problem.slope(f)
+        bend = problem.unit_weights * problem.loss.second(f, problem.y) / f.size
         A, whole = design.dot(at.P), bool(model.settings["diagonal"])
         squares = design.power(2)
 

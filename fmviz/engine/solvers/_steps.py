@@ -76,13 +76,13 @@ def make_steps(
     prox_{ηλ̃r Ω}(r(p − ηg)) with r = 1/(1 + 2ηλ). It is stable at any η. Explicit decay is [A] Algorithm 5:
     (1 − 2ηλ)p − ηg.
     """
-    operator = problem.regularizer.operator(**problem.regularizer_params)
+    operator = problem.penalty.matrix
     assert operator is not None, "the driver asks why_not first"
     schedule = settings["schedule"], settings["eta0"], settings["power"]
     in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
     in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)
     lam_p = problem.lambda_p + problem.lambda_sparse * operator.quad
-    strength = 0.0 if operator.lazy == "decay" else problem.lambda_sparse
+    strength = 0.0 if operator.lazy == "decay" else operator.weight * problem.lambda_sparse
     linear, bias = float(problem.fit_linear), float(problem.fit_intercept)
     if implicit:
         keep_p, keep_w = 1.0 / (1.0 + 2.0 * in_p * lam_p), 1.0 / (1.0 + 2.0 * in_w * problem.lambda_w)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..memory import aligned_copy
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..regularizers import CoordinatePenalty, RowPenalty
-from ..snapshot import Parameters
+from ..penalties import EntryView, RowView
 from ._anderson import ANDERSON, Extrapolation
 from ._linear import LinearPart
 from ._pairs import predict_pairs
@@ -55,10 +53,10 @@ class SweepingSolver(Solver):
     # They begin when a full sweep flips no more than this share of the live entries from or to 0.
     settled = 0.01
 
-    def __init__(
-        self, problem: Problem, penalty: CoordinatePenalty | RowPenalty | None, **params: Any
-    ) -> None:
-        super().__init__(problem, **params)
+    needs_mu: ClassVar[bool] = True
+
+    def _prepare(self, penalty: EntryView | RowView | None) -> None:
+        problem = self.problem
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
@@ -165,7 +163,7 @@ class SweepingSolver(Solver):
         if point is None:
             return 0.0
         P, w, bias = np.split(point, (here.P.size, -1))
-        there = replace(here, P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
+        there = here.replace(P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
         f, A = self._forward(there)
         now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
         # A jump whose fall is a rounding error would keep a run from settling.

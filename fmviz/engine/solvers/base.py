@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..losses import Loss
+from ..errors import WhyNot
+from ..losses import ScalarLoss
+from ..models import Model
+from ..parameters import Parameters
 from ..params import ParamSpec, check_params
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation, Problem
 
 
-def working_loss(problem: Problem) -> tuple[Loss, np.ndarray]:
+def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:
     """Return the loss that kernels take, and what its predictions are shifted by, shape (N,).
 
     Where the loss depends on f − y alone, kernels hold residuals: one array less to read.
     """
-    if problem.loss.of_residual is None:
-        return problem.loss, np.zeros(problem.design.n_samples)
-    return problem.loss.of_residual, problem.y
+    loss = problem.loss.scalar
+    if loss.of_residual is None:
+        return loss, np.zeros(problem.design.n_samples)
+    return loss.of_residual, problem.y
 
 
 def second_moments(problem: Problem) -> np.ndarray:
     """Return Σ_n c_n x_nj² for every column j, shape (d,)."""
-    n = problem.design.n_samples
-    c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
-    return np.asarray(problem.design.power(2).T @ c)
+    return np.asarray(problem.design.power(2).T @ problem.unit_weights)
 
 
 class Solver:
-    """One optimisation method.
+    """One optimisation method with its settings; `on` sets it to a problem.
 
-    Subclasses declare the class attributes, say in `why_not` which problems they cannot take, and
-    implement `start`, `epoch` and `parameters`.
+    Subclasses declare the class attributes, say in `_why_not` which problems they cannot take, and
+    implement `prepare`, `start`, `epoch` and `parameters`.
+
+    Parameters
+    ----------
+    **settings
+        The declared ones.
 
     Attributes
     ----------
@@ -54,6 +60,8 @@ class Solver:
         What to change after a run that diverged, as a sentence.
     factorised : bool
         Whether it moves factors P; else it moves pair weights W themselves.
+    needs_mu : bool
+        Whether its steps need the Lipschitz constant of the loss's derivative.
     takes_powers : bool
         Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
@@ -71,13 +79,42 @@ class Solver:
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
+    needs_mu: ClassVar[bool] = False
     fits_coefficients: ClassVar[bool] = False
     takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        self.problem = problem
-        self.settings = check_params(f"Solver {self.name!r}", self.params, params)
+    problem: Problem
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = check_params(f"Solver {self.name!r}", self.params, settings)
+
+    def __repr__(self) -> str:
+        given = [spec.name for spec in self.params if self.settings[spec.name] != spec.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={self.settings[name]!r}' for name in given)})"
+
+    def on(self, problem: Problem) -> Self:
+        """Return a solver of the same settings that is prepared for a problem, and next to be started."""
+        run = copy(self)
+        run.__class__ = self.for_model(problem.model)  # type: ignore[assignment]
+        run.settings = dict(self.settings)
+        run.problem = problem
+        run.prepare()
+        return run
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Solver]:
+        """Return the class that carries this method out for the model."""
+        return cls
+
+    def prepare(self) -> None:
+        """Make what depends on the problem, but not on the starting point.
+
+        Raises
+        ------
+        ValueError
+            If a setting does not suit the problem.
+        """
 
     def clock(self) -> float:
         """Return the processor time of the calling thread, in seconds; a solver's time is measured by it.
@@ -86,61 +123,63 @@ class Solver:
         """
         return time.thread_time()
 
-    @classmethod
-    def why_not_model(cls, model: Any) -> str | None:
+    def why_not(self, problem: Formulation) -> WhyNot | None:
+        """Return None, or the mathematical reason why this solver cannot take such a problem."""
+        if (reason := self._why_not_model(problem.model)) is not None:
+            return reason
+        if self.needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
+            return reason
+        return self._why_not(problem)
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
         """Return None, or why this solver's steps make no sense for the parameters of the model."""
+        name = model.label[0].lower() + model.label[1:]
         if model.factorised and model.convex:
-            moved = "the entries of a fixed number of columns" if cls.factorised else "a d × d matrix"
-            return (
-                f"{cls.label} moves {moved}, but the {model.label[0].lower() + model.label[1:]} is convex in "
+            moved = "the entries of a fixed number of columns" if self.factorised else "a d × d matrix"
+            return WhyNot(
+                "convex_in_w",
+                f"{self.label} moves {moved}, but the {name} is convex in "
                 "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is a function of its "
-                "eigenvalues alone. Choose gcd, which adds eigenvectors of the gradient as columns."
+                "eigenvalues alone. Choose gcd, which adds eigenvectors of the gradient as columns.",
             )
-        if cls.factorised and not model.factorised:
-            return (
-                f"{cls.label} moves the factors P, but the {model.label[0].lower() + model.label[1:]} has no "
+        if self.factorised and not model.factorised:
+            return WhyNot(
+                "no_factors",
+                f"{self.label} moves the factors P, but the {name} has no "
                 "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
                 "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
-                "which move the whole of W."
+                "which move the whole of W.",
             )
-        if model.factorised and not cls.factorised:
-            return (
-                f"{cls.label} minimises convex functions of the pair weights W, but this model's W is a "
+        if model.factorised and not self.factorised:
+            return WhyNot(
+                "factors",
+                f"{self.label} minimises convex functions of the pair weights W, but this model's W is a "
                 "product of factors P: its objective is not convex in P, and the operators of the trace norm "
-                'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".'
+                'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".',
             )
-        if model.fits_coefficients and not cls.fits_coefficients:
-            return (
-                f"{cls.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
+        if model.fits_coefficients and not self.fits_coefficients:
+            return WhyNot(
+                "fitted_coefficients",
+                f"{self.label} moves P, w and the bias, but the weights λ_s of this model's columns are "
                 "fitted, too, and the objective is not smooth in them. Use CD or L-BFGS, which fit λ between "
-                "their steps on P, or fix λ at 1 or at signs."
+                "their steps on P, or fix λ at 1 or at signs.",
             )
-        if model.fits_coefficients and model.shrinkage_power > 2 and not cls.takes_powers:
-            return (
-                f"{cls.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s and "
+        if model.fits_coefficients and model.shrinkage_power > 2 and not self.takes_powers:
+            return WhyNot(
+                "powers_of_norms",
+                f"{self.label} shrinks all entries of P alike, as squared norms do, but with fitted λ_s and "
                 f"degree {model.shrinkage_power} the norms of the columns stand to that power, or moving "
-                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs."
+                "their scale into λ_s would cost nothing. Use CD or L-BFGS, or fix λ at 1 or at signs.",
             )
         return None
 
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """Return the class that carries this method out for the model."""
-        return cls
-
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
-        """Return None, or the mathematical reason why this solver cannot take such a problem."""
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """Return None, or why this solver cannot take the penalty or the loss of a model that it can take."""
         raise NotImplementedError
 
-    @classmethod
-    def cost_note(
-        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
-    ) -> str | None:
+    def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         """Return a sentence on what an epoch costs, where that is beyond the size of the data, else None."""
-        return model.cost_note(d) or regularizer.cost_note(d, rank, **regularizer_params)
+        return problem.model.cost_note(d) or problem.penalty.cost_note(d, rank)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point (copied) and prepare the caches."""

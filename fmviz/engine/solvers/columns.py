@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import Anova, ColumnKernel, Polynomial
-from ..problem import Problem
-from ..regularizers import CoordinatePenalty, RowPenalty
-from ..regularizers.blockwise import parts_of
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..penalties import EntryView, Penalty, RowView
+from ..penalties.blockwise import parts_of
 from ._coefficients import CoefficientStep
 from ._multilinear import anova_sweep, subsets_sweep
 from ._multilinear_rows import anova_row_sweep, anova_tables, subsets_row_sweep, subsets_tables
@@ -25,21 +24,22 @@ class _ColumnSweeps(SweepingSolver):
 
     memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_coefficients")
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
         # Past the caches of the second-order kernels, which the class beside this one would make.
-        SweepingSolver.__init__(self, problem, None, **params)
-        views = parts_of(problem.regularizer, dict(problem.regularizer_params))
+        self._prepare(None)
+        views = parts_of(problem.penalty)
         model: Any = problem.model
         self._parts = [
-            (kernel, self._view(part, own))
-            for (_, part, own), kernel in zip(views, model.kernels(), strict=True)
+            (kernel, self._view(part)) for (_, part), kernel in zip(views, model.kernels(), strict=True)
         ]
         d = problem.design.n_features
         self._caches = [view.cache(d, problem.rank) for _, view in self._parts]
         self._coefficient_step = CoefficientStep(problem) if problem.model.fits_coefficients else None
 
     @staticmethod
-    def _view(regularizer: Any, params: dict[str, Any]) -> Any:
+    def _view(penalty: Penalty) -> Any:
         """Return Ω of one block, as an entry or a row sees it."""
         raise NotImplementedError
 
@@ -98,13 +98,14 @@ class _ColumnSweeps(SweepingSolver):
 class _CoordinateSweeps(_ColumnSweeps):
     """Steps on single entries."""
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        super().prepare()
         check_by_columns(self)
 
     @staticmethod
-    def _view(regularizer: Any, params: dict[str, Any]) -> CoordinatePenalty:
-        return regularizer.coordinate(**params)
+    def _view(penalty: Penalty) -> EntryView | None:
+        return penalty.entry
 
     def _sweep_block(
         self, b: int, kernel: ColumnKernel, view: Any, P: np.ndarray, coefficients: np.ndarray
@@ -118,7 +119,7 @@ class _CoordinateSweeps(_ColumnSweeps):
         if isinstance(kernel, Polynomial):
             A = np.ascontiguousarray(problem.design.dot(P.T).T)
             sweep = polynomial_sweep(storage, loss, weight, kernel.degree, power)
-            own = (P, A, coefficients, np.empty(n), problem.loss.mu, problem.loss_param, shrink)
+            own = (P, A, coefficients, np.empty(n), problem.mu, problem.loss.theta, shrink)
             return sweep(*self._data(), *own, self._live_only)
         state: tuple[np.ndarray, ...]
         if isinstance(kernel, Anova):
@@ -127,7 +128,7 @@ class _CoordinateSweeps(_ColumnSweeps):
         else:
             sweep = subsets_sweep(storage, loss, view, weight)
             state = (np.empty(n), np.empty(n, dtype=np.int64))
-        strengths = (problem.loss.mu, problem.loss_param, shrink, problem.lambda_sparse)
+        strengths = (problem.mu, problem.loss.theta, shrink, problem.lambda_sparse)
         return sweep(*self._data(), P, coefficients, *state, self._caches[b], *strengths, self._live_only)
 
 
@@ -143,8 +144,8 @@ class ColumnPBCD(_ColumnSweeps, PBCD):
     """PBCD: steps on the rows of every block."""
 
     @staticmethod
-    def _view(regularizer: Any, params: dict[str, Any]) -> RowPenalty:
-        return regularizer.row(**params)
+    def _view(penalty: Penalty) -> RowView | None:
+        return penalty.row
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         """Return P, shape (d, columns), as (blocks, d, k)."""
@@ -179,7 +180,7 @@ class ColumnPBCD(_ColumnSweeps, PBCD):
         else:
             sweep = subsets_row_sweep(storage, loss, view, weight)
         shrink = problem.lambda_p + problem.lambda_sparse * view.quad
-        strengths = (problem.loss.mu, problem.loss_param, shrink, problem.lambda_sparse)
+        strengths = (problem.mu, problem.loss.theta, shrink, problem.lambda_sparse)
         return sweep(
             *self._data(),
             P,

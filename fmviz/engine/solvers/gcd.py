@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..design import Design
-from ..losses import evaluate
+from ..errors import WhyNot
 from ..lowrank import PairGradient, eigenform, features_of_pairs, orthonormal
 from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..snapshot import Parameters
-from ..spectral import trace_norm
+from ..penalties.trace_norm import TraceNorm
+from ..problem import Formulation
 from ._signed import SignedFactors
 from ._sweeping import relative_change
 from .base import Solver
@@ -65,7 +65,7 @@ class _Subspace(Model):
         return parameters.weights
 
     def shrinkage(self, parameters: Parameters) -> float:
-        return trace_norm(parameters.weights)
+        return TraceNorm().value(parameters.weights)
 
 
 class GCD(Solver):
@@ -112,34 +112,28 @@ class GCD(Solver):
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_moved", "_now", "_objective")
 
-    @classmethod
-    def why_not_model(cls, model: Any) -> str | None:
-        """See `Solver.why_not_model`."""
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        """See `Solver._why_not_model`."""
         if isinstance(model, ConvexFM):
             return None
-        return (
-            f"{cls.label} adds eigenvectors of the gradient to W = P diag(λ) Pᵀ, which are steepest "
+        return WhyNot(
+            "convex_fm_only",
+            f"{self.label} adds eigenvectors of the gradient to W = P diag(λ) Pᵀ, which are steepest "
             f"directions under the trace norm of W and no other penalty; the {model.label[0].lower()}"
-            f'{model.label[1:]} has another one. Choose the model "convex_fm", or another solver.'
+            f'{model.label[1:]} has another one. Choose the model "convex_fm", or another solver.',
         )
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
-        """See `Solver.why_not`; what model and regularizer must be is asked before."""
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`; what model and penalty must be is asked before."""
         return None
 
-    @classmethod
-    def cost_note(
-        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
-    ) -> str | None:
+    def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         """See `Solver.cost_note`."""
         return (
-            f"An epoch of {cls.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
+            f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
             f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
             f"k ≤ {rank:,} columns found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is "
-            f"never formed; P and its copies take up to {in_words(8.0 * model.copies * d * rank)}."
+            f"never formed; P and its copies take up to {in_words(8.0 * problem.model.copies * d * rank)}."
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -154,7 +148,8 @@ class GCD(Solver):
 
     @property
     def _diagonal(self) -> bool:
-        return bool(self.problem.model.settings["diagonal"])
+        model: Any = self.problem.model
+        return bool(model.diagonal)
 
     def _eigen(self, P: np.ndarray, weights: np.ndarray, w: np.ndarray, bias: float) -> Parameters:
         Q, values = eigenform(P, weights)
@@ -190,10 +185,7 @@ class GCD(Solver):
         problem = self.problem
         design = problem.design
         f = problem.predict(self._now)
-        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param) / f.size
-        if problem.sample_weight is not None:
-            slope *= problem.sample_weight
-        values, vectors = PairGradient(design, slope, self._diagonal).leading(
+        values, vectors = PairGradient(design, problem.slope(f), self._diagonal).leading(
             self.settings["bases"], self._live, self._rng.normal(size=design.n_features), _LANCZOS
         )
         return vectors[:, np.abs(values) > problem.lambda_p * (1.0 + 1e-12)]
@@ -209,7 +201,7 @@ class GCD(Solver):
         if Q.shape[1] == 0:
             return here
         small = replace(problem, model=_Subspace(problem.design, Q, self._diagonal, only), lambda_sparse=0.0)
-        method = IncrementalPGD(small)
+        method = IncrementalPGD().on(small)
         S = np.diag(np.concatenate([here.multipliers, np.zeros(V.shape[1])]))
         method.start(Parameters.of_weights(S, here.w, here.intercept), self._rng)
         for _ in range(_INNER if refit == "factors" else _INNER_ALONE):

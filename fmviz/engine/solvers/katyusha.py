@@ -18,17 +18,18 @@ snapshot.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss, evaluate
+from ..errors import WhyNot
+from ..losses import ScalarLoss
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..regularizers import MatrixOperator
-from ..snapshot import Parameters
+from ..penalties import MatrixView
+from ..problem import Formulation
 from ._dense_steps import add_gradient, score
 from ._safeguard import MONOTONE
 from ._sample import BEYOND
@@ -36,19 +37,19 @@ from .psgd import BATCH, StochasticSolver, batch_size, no_stochastic_steps
 
 
 @cached_factory(exact=True)
-def katyusha_steps(storage: Storage, loss: Loss, operator: MatrixOperator):
+def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     """Return the kernel of the inner steps between two snapshots.
 
     S, Z and Y are (k, d), the transposes of P's, and `full` is ∇F(S); vw, zw, yw and fw are their like for w,
     and ``biases`` holds those of S, Z, Y and ∇F(S). Z, Y and their biases are updated in place, and S is
-    replaced by the next snapshot. Returns whether all stayed finite. The operator takes all of P at every
-    step: O(dk).
+    replaced by the next snapshot; ``own`` are the operator's parameters. Returns whether all stayed finite.
+    The operator takes all of P at every step: O(dk).
     """
     row, value, derivative, shrink = storage.row, storage.value, loss.derivative, operator.shrink
 
     def steps(
         data, indices, indptr, y, c, order, batch, S, Z, Y, full, vw, zw, yw, fw, biases, alpha, tau, lam_w,
-        lam_p, lam, linear, intercept, theta, longest,
+        lam_p, lam, own, linear, intercept, theta, longest,
     ):  # fmt: skip
         rank, d = S.shape
         X = np.empty((rank, d))
@@ -115,7 +116,7 @@ def katyusha_steps(storage: Storage, loss: Loss, operator: MatrixOperator):
                     old[s, j] = Z[s, j]
                     Z[s, j] = keep * (Z[s, j] - alpha * (full[s, j] + G[s, j]))
                     G[s, j] = 0.0
-            shrink(Z, alpha * lam * keep, work)
+            shrink(Z, alpha * lam * keep, own, work)
             for s in range(rank):
                 for j in range(d):
                     Y[s, j] = X[s, j] + tau * (Z[s, j] - old[s, j])
@@ -157,22 +158,23 @@ class Katyusha(StochasticSolver):
         *("_snapshot", "_reported", "_Z", "_Y", "_zw", "_yw", "_zb", "_yb", "_full"),
     )
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
         self._batch = 1
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if not regularizer.convex and regularizer.exact_prox:
-            return (
-                f"{cls.label} goes on from a mean of its iterates, and {regularizer.label} is not convex: it "
-                "can be larger at a mean than at every point that enters it. Use PSGD, which takes no means."
+        penalty = problem.penalty
+        if not penalty.convex and penalty.exact_prox:
+            return WhyNot(
+                "not_convex",
+                f"{self.label} goes on from a mean of its iterates, and {penalty.label} is not convex: it "
+                "can be larger at a mean than at every point that enters it. Use PSGD, which takes no means.",
             )
-        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
+        return no_stochastic_steps(self.label, problem)
 
     def _take(self, parameters: Parameters) -> None:
         """Begin at these parameters without momentum."""
@@ -189,9 +191,7 @@ class Katyusha(StochasticSolver):
         """Return the gradient of the risk at the snapshot."""
         problem = self.problem
         f, sums = problem.model.forward(problem.design, self._snapshot)
-        slope = evaluate(problem.loss.derivative, f, problem.y, problem.loss_param)
-        slope *= self._c / problem.design.n_samples
-        return problem.model.gradient(problem.design, self._snapshot, slope, sums)
+        return problem.model.gradient(problem.design, self._snapshot, problem.slope(f), sums)
 
     def _advance(self, scale: float) -> bool:
         eta = scale * self.settings["eta0"]
@@ -214,7 +214,7 @@ class Katyusha(StochasticSolver):
         vw = self._snapshot.w.copy()
         in_p, in_w, in_b = self._full
         biases = np.array([self._snapshot.intercept, self._zb, self._yb, in_b], dtype=np.float64)
-        kernel = katyusha_steps(design.storage, problem.loss, self._operator)
+        kernel = katyusha_steps(design.storage, problem.loss.scalar, self._operator)
         finite = kernel(
             *design.rows,
             problem.y,
@@ -234,10 +234,11 @@ class Katyusha(StochasticSolver):
             self.settings["tau"],
             problem.lambda_w,
             self._lam_p,
-            problem.lambda_sparse,
+            self._operator.weight * problem.lambda_sparse,
+            self._operator.theta,
             problem.fit_linear,
             problem.fit_intercept,
-            problem.loss_param,
+            problem.loss.theta,
             design.longest_row,
         )
         self._snapshot = Parameters(np.ascontiguousarray(S.T), vw, float(biases[0]))
@@ -249,10 +250,9 @@ class Katyusha(StochasticSolver):
         problem, at = self.problem, self._snapshot
         in_p, in_w, in_b = self._full
         keep = 1.0 / (1.0 + 2.0 * eta * problem.lambda_p)
-        P = problem.regularizer.prox(
+        P = problem.penalty.prox(
             np.ascontiguousarray(keep * (at.P - eta * in_p)),
             eta * problem.lambda_sparse * keep,
-            **problem.regularizer_params,
         )
         w, bias = at.w, at.intercept
         if problem.fit_linear:
@@ -273,6 +273,8 @@ class MiniBatchKatyusha(Katyusha):
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._batch = batch_size(problem, self.settings["batch_size"])

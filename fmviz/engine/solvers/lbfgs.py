@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
-from ._coefficients import CoefficientStep
+from ..problem import Formulation
+from ._coefficients import CoefficientStep, coefficient_change
 from ._joint import Joint
 from .base import Solver
 
@@ -77,7 +78,14 @@ class LBFGS(Solver):
     between epochs; the thread ends with `close`, with the run, or when the solver is forgotten. The line
     search asks for a fall, so the objective never rises. Where scipy finds no lower value, to rounding, the
     point stays and the change is 0.
+
+    Where the weights λ of the columns are fitted, too ([B] Section 9.1), an epoch fits λ, exactly, and then
+    makes a few iterations on (P, w, bias) with λ held. The curvature learnt under one λ says little under the
+    next, so each epoch learns its own.
     """
+
+    # Iterations of an epoch where λ is fitted.
+    iterations = 10
 
     name: ClassVar[str] = "lbfgs"
     label: ClassVar[str] = "L-BFGS"
@@ -92,27 +100,29 @@ class LBFGS(Solver):
         ParamSpec("memory", "int", 10, 1, 1000, help="Past steps that shape the next one."),
     )
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._joint = Joint(problem)
+        self._coefficient_step = CoefficientStep(problem) if problem.model.fits_coefficients else None
         self._end: weakref.finalize | None = None
         self._worked = 0.0
 
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """See `Solver.for_model`."""
-        return AlternatingLBFGS if model.fits_coefficients else cls
+    @property
+    def memory(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a run goes on from; scipy's own memory cannot be had, so only where each epoch learns anew."""
+        return ("_joint", "_x") if self.problem.model.fits_coefficients else ()
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if regularizer.name != "l2":
-            return (
+        penalty = problem.penalty
+        if not penalty.smooth:
+            return WhyNot(
+                "not_smooth",
                 "L-BFGS builds one quadratic model from gradients and so needs a gradient everywhere; "
-                f"{regularizer.label} has none where it makes P sparse, and no smooth step lands there. "
-                f"Use {'APGD' if regularizer.exact_prox else 'nmAPGD'}, which takes proximal steps."
+                f"{penalty.label} has none where it makes P sparse, and no smooth step lands there. "
+                f"Use {'APGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )
         return None
 
@@ -120,6 +130,8 @@ class LBFGS(Solver):
         """See `Solver.start`."""
         self.close()
         self._x = self._joint.pack(parameters)
+        if self._coefficient_step is not None:
+            return
         self._done = False
         self._worked = 0.0
         orders: SimpleQueue[bool] = SimpleQueue()
@@ -138,6 +150,8 @@ class LBFGS(Solver):
 
     def epoch(self) -> float:
         """See `Solver.epoch`."""
+        if self._coefficient_step is not None:
+            return self._alternate(self._coefficient_step)
         if self._done:
             return 0.0
         self._orders.put(True)
@@ -149,6 +163,26 @@ class LBFGS(Solver):
             return 0.0
         before, self._x = self._x, answer
         return self._joint.change(answer, answer - before)
+
+    def _alternate(self, step: CoefficientStep) -> float:
+        """Fit λ, then make a few iterations on all else; return the relative change."""
+        # Imported here, as in the thread: this solver alone needs scipy.optimize.
+        from scipy.optimize import minimize
+
+        before = self.parameters()
+        fitted = step.refit(before)
+        joint, x = self._joint, self._joint.pack(fitted)
+        with np.errstate(over="ignore", invalid="ignore"):
+            options = {
+                "maxcor": self.settings["memory"],
+                "maxiter": self.iterations,
+                "ftol": 0.0,
+                "gtol": 0.0,
+            }
+            found = minimize(joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options)
+        self._x = found.x
+        moved = coefficient_change(before, fitted)
+        return max(moved, joint.change(self._x, self._x - x))
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
@@ -165,43 +199,3 @@ class LBFGS(Solver):
             self._end = None
             self._done = True
             self._thread.join()
-
-
-class AlternatingLBFGS(LBFGS):
-    """L-BFGS for models whose columns have fitted weights ([B] Section 9.1).
-
-    An epoch fits λ, exactly, and then makes a few iterations on (P, w, bias) with λ held. The curvature
-    learnt under one λ says little under the next, so each epoch learns its own.
-    """
-
-    iterations = 10
-    memory: ClassVar[tuple[str, ...]] = ("_joint", "_x")
-
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
-        self._coefficient_step = CoefficientStep(problem)
-
-    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
-        self._x = self._joint.pack(parameters)
-
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
-        # Imported here, as in the thread: two solvers alone need scipy.optimize.
-        from scipy.optimize import minimize
-
-        before = self.parameters()
-        fitted = self._coefficient_step.refit(before)
-        joint, x = self._joint, self._joint.pack(fitted)
-        with np.errstate(over="ignore", invalid="ignore"):
-            options = {
-                "maxcor": self.settings["memory"],
-                "maxiter": self.iterations,
-                "ftol": 0.0,
-                "gtol": 0.0,
-            }
-            found = minimize(joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options)
-        moved = float(np.abs(fitted.multipliers - before.multipliers).max(initial=0.0))
-        size = max(float(np.abs(fitted.multipliers).max(initial=0.0)), moved)
-        self._x = found.x
-        return max(moved / size if size else 0.0, joint.change(self._x, self._x - x))

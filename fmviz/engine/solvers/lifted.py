@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Problem
-from ..regularizers.blockwise import parts_of
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..penalties.blockwise import parts_of
 from ._lifted import lifted_sweep
 from ._sweeping import SweepingSolver
 from .pcd import CD, PCD, check_by_columns
@@ -20,14 +19,16 @@ class LiftedPCD(PCD):
     f is linear in an entry, so the step is the closed one and the objective never rises ([B] Section 7).
     """
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
         # Past the caches of the second-order kernels, which the class above would make.
-        SweepingSolver.__init__(self, problem, None, **params)
+        self._prepare(None)
         check_by_columns(self)
         model: Any = problem.model
         self._distinct: bool = model.distinct
-        ((_, part, own),) = parts_of(problem.regularizer, dict(problem.regularizer_params))
-        view = part.coordinate(**own)
+        ((_, part),) = parts_of(problem.penalty)
+        view = part.entry
         assert view is not None, "the driver asks why_not first"
         self._view = view
         columns = model.degree * problem.rank
@@ -58,8 +59,8 @@ class LiftedPCD(PCD):
             problem.rank,
             self._moments,
             self._cache,
-            problem.loss.mu,
-            problem.loss_param,
+            problem.mu,
+            problem.loss.theta,
             self._lambda_p,
             problem.lambda_sparse,
             self._live_only,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation
 from ._joint import ROUNDING, Joint
 from .base import Solver
 from .proximal import MOST_TRIALS, SHRINK, STEP
@@ -63,16 +64,16 @@ class NmAPGD(Solver):
         *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_q", "_c", "_value", "_last", "_alpha"),
     )
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._joint = Joint(problem)
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`: whatever has an operator, exact or not."""
-        return regularizer.why_no_operator or None
+        reason = problem.penalty.why_no_operator
+        return WhyNot("no_operator", reason) if reason else None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -154,7 +155,7 @@ class NmAPGD(Solver):
 
     def vouches(self, change: float) -> bool:
         """See `Solver.vouches`: a step of an inexact operator may be short anywhere."""
-        return super().vouches(change) and self.problem.regularizer.exact_prox
+        return super().vouches(change) and self.problem.penalty.exact_prox
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""

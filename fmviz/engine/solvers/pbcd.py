@@ -8,12 +8,13 @@ import numpy as np
 
 from .._jit import cached_factory, jitable
 from ..design import Storage
-from ..losses import Loss
+from ..errors import WhyNot
+from ..losses import ScalarLoss
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..regularizers import RowPenalty
-from ..regularizers._vectors import norm
-from ..snapshot import Parameters
+from ..penalties import RowView
+from ..penalties._vectors import norm
+from ..problem import Formulation
 from ._anderson import ANDERSON
 from ._pairs import BEYOND, NOISE, pair_row_sweep
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
@@ -80,7 +81,7 @@ def accumulate(A, at, x, first, second, p, g, h):
 
 
 @cached_factory()
-def row_sweep(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
+def row_sweep(storage: Storage, loss: ScalarLoss, penalty: RowView, weight):
     """Return the kernel of one sweep over the rows of P, with the step 1/(2·lam_p + μ/N Σ c‖∇f‖²).
 
     P has shape (d, k) and A = XP shape (N, k), both by `in_lines`. `places`, shape (longest column,), and
@@ -190,9 +191,10 @@ class PBCD(SweepingSolver):
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        penalty = problem.regularizer.row(**problem.regularizer_params)
-        super().__init__(problem, penalty, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        self._prepare(problem.penalty.row)
         design = problem.design
         wide = in_lines(np.empty((1, problem.rank))).shape[1]
         self._cache = self._penalty.cache(design.n_features, wide)
@@ -207,17 +209,17 @@ class PBCD(SweepingSolver):
 
         return ColumnPBCD if model.columnar else cls
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
+        model, penalty = problem.model, problem.penalty
         if model.lifted or not model.multilinear:
-            return not_linear(cls.label, model)
-        if regularizer.row(**regularizer_params) is None:
-            return regularizer.why_no_row or (
-                f"{regularizer.label} by rows squares the norm of the very row that a step moves, so the "
-                "row step does not split into entries. Use PCD."
+            return not_linear(self.label, model)
+        if penalty.row is None:
+            return WhyNot(
+                "no_row_view",
+                penalty.why_no_row
+                or f"{penalty.label} by rows squares the norm of the very row that a step moves, so the "
+                "row step does not split into entries. Use PCD.",
             )
         return None
 
@@ -255,8 +257,8 @@ class PBCD(SweepingSolver):
                 self._sizes,
                 self._work[0],
                 self._cache,
-                problem.loss.mu,
-                problem.loss_param,
+                problem.mu,
+                problem.loss.theta,
                 self._lambda_p,
                 problem.lambda_sparse,
                 self._live_only,
@@ -273,8 +275,8 @@ class PBCD(SweepingSolver):
             self._places,
             self._work,
             self._cache,
-            problem.loss.mu,
-            problem.loss_param,
+            problem.mu,
+            problem.loss.theta,
             self._lambda_p,
             problem.lambda_sparse,
             self._live_only,

@@ -8,10 +8,12 @@ import numpy as np
 
 from .._jit import cached_factory
 from ..design import Storage
-from ..losses import Loss
+from ..errors import WhyNot
+from ..losses import ScalarLoss
+from ..models import Model
 from ..params import ParamSpec
-from ..regularizers import RowPenalty
-from ..regularizers._vectors import norm
+from ..penalties import RowView
+from ..penalties._vectors import norm
 from ._anderson import ANDERSON
 from ._pairs import BEYOND, NOISE
 from ._sweeping import ACTIVE_SWEEPS
@@ -20,7 +22,7 @@ from .pbcd import PBCD, accumulate, raise_to_largest
 
 
 @cached_factory()
-def row_sweep_line_search(storage: Storage, loss: Loss, penalty: RowPenalty, weight):
+def row_sweep_line_search(storage: Storage, loss: ScalarLoss, penalty: RowView, weight):
     """Return the kernel of one sweep with the line search of Tseng and Yun (2009).
 
     As `row_sweep`, with the constants sigma and rho, and at most `most` halvings; where none of them
@@ -190,14 +192,14 @@ class PBCDLineSearch(PBCD):
         """See `Solver.for_model`."""
         return cls
 
-    @classmethod
-    def why_not_model(cls, model: Any) -> str | None:
-        """See `Solver.why_not_model`."""
-        unsuited = super().why_not_model(model)
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        """See `Solver._why_not_model`."""
+        unsuited = super()._why_not_model(model)
         if unsuited is None and model.columnar:
-            return (
-                f"{cls.label} bounds the curvature of a row by the second derivatives of pairs; for "
-                f"{model.label} take PBCD, whose step from the Lipschitz constant needs no search."
+            return WhyNot(
+                "pairs_only",
+                f"{self.label} bounds the curvature of a row by the second derivatives of pairs; for "
+                f"{model.label} take PBCD, whose step from the Lipschitz constant needs no search.",
             )
         return unsuited
 

@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
 from ..memory import aligned_copy
+from ..models import Model
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation, Problem
 from ._anderson import ANDERSON
 from ._factors import Screen, factor_sweep, stores_slope
 from ._pairs import Lanes, pair_factor_sweep
@@ -72,10 +74,12 @@ class PCD(SweepingSolver):
     memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_revival")
     _revival: Revival | None = None
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        penalty = problem.regularizer.coordinate(**problem.regularizer_params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        penalty = problem.penalty.entry
         assert penalty is not None, "the driver asks why_not first"
-        super().__init__(problem, penalty, **params)
+        self._prepare(penalty)
         stored = stores_slope(problem.design.storage, self._loss)
         if self.settings[ORDER.name] == "auto":
             # Said now: choices decide which kernels are made ready.
@@ -87,18 +91,18 @@ class PCD(SweepingSolver):
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if not model.multilinear:
-            return not_linear(cls.label, model)
-        if regularizer.coordinate(**regularizer_params) is None:
-            return regularizer.why_no_coordinate or (
-                f"{regularizer.label} binds the entries of a row by their norm, which has no slope at 0: "
+        penalty = problem.penalty
+        if not problem.model.multilinear:
+            return not_linear(self.label, problem.model)
+        if penalty.entry is None:
+            return WhyNot(
+                "no_entry_view",
+                penalty.why_no_entry
+                or f"{penalty.label} binds the entries of a row by their norm, which has no slope at 0: "
                 "steps on single entries can get stuck where no entry alone improves. "
-                "Use PBCD, which moves whole rows."
+                "Use PBCD, which moves whole rows.",
             )
         return None
 
@@ -126,7 +130,7 @@ class PCD(SweepingSolver):
             float(self.problem.weights.max(initial=1.0)),
         )
         problem = self.problem
-        if self.settings.get(REVIVE.name) and problem.regularizer.saddles(**problem.regularizer_params):
+        if self.settings.get(REVIVE.name) and problem.penalty.saddles:
             self._revival = Revival(problem, rng)
         super().start(parameters, rng)
 
@@ -174,8 +178,8 @@ class PCD(SweepingSolver):
                 self._P,
                 self._moments,
                 self._cache,
-                problem.loss.mu,
-                problem.loss_param,
+                problem.mu,
+                problem.loss.theta,
                 self._lambda_p,
                 problem.lambda_sparse,
                 self._live_only,
@@ -194,26 +198,28 @@ class PCD(SweepingSolver):
             self._largest,
             self._column_caches,
             self._screen,
-            problem.loss.mu,
-            problem.loss_param,
+            problem.mu,
+            problem.loss.theta,
             self._lambda_p,
             problem.lambda_sparse,
             self._live_only,
         )
 
 
-def not_linear(label: str, model: Any) -> str:
+def not_linear(label: str, model: Model) -> WhyNot:
     """Return why closed steps on entries or rows do not exist where f is not linear in them."""
     if model.lifted:
-        return (
+        return WhyNot(
+            "rows_not_linear",
             f"{label} moves a row of P at once, and a row here holds entries of all of U¹, …, U^m, which f "
             f"multiplies with each other in general: {model.label} is linear in each U^t alone. Use CD or "
-            "PCD, which move one entry, or APGD."
+            "PCD, which move one entry, or APGD.",
         )
-    return (
+    return WhyNot(
+        "entries_not_linear",
         f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
         "of degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). "
-        "Use CD, which searches along the entry, or L-BFGS."
+        "Use CD, which searches along the entry, or L-BFGS.",
     )
 
 
@@ -242,16 +248,15 @@ class CD(PCD):
             return LiftedCD
         return ColumnCD if model.columnar else cls
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if regularizer.name != "l2":
-            return (
-                f"CD takes plain gradient steps, and {regularizer.label} has no gradient at 0, "
+        penalty = problem.penalty
+        if not penalty.smooth:
+            return WhyNot(
+                "not_smooth",
+                f"CD takes plain gradient steps, and {penalty.label} has no gradient at 0, "
                 "just where it makes P sparse. Use "
-                + ("PCD or PBCD, which take" if regularizer.separable else "nmAPGD, which takes")
-                + " proximal steps."
+                + ("PCD or PBCD, which take" if penalty.separable else "nmAPGD, which takes")
+                + " proximal steps.",
             )
         return None

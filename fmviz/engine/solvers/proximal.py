@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation
 from ._joint import ROUNDING, Joint
 from .base import Solver
 
@@ -51,22 +52,23 @@ class PGD(Solver):
 
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._joint = Joint(problem)
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if regularizer.why_no_operator:
-            return regularizer.why_no_operator
-        if not regularizer.exact_prox:
-            return (
-                f"{cls.label} owes its descent to an exact proximal operator, and that of "
-                f"{regularizer.label} has no closed form. Use nmAPGD, which checks the objective after every "
-                "inexact step, or SubGD, which needs no operator."
+        penalty = problem.penalty
+        if penalty.why_no_operator:
+            return WhyNot("no_operator", penalty.why_no_operator)
+        if not penalty.exact_prox:
+            return WhyNot(
+                "inexact_operator",
+                f"{self.label} owes its descent to an exact proximal operator, and that of "
+                f"{penalty.label} has no closed form. Use nmAPGD, which checks the objective after every "
+                "inexact step, or SubGD, which needs no operator.",
             )
         return None
 

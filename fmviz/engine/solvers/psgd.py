@@ -6,14 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
+from ..models.columnar import ColumnModel
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation, Problem
 from ._coupled_entries import coupled_entries
 from ._coupled_rows import coupled_rows
 from ._dense_steps import dense_steps
 from ._lazy import lazy_entries, lazy_rows
 from ._safeguard import MONOTONE, Safeguard
+from ._sample_columns import SampleColumns
 from ._steps import STEP_PARAMS, Steps, make_steps
 from ._sweeping import relative_change
 from ._terms import PAIRS
@@ -48,21 +51,19 @@ class StochasticSolver(Solver):
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
-        operator = problem.regularizer.operator(**problem.regularizer_params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
+        operator = problem.penalty.matrix
         assert operator is not None, "the driver asks why_not first"
         self._operator = operator
-        n = problem.design.n_samples
-        self._c = np.ones(n) if problem.sample_weight is None else problem.weights
+        self._c = problem.unit_weights
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params)
+        return no_stochastic_steps(self.label, problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
@@ -115,23 +116,41 @@ class StochasticSolver(Solver):
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
         at = self._here()
-        coefficients = None if at.coefficients is None else at.coefficients.copy()
-        return Parameters(at.P.copy(), at.w.copy(), float(at.intercept), coefficients=coefficients)
+        return at.copy()
 
 
 class ShuffledSolver(StochasticSolver):
     """What SGD, PSGD and mini-batch PSGD share: every sample once an epoch, and a count of all steps."""
 
     params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
-    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias")
+    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        super().prepare()
+        model = self.problem.model
+        self._columns = SampleColumns(self.problem, model) if isinstance(model, ColumnModel) else None
 
     def _take(self, parameters: Parameters) -> None:
         self._P = np.array(parameters.P, order="C")
         self._w = parameters.w.copy()
         self._bias = float(parameters.intercept)
+        given = parameters.coefficients
+        self._coefficients = None if given is None else given.copy()
 
     def _here(self) -> Parameters:
-        return Parameters(self._P, self._w, float(self._bias))
+        return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        refitted = None if self._columns is None else self._columns.refit(self.parameters())
+        if refitted is None:
+            return super().epoch()
+        fitted, moved = refitted
+        self._take(fitted)
+        if self._guard is not None:
+            self._guard.move(fitted)
+        return max(moved, super().epoch())
 
     def _advance(self, scale: float) -> bool:
         n = self.problem.design.n_samples
@@ -161,35 +180,47 @@ class ShuffledSolver(StochasticSolver):
         problem = self.problem
         return (*problem.design.rows, problem.y, self._c, order)
 
+    def _settled(self) -> tuple[Any, ...]:
+        """Return what lazy kernels take behind w."""
+        return self._bias, self.problem.loss.theta, self.problem.design.longest_row, self._period()
 
-def no_stochastic_steps(
-    label: str, model: Any, regularizer: Any, regularizer_params: dict[str, Any], columns: bool = False
-) -> str | None:
-    """Return why the stochastic kernels cannot take a model or a regularizer, or None.
+    def _run_columns(self, columns: SampleColumns, order: np.ndarray, steps: Steps) -> tuple[float, bool]:
+        """Run an epoch of a model that is a sum of kernels of the columns."""
+        arguments = (*self._common(order), *steps)
+        self._P, bias, finite = columns.run(self._here(), arguments, self._settled())
+        return bias, finite
+
+
+def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False) -> WhyNot | None:
+    """Return why the stochastic kernels cannot take a model or a penalty, or None.
 
     With `columns` there are kernels for columnar models, too.
     """
-    if model.name != "fm" and not (columns and model.columnar):
-        return (
+    model, penalty = problem.model, problem.penalty
+    if (model.columnar and not columns) or model.lifted:
+        return WhyNot(
+            "no_sample_steps",
             f"{label} steps along the gradient of one sample's prediction, which is implemented for the "
             f"second-order factorization machine{' and for sums of kernels of columns' if columns else ''} "
-            f"only, not for {model.label}."
+            f"only, not for {model.label}.",
         )
-    if model.columnar and regularizer.operator(**regularizer_params) is None:
-        return (
+    if model.columnar and penalty.matrix is None:
+        return WhyNot(
+            "no_common_shrinkage",
             f"{label} visits the features of one sample only, so between two visits a penalty must shrink "
-            f"entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; {regularizer.label} "
-            "does not. Use APGD, PCD or PBCD."
+            f"entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; {penalty.label} "
+            "does not. Use APGD, PCD or PBCD.",
         )
-    if regularizer.operator(**regularizer_params) is None:
-        return (
+    if penalty.matrix is None:
+        return WhyNot(
+            "no_operator",
             f"{label} needs the proximal operator of the whole penalty at every step, and "
-            f"{regularizer.label} has none in closed form. "
+            f"{penalty.label} has none in closed form. "
             + (
                 "Use PCD or PBCD, which need it for one entry or row."
-                if regularizer.separable
+                if penalty.separable
                 else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
-            )
+            ),
         )
     return None
 
@@ -228,39 +259,37 @@ class PSGD(ShuffledSolver):
 
     fits_coefficients: ClassVar[bool] = True
 
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """See `Solver.for_model`."""
-        from .column_steps import ColumnPSGD
-
-        return ColumnPSGD if model.columnar else cls
-
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params, columns=True)
+        return no_stochastic_steps(self.label, problem, columns=True)
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        super().prepare()
         # The settings tell what runs: auto becomes what it stands for.
         self.settings["operator"] = self._path(self.settings["operator"])
 
     def _path(self, wanted: str) -> str:
         """Return "dense" or "sparse"."""
         problem, operator = self.problem, self._operator
+        if self._columns is not None:
+            if wanted == "dense":
+                raise ValueError(
+                    f"operator = 'dense' is not possible for {problem.model.label}: steps are made for the "
+                    "features of the sample only. Choose 'auto' or 'sparse', which are the same here."
+                )
+            return "sparse"
         reason = None
         if operator.lazy is None:
             reason = (
-                f"{problem.regularizer.label} by rows shrinks every row at a pace of its own, which must be "
+                f"{problem.penalty.label} by rows shrinks every row at a pace of its own, which must be "
                 "computed for all rows at every step"
             )
         elif operator.pairs and make_steps(problem, self.settings, 0, 1).cut[0] >= 1.0:
             # No schedule raises the step size, so the first step has the largest strength.
             reason = (
                 f"with eta0 = {self.settings['eta0']:g} and lambda_sparse = {problem.lambda_sparse:g} the "
-                f"operator of {problem.regularizer.label} keeps one entry or row only, and is no longer a "
+                f"operator of {problem.penalty.label} keeps one entry or row only, and is no longer a "
                 "common offset"
             )
         if reason is None:
@@ -272,16 +301,14 @@ class PSGD(ShuffledSolver):
         return "dense"
 
     def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        problem, design = self.problem, self.problem.design
+        if self._columns is not None:
+            return self._run_columns(self._columns, order, steps)
         if self.settings["operator"] == "dense":
             return dense_epoch(self, order, batch, steps)
-        return lazy_epoch(
-            (design.storage, problem.loss), self._operator, self._common(order), steps, self._state()
-        )
-
-    def _state(self) -> tuple[Any, ...]:
-        design = self.problem.design
-        return self._P, self._w, self._bias, self.problem.loss_param, design.longest_row, self._period()
+        problem = self.problem
+        kinds = problem.design.storage, problem.loss.scalar
+        state = (self._P, self._w, *self._settled())
+        return lazy_epoch(kinds, self._operator, self._common(order), steps, state)
 
 
 def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
@@ -303,8 +330,8 @@ def dense_epoch(solver: ShuffledSolver, order: np.ndarray, batch: int, steps: St
     """Run one epoch of the kernel that applies the operator to all of P, and write P back."""
     problem, design = solver.problem, solver.problem.design
     M = np.ascontiguousarray(solver._P.T)
-    kernel = dense_steps(design.storage, problem.loss, solver._operator)
-    rest = solver._w, solver._bias, problem.loss_param, design.longest_row
+    kernel = dense_steps(design.storage, problem.loss.scalar, solver._operator)
+    rest = solver._w, solver._bias, problem.loss.theta, design.longest_row, solver._operator.theta
     bias, finite = kernel(*solver._common(order), batch, *steps, M, *rest)
     # Adding 0 turns −0 into 0.
     solver._P = np.ascontiguousarray(M.T) + 0.0
@@ -354,27 +381,21 @@ class SGD(ShuffledSolver):
         """Return more than the steps of an epoch: there are no offsets."""
         return self.problem.design.n_samples + 1
 
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """See `Solver.for_model`."""
-        from .column_steps import ColumnSGD
-
-        return ColumnSGD if model.columnar else cls
-
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if regularizer.name != "l2":
-            return (
-                f"SGD follows the gradient, and {regularizer.label} has none at 0, just where it makes P "
+        penalty = problem.penalty
+        if not penalty.smooth:
+            return WhyNot(
+                "not_smooth",
+                f"SGD follows the gradient, and {penalty.label} has none at 0, just where it makes P "
                 "sparse: steps would jump across 0 and never stay there. Use "
-                f"{'PSGD' if regularizer.exact_prox else 'nmAPGD'}, which takes proximal steps."
+                f"{'PSGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )
-        return no_stochastic_steps(cls.label, model, regularizer, regularizer_params, columns=True)
+        return no_stochastic_steps(self.label, problem, columns=True)
 
     def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
-        problem, design = self.problem, self.problem.design
-        state = self._P, self._w, self._bias, problem.loss_param, design.longest_row, self._period()
-        return lazy_entries(design.storage, problem.loss, PAIRS)(*self._common(order), *steps, *state, ())
+        if self._columns is not None:
+            return self._run_columns(self._columns, order, steps)
+        problem = self.problem
+        kernel = lazy_entries(problem.design.storage, problem.loss.scalar, PAIRS)
+        return kernel(*self._common(order), *steps, self._P, self._w, *self._settled(), ())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..losses import evaluate
-from ..problem import Problem
-from ..snapshot import Parameters
-from ..spectral import prox_trace, prox_trace_l1, soft_threshold
+from ..errors import WhyNot
+from ..parameters import Parameters
+from ..problem import Formulation, Problem
+from ..spectral import TRACE_NORM, prox_trace_l1, soft_threshold, spectral_prox
 from ._sweeping import relative_change
 from .base import Solver
 
@@ -56,13 +55,11 @@ class QuadraticPGD(Solver):
     """
 
     factorised: ClassVar[bool] = False
+    needs_mu: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_now", "_before", "_momentum", "_dual", "_eta", "_objective")
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
-        """See `Solver.why_not`; what model and regularizer must be is asked before."""
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`; what model and penalty must be is asked before."""
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -74,9 +71,9 @@ class QuadraticPGD(Solver):
         self._momentum = 1.0
         self._dual: np.ndarray | None = None
         n = problem.design.n_samples
-        self._c = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+        self._c = problem.unit_weights
         largest_W, largest_w = self._norms()
-        curvature = problem.loss.mu / n
+        curvature = problem.mu / n
         self._eta = 1.0 / (curvature * largest_W)
         self._kappa_w = largest_W / largest_w
         self._kappa_b = largest_W / float(self._c.sum())
@@ -124,8 +121,8 @@ class QuadraticPGD(Solver):
     def _step(self, origin: Point) -> Point:
         """Make one proximal gradient step from `origin`, halving η as needed."""
         problem = self.problem
-        n, mu, theta = problem.design.n_samples, problem.loss.mu, problem.loss_param
-        slope = self._c * evaluate(problem.loss.derivative, origin.f, problem.y, theta) / n
+        n, mu = problem.design.n_samples, problem.mu
+        slope = self._c * problem.loss.derivative(origin.f, problem.y) / n
         in_W, in_w, in_b = problem.model.gradient(problem.design, origin.parameters(), slope)
         risk = problem.empirical_risk(origin.f)
         for _ in range(_HALVINGS):
@@ -199,7 +196,7 @@ class QuadraticPGD(Solver):
 def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
     """Return the operators of trace norm and ℓ1 in turn: exact where one of the strengths is 0."""
     if problem.lambda_p > 0.0:
-        V = prox_trace(V, eta * problem.lambda_p)
+        V = spectral_prox(TRACE_NORM, V, eta * problem.lambda_p)
     return soft_threshold(V, eta * problem.lambda_sparse) if problem.lambda_sparse > 0.0 else V
 
 
@@ -246,13 +243,10 @@ class ExactPGD(QuadraticPGD):
 
     memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most")
 
-    @classmethod
-    def cost_note(
-        cls, model: Any, regularizer: Any, d: int, rank: int, regularizer_params: Mapping[str, Any]
-    ) -> str | None:
+    def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         """See `Solver.cost_note`."""
-        note = super().cost_note(model, regularizer, d, rank, regularizer_params)
-        return f"{note} With both penalties {cls.label} makes up to {_INNER} of them an iteration, or more."
+        note = super().cost_note(problem, d, rank)
+        return f"{note} With both penalties {self.label} makes up to {_INNER} of them an iteration, or more."
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""

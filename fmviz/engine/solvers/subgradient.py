@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from ..errors import WhyNot
+from ..parameters import Parameters
 from ..params import ParamSpec
-from ..problem import Problem
-from ..snapshot import Parameters
+from ..problem import Formulation
 from ._joint import Joint
 from .base import Solver
 from .proximal import SHRINK, STEP
@@ -44,25 +45,27 @@ class SubGD(Solver):
 
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
 
-    def __init__(self, problem: Problem, **params: Any) -> None:
-        super().__init__(problem, **params)
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
         self._joint = Joint(problem)
 
-    @classmethod
-    def why_not(
-        cls, model: Any, regularizer: Any, loss: Any, regularizer_params: dict[str, Any]
-    ) -> str | None:
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
-        if not regularizer.exact_prox:
+        penalty = problem.penalty
+        if not penalty.exact_prox:
             return None
-        if regularizer.name == "l2":
-            return (
-                f"{regularizer.label} has a gradient everywhere: nothing is left for a subgradient to do. "
-                "Use L-BFGS, CD or APGD."
+        if penalty.smooth:
+            return WhyNot(
+                "smooth",
+                f"{penalty.label} has a gradient everywhere: nothing is left for a subgradient to do. "
+                "Use L-BFGS, CD or APGD.",
             )
-        return (
+        return WhyNot(
+            "exact_operator",
             f"A subgradient step almost never ends at an exact zero, so it would select nothing, while "
-            f"{regularizer.label} has an exact proximal operator, which does. Use nmAPGD, APGD, PCD or PBCD."
+            f"{penalty.label} has an exact proximal operator, which does. Use nmAPGD, APGD, PCD or PBCD.",
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -79,7 +82,7 @@ class SubGD(Solver):
             g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
             if problem.lambda_sparse:
                 P = joint.unpack(x).P
-                sub = problem.regularizer.subgradient(P, **problem.regularizer_params)
+                sub = problem.penalty.subgradient(P)
                 g[: P.size] += problem.lambda_sparse * sub.ravel()
             square = float(g @ g)
             if not np.isfinite(square):

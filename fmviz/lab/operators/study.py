@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fmviz.engine.counting import used_features, used_interactions
-from fmviz.engine.operators import certificate
-from fmviz.engine.regularizers import REGULARIZERS, Regularizer
+from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.operators import certificate
 
 EXPONENTS = tuple(range(-7, 8))
 """λ = 2^e for these e, as in [A] 3.1."""
@@ -31,47 +31,47 @@ class Variant:
         The name, with the value of a choice that is not the default: ``"ti_rows"``.
     name : str
         The regularizer.
-    params : mapping
-        Its parameters.
+    penalty : Penalty
+        The regularizer with its parameters.
     label : str
         In words.
     """
 
     id: str
     name: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    penalty: Penalty
     label: str = ""
 
     @property
-    def regularizer(self) -> Regularizer:
-        """Return the registered regularizer."""
-        return REGULARIZERS[self.name]
+    def params(self) -> Mapping[str, Any]:
+        """The regularizer's parameters."""
+        return self.penalty.settings
 
     def prox(self, P: np.ndarray, strength: float) -> np.ndarray:
         """Return the operator's result for a checked P."""
-        return self.regularizer.prox(P, strength, **self.params)
+        return self.penalty.prox(P, strength)
 
 
 def with_degree(variant: Variant, degree: int) -> Variant:
     """Return the variant with another degree, where it has one."""
     if "degree" not in variant.params:
         return variant
-    label = variant.label.replace("order m", f"order {degree}")
-    return replace(variant, params={**variant.params, "degree": degree}, label=label)
+    penalty = get_penalty(variant.name, {**variant.params, "degree": degree})
+    return replace(variant, penalty=penalty, label=variant.label.replace("order m", f"order {degree}"))
 
 
 def _variants() -> dict[str, Variant]:
     found: dict[str, Variant] = {}
-    for name, regularizer in REGULARIZERS.items():
-        if not regularizer.exact_prox:
+    for name, penalty in PENALTIES.items():
+        if not penalty.exact_prox:
             continue
-        found[name] = Variant(name, name, regularizer.check({}), regularizer.label)
-        for spec in regularizer.params:
+        found[name] = Variant(name, name, penalty, penalty.label)
+        for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
                 if choice != spec.default:
-                    label = f"{regularizer.label}, by {choice}"
-                    given = regularizer.check({spec.name: choice})
-                    found[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, given, label)
+                    other = get_penalty(name, {spec.name: choice})
+                    label = f"{penalty.label}, by {choice}"
+                    found[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, other, label)
     return found
 
 
@@ -129,12 +129,7 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
         np.array([used_interactions(q) for q in Q]),
         np.array([used_features(q) for q in Q]),
         np.array([np.count_nonzero(q) for q in Q]),
-        np.array(
-            [
-                certificate(variant.name, P, q, 2.0**e, **variant.params)
-                for e, q in zip(exponents, Q, strict=True)
-            ]
-        ),
+        np.array([certificate(variant.penalty, P, q, 2.0**e) for e, q in zip(exponents, Q, strict=True)]),
         zero_from,
         survivors,
     )

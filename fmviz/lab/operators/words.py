@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fmviz.engine.counting import used_interactions
-from fmviz.engine.regularizers.base import unit_rows
+from fmviz.engine.penalties.base import unit_rows
 
 from .study import EXPONENTS, Study, Variant
 
@@ -64,9 +64,7 @@ def _end(P: np.ndarray, one: Study) -> str:
         return "Never all zero: it shrinks, and drops nothing."
     count = int(left.sum())
     entries = "entry survives" if count == 1 else "entries survive"
-    return (
-        f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.regularizer.row_wise)}."
-    )
+    return f"Never all zero (θ ≥ 1): {count} {entries} any λ{_whose(P, left, one.variant.penalty.row_wise)}."
 
 
 def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
@@ -81,12 +79,12 @@ def _whose(P: np.ndarray, left: np.ndarray, row_wise: bool) -> str:
 
 def selects(variant: Variant) -> str:
     """Return what an operator makes sparse, in words."""
-    return variant.regularizer.words(**variant.params)[2]
+    return variant.penalty.words()[2]
 
 
 def formulas(variant: Variant) -> tuple[str, str]:
     """Return the LaTeX of Ω(P) and of its operator."""
-    omega, operator, _ = variant.regularizer.words(**variant.params)
+    omega, operator, _ = variant.penalty.words()
     return omega, operator
 
 

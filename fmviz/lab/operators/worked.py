@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.regularizers.base import unit_rows
+from fmviz.engine.penalties.base import unit_rows
 
 from .study import Variant
 
@@ -56,12 +56,12 @@ def worked_example(
         At most so many rows of the table.
     """
     lam = _latex(strength)
-    regularizer = variant.regularizer
-    if regularizer.row_wise:
+    penalty = variant.penalty
+    if penalty.row_wise:
         before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
         threshold = np.broadcast_to(_thresholds(Q, after.sum(), variant, strength).ravel(), after.shape)
         # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
-        tau = threshold + 2.0 * strength * regularizer.quad * after
+        tau = threshold + 2.0 * strength * penalty.quad * after
         live = int(np.count_nonzero(after))
         if variant.name == "l21":
             latex = rf"\tau = \lambda = {lam}"
@@ -84,7 +84,7 @@ def worked_example(
     by_rows = variant.params.get("axis") == "rows"
     sums = np.abs(Q).sum(axis=1 if by_rows else 0, keepdims=True)
     threshold = np.broadcast_to(_thresholds(Q, sums, variant, strength), Q.shape)
-    squares = 2.0 * strength * regularizer.quad
+    squares = 2.0 * strength * penalty.quad
     live, s = int(np.count_nonzero(q)), column
     heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
     tau = threshold[:, column] + squares * np.abs(q)
@@ -123,7 +123,7 @@ def _thresholds(Q: np.ndarray, sums: np.ndarray | float, variant: Variant, stren
     if "degree" in variant.params:
         m = variant.params["degree"]
         return strength * m * np.asarray(sums) ** (m - 1)
-    return strength * variant.regularizer.thresholds(Q, **variant.params)
+    return strength * variant.penalty.thresholds(Q)
 
 
 def _power(tau: str, total: str, norm: str, variant: Variant, strength: float, value: float) -> str:

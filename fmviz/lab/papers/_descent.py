@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import get_solver
 from fmviz.lab.papers.base import Desk, Row, Tables, Verdict, rows_where
 
 # One row for each epoch up to this one, then fewer and fewer.
@@ -73,8 +75,8 @@ def descend(
         What else the rows are told apart by.
     """
     budget = Budget(epochs, seconds, tol, certify_every=epochs + 1)
-    rng, own = np.random.default_rng([seed, 2]), dict(solver_params or {})
-    run = iterate(problem, solver, budget, desk.should_stop, start=start, rng=rng, **own)
+    method, rng = get_solver(solver, solver_params), np.random.default_rng([seed, 2])
+    run = iterate(problem, method, budget, desk.should_stop, start=start, rng=rng)
     for snapshot, chosen in thinned(run):
         if traced and chosen:
             desk.row(

@@ -173,7 +173,7 @@ def _problem(trial: Trial, protocol: Protocol) -> Problem:
     return Problem.build(
         train.design,
         train.y,
-        regularizer=REGULARIZERS[trial.method],
+        penalty=REGULARIZERS[trial.method],
         rank=protocol.rank,
         lambda_w=trial.lambda_w,
         lambda_p=trial.lambda_p,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import get_regularizer
-from fmviz.engine.snapshot import Parameters
 from fmviz.lab.papers._descent import SHARE, thinned
 from fmviz.lab.papers.base import Desk, Row, Tables, rows_where
 from fmviz.lab.papers.pieces import key_of
@@ -36,7 +36,7 @@ def weights_l1(parameters: Parameters) -> float:
     if parameters.W is not None:
         return float(np.abs(parameters.W).sum())
     P = parameters.P
-    return 2.0 * get_regularizer("omega_star").value(P) + float(np.square(P).sum())
+    return 2.0 * get_penalty("omega_star").value(P) + float(np.square(P).sum())
 
 
 def follow(
@@ -82,7 +82,7 @@ def follow(
             X,
             y,
             model=own.model,
-            regularizer=own.regularizer,
+            penalty=own.regularizer,
             rank=RANK,
             lambda_p=lambda_p,
             lambda_sparse=lambda_sparse,

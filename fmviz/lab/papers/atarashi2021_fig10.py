@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.regularizers._squared_norm import prox_squared_l1
+from fmviz.engine.penalties._squared_norm import prox_squared_l1
 from fmviz.lab.papers.base import (
     Artefact,
     Check,

@@ -58,7 +58,7 @@ def _run(desk: Desk) -> Iterator[str]:
                 X,
                 y,
                 model=own.model,
-                regularizer=own.regularizer,
+                penalty=own.regularizer,
                 rank=RANK,
                 lambda_p=settings["strength"],
                 lambda_sparse=settings["strength"],

@@ -50,7 +50,7 @@ def build(letter: str, X: np.ndarray, y: np.ndarray, strength: float) -> tuple[P
     problem = Problem.build(
         X / np.sqrt(d),
         y / d,
-        regularizer=PANELS[letter][1],
+        penalty=PANELS[letter][1],
         rank=RANK,
         fit_linear=False,
         fit_intercept=False,

@@ -43,7 +43,7 @@ def _lines(regularizer: str, settings: Mapping[str, Any]) -> Any:
 
 def build(X: Any, y: Any, regularizer: str, strengths: Mapping[str, Any]) -> Problem:
     """Return the problem of a panel, with linear term and bias."""
-    return Problem.build(X, y, regularizer=regularizer, rank=RANK, **strengths)
+    return Problem.build(X, y, penalty=regularizer, rank=RANK, **strengths)
 
 
 def _run(desk: Desk) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.models import KernelExpansion
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.lab.papers._descent import descend
 from fmviz.lab.papers._tuning import halves
 from fmviz.lab.papers.base import (
@@ -61,9 +62,8 @@ def _problem(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: M
     return Problem.build(
         X,
         y,
-        regularizer="l2",
-        model="expansion",
-        model_params={"kernel": kernel, "degree": 2, "coefficients": method},
+        penalty="l2",
+        model=KernelExpansion(kernel, 2, method),
         rank=settings["k"],
         lambda_p=settings["beta"] / y.size,
         fit_linear=False,

@@ -10,8 +10,9 @@ import numpy as np
 
 from fmviz.engine.conversion import absorb_coefficients, to_expansion
 from fmviz.engine.design import Design, augmented
+from fmviz.engine.models import KernelExpansion, LiftedModel
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers._descent import SHARE, STAGES, Times, agreed, ahead, descend, times_to, told
 from fmviz.lab.papers.base import (
@@ -65,21 +66,18 @@ def _data(settings: Mapping[str, Any]) -> tuple[Any, np.ndarray]:
 def _methods(design: Design, y: np.ndarray, kernel: str, settings: Mapping[str, Any]) -> list[_Method]:
     """Return the lines of one panel, all from one W."""
     common: dict[str, Any] = {
-        "regularizer": "l2",
+        "penalty": "l2",
         "lambda_p": settings["beta"] / _PUBLISHED_ROWS,
         "fit_linear": False,
         "fit_intercept": False,
     }
-    of = {"kernel": kernel, "degree": 2}
-    lifted = Problem.build(design, y, model="lifted", model_params=of, rank=settings["r"], **common)
+    lifted = Problem.build(design, y, model=LiftedModel(kernel, 2), rank=settings["r"], **common)
     start = lifted.start(settings["init_sd"], np.random.default_rng(settings["seed"]))
     columns = to_expansion(lifted.model, start)
 
     def direct(coefficients: str) -> Problem:
-        params = {**of, "coefficients": coefficients}
-        return Problem.build(
-            design, y, model="expansion", model_params=params, rank=columns.P.shape[1], **common
-        )
+        model = KernelExpansion(kernel, 2, coefficients)
+        return Problem.build(design, y, model=model, rank=columns.P.shape[1], **common)
 
     held, signed = direct("signs"), absorb_coefficients(columns, 2, "signs")
     found = [_Method(LIFTED, lifted, "cd", start)]

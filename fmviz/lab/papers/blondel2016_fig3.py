@@ -10,6 +10,7 @@ import numpy as np
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.models import LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
@@ -51,9 +52,8 @@ def fit(trial: Trial, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: 
     problem = Problem.build(
         augmented(X[train], dummies),
         y[train],
-        regularizer="l2",
-        model="lifted",
-        model_params={"kernel": kernel, "degree": 2},
+        penalty="l2",
+        model=LiftedModel(kernel, 2),
         rank=max(1, trial.bases // 2),
         lambda_p=trial.beta / n,
         # β/2 ‖w‖², as the factors have it.

@@ -10,6 +10,7 @@ import numpy as np
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.papers._tuning import Trial, summarise, tuned
@@ -60,22 +61,20 @@ def _machine(trial: Trial, X: np.ndarray, y: np.ndarray, Z: np.ndarray, *, epoch
     lifted = trial.method == HOMOGENEOUS
     model: dict[str, Any] = (
         {
-            "model": "lifted",
-            "model_params": {"kernel": "polynomial", "degree": 3},
+            "model": LiftedModel("polynomial", 3),
             "rank": max(1, trial.bases // 3),
             "lambda_p": 3.0 * trial.beta / (2.0 * y.size),
         }
         if lifted
         else {
-            "model": "expansion",
-            "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"},
+            "model": KernelExpansion("anova", 3, "ones"),
             "rank": trial.bases,
             "lambda_p": trial.beta / y.size,
         }
     )
     dummies = 1 if lifted else 2
     problem = Problem.build(
-        augmented(X, dummies), y, regularizer="l2", fit_linear=False, fit_intercept=False, **model
+        augmented(X, dummies), y, penalty="l2", fit_linear=False, fit_intercept=False, **model
     )
     rng = np.random.default_rng([trial.seed, 1])
     budget = Budget(epochs, tol=tol, report_every=None)

@@ -10,19 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 Record = dict[str, Any]
 
 
 def pack_parameters(parameters: Parameters) -> bytes:
     """Return the parameters as a compressed NPZ archive."""
-    arrays = {"P": parameters.P, "w": parameters.w, "intercept": np.array(parameters.intercept)}
-    for name in ("W", "coefficients"):
-        if (array := getattr(parameters, name)) is not None:
-            arrays[name] = array
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    np.savez_compressed(buffer, allow_pickle=False, **parameters)
     return buffer.getvalue()
 
 
@@ -31,13 +27,10 @@ def unpack_parameters(data: bytes) -> Parameters:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             found = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
-        return Parameters(
-            found["P"],
-            found["w"],
-            float(found["intercept"]),
-            found.get("W"),
-            found.get("coefficients"),
-        )
+        if missing := {"P", "w", "intercept"} - found.keys():
+            raise KeyError(min(missing))
+        found["intercept"] = found["intercept"].reshape(())
+        return Parameters(**found)
     except (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error) as error:
         raise ValueError(f"These are no parameters of a run ({error}).") from error
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
 from fmviz.lab.provenance import versions

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.models import Model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab import jobs
 from fmviz.lab.attributes import Attributes
 from fmviz.lab.datasets import Dataset

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import comparison as figures
 from fmviz.lab.comparison import LOWER_IS_BETTER, pareto
 from fmviz.lab.history import METRICS, differing, metrics_of, title_of_run
@@ -233,4 +233,4 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
 
 def _penalty(run: StoredRun) -> str:
     name = str(run.settings.get("regularizer", "?"))
-    return REGULARIZERS[name].label if name in REGULARIZERS else name
+    return PENALTIES[name].label if name in PENALTIES else name

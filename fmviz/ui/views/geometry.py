@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.operators import certificate
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import geometry as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import geometry as lab
 from fmviz.lab.provenance import array_hash
+from fmviz.operators import certificate
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.state import Settings, Several
@@ -24,7 +24,7 @@ _STEP = 0.05
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
-_LABELS = {name: REGULARIZERS[name].label for name in lab.NAMES}
+_LABELS = {name: PENALTIES[name].label for name in lab.NAMES}
 TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", lab.NAMES, lab.NAMES, help="One picture each."),
     ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import SPECS, Experiment, suggested
@@ -29,7 +29,7 @@ from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
-_LABELS = {name: REGULARIZERS[name].label for name in METHODS}
+_LABELS = {name: PENALTIES[name].label for name in METHODS}
 _ORDER_WORDS = {"up": "Upwards", "down": "Downwards", "cold": "Each anew"}
 _ORDER_HELP = {
     "up": "Every fit begins where that of the next smaller λ̃ ended.",

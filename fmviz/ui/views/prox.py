@@ -238,7 +238,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
                     st.latex(formula)
                 st.caption(
                     f"{worked.live} of {worked.total} {worked.unit} stay. "
-                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.regularizer.source}."
+                    f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
                 )
             with st.container():
                 st.markdown(_table(worked))

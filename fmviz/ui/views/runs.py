@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.capsule import Capsule
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.history import runs_table, title_of_run
@@ -39,7 +39,7 @@ _STATUS = {
 }
 TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
-    Several("penalty", (), tuple(REGULARIZERS), help="Runs with these penalties; none for all."),
+    Several("penalty", (), tuple(PENALTIES), help="Runs with these penalties; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
     Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
@@ -80,7 +80,7 @@ def _filters(settings: Settings) -> None:
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
-            ("penalty", "Penalty", {name: spec.label for name, spec in REGULARIZERS.items()}),
+            ("penalty", "Penalty", {name: spec.label for name, spec in PENALTIES.items()}),
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
@@ -117,7 +117,7 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     frame["penalty"] = frame["regularizer"].map(
-        lambda name: REGULARIZERS[name].label if name in REGULARIZERS else name
+        lambda name: PENALTIES[name].label if name in PENALTIES else name
     )
     shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
     shown += ["penalty", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]

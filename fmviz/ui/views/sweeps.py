@@ -8,9 +8,9 @@ from functools import partial
 
 import streamlit as st
 
-from fmviz.engine.compatibility import why_not
+from fmviz.choices import why_not
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import comparison as figures
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
@@ -27,7 +27,7 @@ from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, watch
 
-_PENALTIES = tuple(name for name in REGULARIZERS if why_not(name) is None)
+_PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
 TABLE = (
     Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
     ParamSpec(
@@ -83,7 +83,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             st.info(reason, icon=":material/folder_off:")
             return None
         widgets.several(
-            settings, "penalties", "Penalties", labels={name: REGULARIZERS[name].label for name in _PENALTIES}
+            settings, "penalties", "Penalties", labels={name: PENALTIES[name].label for name in _PENALTIES}
         )
         for column, (name, label) in zip(
             st.columns(4),

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.params import ParamSpec
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures.training import METRICS
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
@@ -251,7 +251,7 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
         ("the solver that fits", {}, {}),
         ("the strength λ̃ = 0", {"lambda_sparse": 0.0}, {}),
         ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
-        (REGULARIZERS[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        (PENALTIES[suits.regularizer].label, penalty, {"regularizer_params": ()}),
         *resets,
         ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
     )

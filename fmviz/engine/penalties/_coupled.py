@@ -13,7 +13,7 @@ import numpy as np
 
 from .._jit import jitable
 from ._vectors import norm, shrink_norm, soft
-from .base import CoordinatePenalty, RowPenalty
+from .base import EntryView, RowView
 
 FIXED, COUPLED, SUMS = 0, 1, 2
 
@@ -54,9 +54,9 @@ def update_column_sum(cache, j, old, new):
         cache[SUMS] += abs(new) - abs(old)
 
 
-def entry_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> CoordinatePenalty:
+def entry_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> EntryView:
     """Return the penalty along an entry, coupled to those of its column ([A] Algorithm 1)."""
-    return CoordinatePenalty(
+    return EntryView(
         "entry",
         quad,
         _cache(fixed, coupled, lambda d, k: 1),
@@ -85,9 +85,9 @@ def update_row_sum(cache, j, old, new):
     cache[SUMS + j] += abs(new) - abs(old)
 
 
-def entry_penalty_in_row(quad: float, coupled: float) -> CoordinatePenalty:
+def entry_penalty_in_row(quad: float, coupled: float) -> EntryView:
     """Return the penalty along an entry, coupled to those of its row."""
-    return CoordinatePenalty(
+    return EntryView(
         "entry_in_row",
         quad,
         _cache(0.0, coupled, lambda d, k: d),
@@ -128,9 +128,9 @@ def update_column_sums(cache, j, P, q):
             cache[SUMS + s] += abs(q[s]) - abs(P[j, s])
 
 
-def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowPenalty:
+def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
     """Return the penalty along a row whose entries are coupled to those of their columns."""
-    return RowPenalty(
+    return RowView(
         "entries",
         quad,
         _cache(fixed, coupled, lambda d, k: k),
@@ -171,9 +171,9 @@ def update_sum_of_norms(cache, j, P, q):
         cache[SUMS] += norm(q) - norm(P[j])
 
 
-def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowPenalty:
+def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
     """Return the penalty along a row whose norm is coupled to those of all others ([A] 5.2)."""
-    return RowPenalty(
+    return RowView(
         "norm",
         quad,
         _cache(fixed, coupled, lambda d, k: 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 
 from ..counting import used_subsets
 from ..design import Design
+from ..errors import WhyNot
 from ..kernels import ColumnKernel
-from ..regularizers import Regularizer
-from ..regularizers.blockwise import Blockwise
-from ..snapshot import Parameters
+from ..parameters import Parameters
+from ..penalties import Penalty
+from ..penalties.blockwise import Blockwise
 from .base import Model
+
+LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
+"""What suits runs whose steps near the end are short for long, and tell nothing new."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Block:
     kernel: ColumnKernel
 
 
+@dataclass(frozen=True)
 class ColumnModel(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
 
@@ -45,7 +51,7 @@ class ColumnModel(Model):
         raise NotImplementedError
 
     @property
-    def multilinear(self) -> bool:  # type: ignore[override]
+    def multilinear(self) -> bool:
         """See `Model`."""
         return all(kernel.multilinear for kernel in self.kernels())
 
@@ -55,23 +61,31 @@ class ColumnModel(Model):
             Block(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels())
         )
 
-    def why_not(self, regularizer: Regularizer) -> str | None:
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
-        for kernel in self.kernels():
-            found = regularizer.of_order(kernel.degree, regularizer.check({}))
-            if isinstance(found, str):
-                return found
-        return None
+        found = (penalty.of_order(kernel.degree) for kernel in self.kernels())
+        return next((form for form in found if isinstance(form, WhyNot)), None)
 
-    def bind(self, regularizer: Regularizer, params: dict[str, Any], rank: int) -> Regularizer:
+    def bind(self, penalty: Penalty, rank: int) -> Penalty:
         """See `Model.bind`: to every block the form that the penalty has for its order ([A] Eq. 42, 49)."""
         parts = []
         for block in self.blocks(rank):
-            found = regularizer.of_order(block.kernel.degree, params)
-            if isinstance(found, str):
+            found = penalty.of_order(block.kernel.degree)
+            if isinstance(found, WhyNot):
                 raise ValueError(found)
-            parts.append((block.columns, *found))
-        return Blockwise(regularizer, tuple(parts))
+            parts.append((block.columns, found))
+        return Blockwise(penalty, tuple(parts))
+
+    def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
+        """See `Model.forms`."""
+        found = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
+        return [(order, form) for order, form in found if not isinstance(form, WhyNot)]
+
+    @property
+    def order(self) -> int | None:
+        """See `Model`."""
+        degrees = [kernel.degree for kernel in self.kernels()]
+        return None if None in degrees else max(degree for degree in degrees if degree is not None)
 
     @property
     def least_features(self) -> int:
@@ -92,16 +106,11 @@ class ColumnModel(Model):
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
-        return {"P": (d, rank * len(self.kernels())), "w": (d,)}
+        return {"P": (d, rank * len(self.kernels())), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return P ~ N(0, init_scale²) entry by entry, w = 0, bias 0."""
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
-
-    @property
-    def shrinkage_power(self) -> int:
-        """To what power ‖p_s‖ stands in what λ_p multiplies."""
-        return 2
 
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
         """Return the columns of every block of a P with so many columns, and their kernel."""

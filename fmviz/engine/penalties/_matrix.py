@@ -13,12 +13,12 @@ from ._squared_norm import find_by_filter, prox_vector
 
 
 @jitable
-def leave(M, strength, work):
+def leave(M, strength, theta, work):
     pass
 
 
 @jitable
-def soften(M, strength, work):
+def soften(M, strength, theta, work):
     """Apply [A] Eq. 8."""
     for s in range(M.shape[0]):
         for j in range(M.shape[1]):
@@ -48,7 +48,7 @@ def set_norms(M, norms, new):
 
 
 @jitable
-def shrink_norms(M, strength, work):
+def shrink_norms(M, strength, theta, work):
     """Apply [A] Eq. 6."""
     d = M.shape[1]
     norms, new = work[0, :d], work[1, :d]
@@ -59,7 +59,7 @@ def shrink_norms(M, strength, work):
 
 
 @jitable
-def shrink_squared_columns(M, strength, work):
+def shrink_squared_columns(M, strength, theta, work):
     """Apply [A] Eq. 30 to every column of P."""
     d = M.shape[1]
     for s in range(M.shape[0]):
@@ -67,7 +67,7 @@ def shrink_squared_columns(M, strength, work):
 
 
 @jitable
-def shrink_squared_rows(M, strength, work):
+def shrink_squared_rows(M, strength, theta, work):
     """Apply [A] Eq. 30 to every row of P."""
     k = M.shape[0]
     p = work[2, :k]
@@ -80,7 +80,7 @@ def shrink_squared_rows(M, strength, work):
 
 
 @jitable
-def shrink_squared_norms(M, strength, work):
+def shrink_squared_norms(M, strength, theta, work):
     """Apply [A] Theorem 8."""
     d = M.shape[1]
     norms, new = work[1, :d], work[2, :d]
@@ -107,14 +107,14 @@ def pairs_of_vector(p, strength, work, out):
 
 
 @jitable
-def shrink_pairs(M, strength, work):
+def shrink_pairs(M, strength, theta, work):
     d = M.shape[1]
     for s in range(M.shape[0]):
         pairs_of_vector(M[s], strength, work[0, :d], M[s])
 
 
 @jitable
-def shrink_norm_pairs(M, strength, work):
+def shrink_norm_pairs(M, strength, theta, work):
     d = M.shape[1]
     norms, new = work[1, :d], work[2, :d]
     row_norms(M, norms)

@@ -1,24 +1,29 @@
-"""What a regularizer declares; everything else in fmviz follows from it."""
+"""What a penalty declares; everything else in fmviz follows from it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..params import ParamSpec, check_params
+from ..errors import WhyNot
+from ..params import Bound
+from ..spectral import SpectralView
 
 
 @dataclass(frozen=True)
-class CoordinatePenalty:
+class EntryView:
     """Ω as a function of one entry p_js, the others held: quad·p² + t·|p| + const.
+
+    Numbers that depend on the penalty's parameters stand in `quad` and in the cache, so that a change of
+    them compiles nothing anew.
 
     Attributes
     ----------
     name : str
-        Names the compiled kernel. Penalties that differ in `quad` and `cache` alone share it.
+        Names the compiled kernel. Views that differ in `quad` and `cache` alone share it.
     quad : float
         The constant coefficient of p².
     cache : callable
@@ -43,13 +48,13 @@ class CoordinatePenalty:
 
 
 @dataclass(frozen=True)
-class RowPenalty:
+class RowView:
     """Ω as a function of one row p_j, the others held: quad·‖p‖² + penalty(p) + const.
 
     Attributes
     ----------
     name : str
-        Names the compiled kernel. Penalties that differ in `quad` and `cache` alone share it.
+        Names the compiled kernel. Views that differ in `quad` and `cache` alone share it.
     quad : float
         The constant coefficient of ‖p‖².
     cache : callable
@@ -74,7 +79,7 @@ class RowPenalty:
 
 
 @dataclass(frozen=True)
-class MatrixOperator:
+class MatrixView:
     """The proximal operator of Ω on the whole of P, as kernels that take many steps call it.
 
     Attributes
@@ -82,11 +87,15 @@ class MatrixOperator:
     name : str
         Names the compiled kernel.
     shrink : callable
-        ``shrink(M, strength, work)``: replace M, the transposed factors of shape (k, d), by
-        argmin_Q ½‖Q − M‖²_F + strength·(Ω(Q) − quad·‖Q‖²_F), given finite entries below 1e150. `work` has
-        shape (3, max(d, k)).
+        ``shrink(M, strength, theta, work)``: replace M, the transposed factors of shape (k, d), by
+        argmin_Q ½‖Q − M‖²_F + strength·(Ω(Q) − quad·‖Q‖²_F)/weight, given finite entries below 1e150. `work`
+        has shape (3, max(d, k)).
     quad : float
         The coefficient of a ‖P‖²_F that is left to the caller: he adds it to λ_p.
+    weight : float
+        What the caller multiplies every strength by.
+    theta : tuple of float
+        Parameters of `shrink` besides.
     lazy : {"decay", "entries", "rows", "coupled_entries", "coupled_rows"} or None
         What the operator does to an entry, or to a row's norm, on which the loss has no slope: nothing
         (decay: only ‖P‖²_F is left), shrink it by the strength, or by an offset common to its column (to
@@ -98,16 +107,21 @@ class MatrixOperator:
 
     name: str
     shrink: Callable[..., None]
-    quad: float = 0.0
+    quad: float = field(default=0.0, compare=False)
+    weight: float = field(default=1.0, compare=False)
+    theta: tuple[float, ...] = field(default=(), compare=False)
     lazy: Literal["decay", "entries", "rows", "coupled_entries", "coupled_rows"] | None = None
     pairs: bool = False
 
 
-class Regularizer:
-    """A sparsity-inducing penalty Ω on the factors P, shape (d, k).
+@dataclass(frozen=True)
+class Penalty(Bound):
+    """A sparsity-inducing penalty Ω on the factors P, shape (d, k), with its parameters.
 
-    Subclasses declare the class attributes and implement `value`, `residual` and `thresholds`, and
-    whichever of `prox`, `coordinate` and `row` the mathematics allows.
+    Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.params.setting` and the
+    class attributes, implement `value`, `residual` and `thresholds`, and whichever of `prox` and of the
+    views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute that depends on a
+    parameter is a property.
 
     Attributes
     ----------
@@ -117,10 +131,16 @@ class Regularizer:
         LaTeX of Ω(P) and of its operator.
     selects : str
         What it makes sparse, in words.
-    params : tuple of ParamSpec
-        Its own parameters.
+    source : str
+        Paper and equation.
+    algorithms : tuple of str
+        The algorithms that `prox` can take.
     row_wise : bool
         Whether it shrinks whole rows (by their norms) rather than entries.
+    convex : bool
+        Whether Ω is convex.
+    smooth : bool
+        Whether Ω has a gradient everywhere, so that it makes nothing sparse.
     quad : float
         The coefficient of ‖P‖²_F that Ω contains as seen from one entry or row.
     exact_prox : bool
@@ -128,96 +148,125 @@ class Regularizer:
         `subgradient` exists.
     separable : bool
         Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
-    why_no_coordinate, why_no_row, why_no_operator : str
-        The mathematical reason where `coordinate`, `row` or `prox` is never there.
+    saddles : bool
+        Whether Ω is a sum over the columns of P of one function of degree 2. Nothing of first order then
+        keeps a column at 0, which may be a saddle point of the objective; see
+        `fmviz.engine.solvers._saddle_escape`.
+    pairwise : bool
+        Whether it adds up pairs of entries within the columns of P, or pairs of its rows.
+    on_weights : bool
+        Whether quadratic regression, which has pair weights W in place of factors, takes it for W.
+    beyond_pairs : str
+        The name of the penalty to take in its place where products have more than two features.
+    why_no_entry, why_no_row, why_no_operator : str
+        The mathematical reason where `entry`, `row` or any operator is never there.
     """
 
-    name: ClassVar[str]
+    noun: ClassVar[str] = "regularizer"
     label: ClassVar[str]
     formula: ClassVar[str]
     prox_formula: ClassVar[str]
     selects: ClassVar[str]
     source: ClassVar[str]
-    params: ClassVar[tuple[ParamSpec, ...]] = ()
     algorithms: ClassVar[tuple[str, ...]] = ()
     row_wise: ClassVar[bool] = False
-    convex: ClassVar[bool] = True
-    quad: ClassVar[float] = 0.0
     exact_prox: ClassVar[bool] = True
     separable: ClassVar[bool] = True
-    why_no_coordinate: ClassVar[str] = ""
+    pairwise: ClassVar[bool] = False
+    on_weights: ClassVar[bool] = False
+    beyond_pairs: ClassVar[str] = ""
+    why_no_entry: ClassVar[str] = ""
     why_no_row: ClassVar[str] = ""
     why_no_operator: ClassVar[str] = ""
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Validate this regularizer's own parameters and fill in defaults."""
-        return check_params(f"Regularizer {self.name!r}", self.params, given)
+    @property
+    def convex(self) -> bool:
+        """Whether Ω is convex."""
+        return True
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
+    @property
+    def smooth(self) -> bool:
+        """Whether Ω has a gradient everywhere."""
+        return False
+
+    @property
+    def quad(self) -> float:
+        """The coefficient of ‖P‖²_F in Ω as seen from one entry or row."""
+        return 0.0
+
+    @property
+    def saddles(self) -> bool:
+        """Whether a column of P at 0 may be a saddle point."""
+        return False
+
+    @property
+    def chosen(self) -> Penalty:
+        """The penalty that was chosen: this one, unless a model has bound it to its columns."""
+        return self
+
+    def of_order(self, order: int | None) -> Penalty | WhyNot:
         """Return what this penalty is for columns that stand for interactions of one order.
 
         Parameters
         ----------
         order : int or None
             m ≥ 2, or None for all subsets of features.
-        params : dict
-            This regularizer's own parameters.
 
         Returns
         -------
-        (Regularizer, dict) or str
-            The penalty with its parameters, or the mathematical reason why there is none. A penalty on the
-            entries of P, whatever they stand for, is the same for every order.
+        Penalty or WhyNot
+            The penalty, or the mathematical reason why there is none. A penalty on the entries of P,
+            whatever they stand for, is the same for every order.
         """
-        return self, params
+        return self
 
-    def words(self, **params: Any) -> tuple[str, str, str]:
+    def words(self) -> tuple[str, str, str]:
         """Return the LaTeX of Ω(P) and of its operator, and what it selects, under these parameters."""
         return self.formula, self.prox_formula, self.selects
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return Ω(P)."""
         raise NotImplementedError
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return argmin_Q ½‖Q − P‖²_F + strength·Ω(Q) for a C-contiguous float64 P."""
         raise NotImplementedError
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its Euclidean projection on strength·∂Ω(Q), shape (d, k)."""
         raise NotImplementedError
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""
         raise NotImplementedError
 
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def subgradient(self, P: np.ndarray) -> np.ndarray:
         """Return an element of ∂Ω(P), shape (d, k)."""
         along = unit_rows(P)[1] if self.row_wise else np.sign(P)
-        return np.asarray(self.thresholds(P, **params) * along + 2.0 * self.quad * P)
+        return np.asarray(self.thresholds(P) * along + 2.0 * self.quad * P)
 
-    def cost_note(self, d: int, k: int, **params: Any) -> str | None:
+    def cost_note(self, d: int, k: int) -> str | None:
         """Return a sentence on what a d × k matrix costs, where that is more than O(dk log d), else None."""
         return None
 
-    def saddles(self, **params: Any) -> bool:
-        """Return whether Ω is a sum over the columns of P of one function of degree 2.
-
-        Nothing of first order then keeps a column at 0, which may be a saddle point of the objective; see
-        `fmviz.engine.solvers._revival`.
-        """
-        return False
-
-    def coordinate(self, **params: Any) -> CoordinatePenalty | None:
-        """Return Ω as seen from one entry, or None where that has no closed step."""
+    @property
+    def entry(self) -> EntryView | None:
+        """Ω as seen from one entry, or None where that has no closed step."""
         return None
 
-    def row(self, **params: Any) -> RowPenalty | None:
-        """Return Ω as seen from one row, or None where that has no closed step."""
+    @property
+    def row(self) -> RowView | None:
+        """Ω as seen from one row, or None where that has no closed step."""
         return None
 
-    def operator(self, **params: Any) -> MatrixOperator | None:
-        """Return the operator on the whole of P for kernels, or None where it has no exact form."""
+    @property
+    def matrix(self) -> MatrixView | None:
+        """The operator on the whole of P for kernels, or None where it has no exact form."""
+        return None
+
+    @property
+    def spectral(self) -> SpectralView | None:
+        """Ω as a function of eigenvalues, or None where it is none."""
         return None
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._coupled import norm_penalty
 from ._matrix import shrink_norm_pairs
 from ._squared_norm import ALGORITHMS
-from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
 from .higher import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .ti import rest_of_sum
 
 
-class OmegaCS(Regularizer):
+@dataclass(frozen=True)
+class OmegaCS(Penalty):
     """Ω_CS(P) = Σ_{i<j} ‖p_i‖₂ ‖p_j‖₂ = ½(CS(P) − ‖P‖²_F). Not convex."""
 
     name = "omega_cs"
@@ -31,37 +32,40 @@ class OmegaCS(Regularizer):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     convex = False
+    pairwise = True
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
-        """See `Regularizer.of_order`; [A] Eq. 48 and 57."""
+    def of_order(self, order: int | None) -> Penalty:
+        """See `Penalty.of_order`; [A] Eq. 48 and 57."""
         if order is None:
-            return OmegaCSAll(), params
-        return (self if order == 2 else HigherOmegaCS(order)), params
+            return OmegaCSAll()
+        return self if order == 2 else HigherOmegaCS(order)
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum of ‖p_i‖‖p_j‖ over i < j."""
         norms = unit_rows(P)[0]
         return float((0.5 * norms * rest_of_sum(norms, 0)).sum())
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser: `prox_pairs` on the row norms."""
         norms, unit = unit_rows(P)
         if strength == 0.0:
             return P.copy()
         return prox_pairs(np.ascontiguousarray(norms.T), strength, algorithm).T * unit
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the row-wise subdifferential, times strength."""
         return row_residual(G, Q, strength * rest_of_sum(unit_rows(Q)[0], 0))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
         return rest_of_sum(unit_rows(P)[0], 0)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`; [A] 5.2."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`; [A] 5.2."""
         return norm_penalty(coupled=1.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..params import ParamSpec
+from ..errors import WhyNot
+from ..params import setting
 from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
 from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import ALGORITHMS, prox_squared_l1
-from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
 from .powers import PowerTI
 
 
-class TI(Regularizer):
+@dataclass(frozen=True)
+class TI(Penalty):
     """Ω(P) = Σ_s ‖p_:,s‖₁², or with axis="rows" Σ_j ‖p_j‖₁²."""
+
+    axis: str = setting(
+        "columns",
+        choices=("columns", "rows"),
+        help="Square the norms of the columns (the definition, Eq. 30) or of the rows.",
+    )
 
     name = "ti"
     label = "TI"
@@ -26,30 +34,23 @@ class TI(Regularizer):
     )
     selects = "interactions: in each column, entries that are large relative to the others"
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
-    params = (
-        ParamSpec(
-            "axis",
-            "choice",
-            "columns",
-            choices=("columns", "rows"),
-            help="Square the norms of the columns (the definition, Eq. 30) or of the rows.",
-        ),
-    )
     algorithms = tuple(ALGORITHMS)
     quad = 1.0
+    beyond_pairs = "omega_ti"
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
-        """See `Regularizer.of_order`; [A] Eq. 45."""
+    def of_order(self, order: int | None) -> Penalty | WhyNot:
+        """See `Penalty.of_order`; [A] Eq. 45."""
         if order is None:
-            return (
+            return WhyNot(
+                "open_problem",
                 "TI for all subsets would be the sum of ‖p‖₁^m over all m, whose operator is an open "
-                "problem (atarashi2021, Section 6.2). Choose Ω_TI, linear in every entry of P, or ℓ₁."
+                "problem (atarashi2021, Section 6.2). Choose Ω_TI, linear in every entry of P, or ℓ₁.",
             )
-        return (self, params) if order == 2 else (PowerTI(), {**params, "degree": order})
+        return self if order == 2 else PowerTI(order, self.axis)
 
-    def words(self, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
-        """See `Regularizer.words`."""
-        if axis == "rows":
+    def words(self) -> tuple[str, str, str]:
+        """See `Penalty.words`."""
+        if self.axis == "rows":
             return (
                 r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
                 r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-2\lambda S_{\theta,j},\,0)"
@@ -58,53 +59,52 @@ class TI(Regularizer):
             )
         return self.formula, self.prox_formula, self.selects
 
-    def value(self, P: np.ndarray, axis: str = "columns", **params: Any) -> float:
-        """Return the sum of squared ℓ1 norms along `axis`."""
-        return float(np.square(np.abs(P).sum(axis=0 if axis == "columns" else 1)).sum())
+    @property
+    def _axis(self) -> int:
+        return 0 if self.axis == "columns" else 1
 
-    def prox(
-        self,
-        P: np.ndarray,
-        strength: float,
-        algorithm: str | None = None,
-        axis: str = "columns",
-        **params: Any,
-    ) -> np.ndarray:
+    def value(self, P: np.ndarray) -> float:
+        """Return the sum of squared ℓ1 norms along `axis`."""
+        return float(np.square(np.abs(P).sum(axis=self._axis)).sum())
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 30 to every column, or to every row."""
-        if axis == "rows":
+        if self.axis == "rows":
             return prox_squared_l1(P, strength, algorithm)
         return np.ascontiguousarray(prox_squared_l1(P.T, strength, algorithm).T)
 
-    def residual(
-        self, G: np.ndarray, Q: np.ndarray, strength: float, axis: str = "columns", **params: Any
-    ) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁² = 2‖q‖₁·∂‖q‖₁."""
-        sums = np.abs(Q).sum(axis=0 if axis == "columns" else 1, keepdims=True)
+        sums = np.abs(Q).sum(axis=self._axis, keepdims=True)
         return entry_residual(G, Q, strength * (2.0 * sums))
 
-    def thresholds(self, P: np.ndarray, axis: str = "columns", **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
-        return 2.0 * rest_of_sum(np.abs(P), 0 if axis == "columns" else 1)
+        return 2.0 * rest_of_sum(np.abs(P), self._axis)
 
-    def saddles(self, axis: str = "columns", **params: Any) -> bool:
-        """See `Regularizer.saddles`."""
-        return axis == "columns"
+    @property
+    def saddles(self) -> bool:
+        """See `Penalty`."""
+        return self.axis == "columns"
 
-    def coordinate(self, axis: str = "columns", **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`."""
-        if axis == "rows":
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`."""
+        if self.axis == "rows":
             return entry_penalty_in_row(quad=1.0, coupled=2.0)
         return entry_penalty(quad=1.0, coupled=2.0)
 
-    def row(self, axis: str = "columns", **params: Any) -> RowPenalty | None:
-        """See `Regularizer.row`; a row of the row-wise reading has no separable step."""
-        return None if axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
+    @property
+    def row(self) -> RowView | None:
+        """See `Penalty.row`; a row of the row-wise reading has no separable step."""
+        return None if self.axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
 
-    def operator(self, axis: str = "columns", **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`; rows shrink each at their own pace, so there is no common offset."""
-        if axis == "rows":
-            return MatrixOperator("ti_rows", shrink_squared_rows)
-        return MatrixOperator(self.name, shrink_squared_columns, lazy="coupled_entries")
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`; rows shrink each at their own pace, so there is no common offset."""
+        if self.axis == "rows":
+            return MatrixView("ti_rows", shrink_squared_rows)
+        return MatrixView(self.name, shrink_squared_columns, lazy="coupled_entries")
 
 
 def rest_of_sum(size: np.ndarray, axis: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Proximal operators, values and certificates by name: the public face of the regularizers."""
+"""Proximal operators, values and certificates of the regularizers, by name or by value."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import finite_number, one_of
-from .regularizers import get_regularizer
+from fmviz.engine.errors import finite_number, one_of
+from fmviz.engine.penalties import Penalty, get_penalty
 
 
 def finite_matrix(what: str, P: Any) -> np.ndarray:
@@ -29,13 +29,15 @@ def finite_matrix(what: str, P: Any) -> np.ndarray:
     return np.ascontiguousarray(array.reshape(array.shape[0], -1))
 
 
-def prox(name: str, P: Any, strength: float, *, algorithm: str | None = None, **params: Any) -> np.ndarray:
+def prox(
+    name: str | Penalty, P: Any, strength: float, *, algorithm: str | None = None, **params: Any
+) -> np.ndarray:
     r"""Apply a proximal operator.
 
     Parameters
     ----------
-    name : str
-        A regularizer, see `fmviz.list_regularizers`.
+    name : str or Penalty
+        A regularizer: a name from `fmviz.list_regularizers`, or a value such as ``TI(axis="rows")``.
     P : (d, k) array_like
         The point; a vector of length d is taken as one column.
     strength : float
@@ -65,20 +67,19 @@ def prox(name: str, P: Any, strength: float, *, algorithm: str | None = None, **
     array([[ 2.],
            [ 0.]])
     """
-    regularizer = get_regularizer(name)
-    checked = regularizer.check(params)
+    penalty = get_penalty(name, params)
     if algorithm is not None:
-        if not regularizer.algorithms:
+        if not penalty.algorithms:
             raise ValueError(
-                f"The operator of {name!r} is a closed formula and takes no algorithm; leave it out."
+                f"The operator of {penalty.name!r} is a closed formula and takes no algorithm; leave it out."
             )
-        one_of("algorithm", algorithm, regularizer.algorithms)
+        one_of("algorithm", algorithm, penalty.algorithms)
     matrix = finite_matrix("P", P)
-    Q = regularizer.prox(matrix, finite_number("strength", strength, low=0), algorithm, **checked)
+    Q = penalty.prox(matrix, finite_number("strength", strength, low=0), algorithm)
     return np.asarray(Q).reshape(np.shape(P))
 
 
-def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> float:
+def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: Any) -> float:
     r"""Measure how far Q is from prox(P), from scratch.
 
     Parameters
@@ -97,8 +98,7 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
         0.1·(1 + 2·strength). For the regularizers that are not convex, ∂Ω is taken entry by entry (row by
         row), and 0 is necessary for every strength and sufficient for strength < 1.
     """
-    regularizer = get_regularizer(name)
-    checked = regularizer.check(params)
+    penalty = get_penalty(name, params)
     strength = finite_number("strength", strength, low=0)
     before, after = finite_matrix("P", P), finite_matrix("Q", Q)
     if before.shape != after.shape:
@@ -106,12 +106,11 @@ def certificate(name: str, P: Any, Q: Any, strength: float, **params: Any) -> fl
     largest = float(max(np.abs(before).max(), np.abs(after).max()))
     if largest == 0.0:
         return 0.0
-    residual = regularizer.residual(before - after, after, strength, **checked)
+    residual = penalty.residual(before - after, after, strength)
     scale = float(np.abs(before).max()) or largest
     return float(np.abs(residual).max() / scale)
 
 
-def regularizer_value(name: str, P: Any, **params: Any) -> float:
+def regularizer_value(name: str | Penalty, P: Any, **params: Any) -> float:
     """Return Ω(P) for a (d, k) matrix P; `name` and `params` as for `prox`."""
-    regularizer = get_regularizer(name)
-    return regularizer.value(finite_matrix("P", P), **regularizer.check(params))
+    return get_penalty(name, params).value(finite_matrix("P", P))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from ._matrix import leave
-from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty
+from .base import EntryView, MatrixView, Penalty, RowView
 
 
-class L2(Regularizer):
+@dataclass(frozen=True)
+class L2(Penalty):
     """Ω(P) = ‖P‖²_F."""
 
     name = "l2"
@@ -21,35 +22,40 @@ class L2(Regularizer):
     selects = "nothing: every entry shrinks by the same factor"
     source = "atarashi2021, Eq. 2"
     quad = 1.0
+    smooth = True
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return ‖P‖²_F."""
         return float(np.square(P).sum())
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return P/(1 + 2·strength)."""
         return P / (1.0 + 2.0 * strength)
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G − 2·strength·Q."""
         return G - strength * (2.0 * Q)
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return zeros: there is no |p| term."""
         return np.zeros_like(P)
 
-    def saddles(self, **params: Any) -> bool:
-        """See `Regularizer.saddles`."""
+    @property
+    def saddles(self) -> bool:
+        """See `Penalty`."""
         return True
 
-    def coordinate(self, **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`."""
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`."""
         return entry_penalty(quad=1.0)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return entries_penalty(quad=1.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, leave, quad=1.0, lazy="decay")
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, leave, quad=1.0, lazy="decay")

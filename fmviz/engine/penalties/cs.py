@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import WhyNot
 from ._coupled import norm_penalty
 from ._matrix import shrink_squared_norms
 from ._squared_norm import ALGORITHMS, prox_squared_l1
-from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
 from .powers import PowerCS
 from .ti import rest_of_sum
 
 
-class CS(Regularizer):
+@dataclass(frozen=True)
+class CS(Penalty):
     """Ω(P) = (Σ_j ‖p_j‖₂)²."""
 
     name = "cs"
@@ -29,39 +31,43 @@ class CS(Regularizer):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     quad = 1.0
+    beyond_pairs = "omega_cs"
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
-        """See `Regularizer.of_order`; [A] Eq. 51."""
+    def of_order(self, order: int | None) -> Penalty | WhyNot:
+        """See `Penalty.of_order`; [A] Eq. 51."""
         if order is None:
-            return (
+            return WhyNot(
+                "open_problem",
                 "CS for all subsets would be the sum of ‖P‖₂,₁^m over all m, whose operator is an open "
-                "problem (atarashi2021, Section 6.2). Choose Ω_CS, linear in every row's norm, or ℓ₂,₁."
+                "problem (atarashi2021, Section 6.2). Choose Ω_CS, linear in every row's norm, or ℓ₂,₁.",
             )
-        return (self, params) if order == 2 else (PowerCS(), {**params, "degree": order})
+        return self if order == 2 else PowerCS(order)
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the square of the sum of row norms."""
         return float(unit_rows(P)[0].sum() ** 2)
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 8: the operator of λ‖·‖₁² on the row norms."""
         norms, unit = unit_rows(P)
         if strength == 0.0:
             return P.copy()
         return prox_squared_l1(norms.T, strength, algorithm).T * unit
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·2‖Q‖₂,₁·∂‖Q‖₂,₁."""
         return row_residual(G, Q, strength * (2.0 * unit_rows(Q)[0].sum()))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·Σ_{i≠j} ‖p_i‖, shape (d, 1)."""
         return 2.0 * rest_of_sum(unit_rows(P)[0], 0)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`; [A] 5.2."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`; [A] 5.2."""
         return norm_penalty(quad=1.0, coupled=2.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, shrink_squared_norms, lazy="coupled_rows")
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, shrink_squared_norms, lazy="coupled_rows")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._jit import jitable
-from ..params import ParamSpec
+from ..params import setting
 from ._matrix import row_norms, set_norms
 from ._power_norm import power_slope, prox_power_l1, prox_power_vector
-from .base import MatrixOperator, Regularizer, entry_residual, row_residual, unit_rows
+from .base import MatrixView, Penalty, entry_residual, row_residual, unit_rows
 
-_DEGREE = ParamSpec(
-    "degree", "int", 3, 2, 10, symbol="m", help="The power, which is the order of the interactions."
-)
+_DEGREE: dict[str, Any] = {
+    "low": 2,
+    "high": 10,
+    "symbol": "m",
+    "help": "The power, which is the order of the interactions.",
+}
 
 
 @functools.cache
@@ -24,7 +28,7 @@ def shrink_power_columns(degree: int) -> Callable[..., None]:
     """Return the function that applies [A] Eq. 46 to every column of P, given as the rows of M."""
 
     @jitable
-    def shrink(M, strength, work):
+    def shrink(M, strength, theta, work):
         for s in range(M.shape[0]):
             prox_power_vector(M[s], strength, degree, work[0, : M.shape[1]], M[s])
 
@@ -36,7 +40,7 @@ def shrink_power_rows(degree: int) -> Callable[..., None]:
     """Return the function that applies [A] Eq. 46 to every row of P, a column of M."""
 
     @jitable
-    def shrink(M, strength, work):
+    def shrink(M, strength, theta, work):
         k = M.shape[0]
         p = work[2, :k]
         for j in range(M.shape[1]):
@@ -54,7 +58,7 @@ def shrink_power_norms(degree: int) -> Callable[..., None]:
     """Return the function that applies [A] Theorem 11 to P, given as the columns of M."""
 
     @jitable
-    def shrink(M, strength, work):
+    def shrink(M, strength, theta, work):
         d = M.shape[1]
         norms = work[2, :d]
         row_norms(M, norms)
@@ -65,8 +69,16 @@ def shrink_power_norms(degree: int) -> Callable[..., None]:
     return shrink
 
 
-class PowerTI(Regularizer):
+@dataclass(frozen=True)
+class PowerTI(Penalty):
     """Ω(P) = Σ_s ‖p_:,s‖₁^m, or with axis="rows" Σ_j ‖p_j‖₁^m."""
+
+    degree: int = setting(3, **_DEGREE)
+    axis: str = setting(
+        "columns",
+        choices=("columns", "rows"),
+        help="Raise the norms of the columns (the definition) or of the rows.",
+    )
 
     name = "ti_power"
     label = "TI, order m"
@@ -77,18 +89,8 @@ class PowerTI(Regularizer):
     )
     selects = "interactions of order m: in each column, entries that are large relative to the others"
     source = "atarashi2021, Eq. 45 and Theorem 10"
-    params = (
-        _DEGREE,
-        ParamSpec(
-            "axis",
-            "choice",
-            "columns",
-            choices=("columns", "rows"),
-            help="Raise the norms of the columns (the definition) or of the rows.",
-        ),
-    )
     separable = False
-    why_no_coordinate = (
+    why_no_entry = (
         "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no "
         "closed form for m > 2. Use APGD, whose operator has one, or Ω_TI, linear in |p_js|, with PCD."
     )
@@ -96,10 +98,11 @@ class PowerTI(Regularizer):
         "The m-th power of a column's ℓ₁ norm does not split into a norm of the row and the rest. Use APGD."
     )
 
-    def words(self, degree: int = 3, axis: str = "columns", **params: Any) -> tuple[str, str, str]:
-        """See `Regularizer.words`."""
+    def words(self) -> tuple[str, str, str]:
+        """See `Penalty.words`."""
         formula, operator, selects = self.formula, self.prox_formula, self.selects
-        if axis == "rows":
+        degree = self.degree
+        if self.axis == "rows":
             formula = formula.replace("_{s}", "_{j}").replace("p_{:,s}", "p_j")
             operator = operator.replace(r"\theta,s", r"\theta,j").replace("q_{:,s}", "q_j")
             selects = selects.replace("column", "row")
@@ -107,51 +110,42 @@ class PowerTI(Regularizer):
         operator = operator.replace("m S", f"{degree} S").replace("^{m-1}", f"^{{{degree - 1}}}")
         return formula, operator, selects.replace("order m", f"order {degree}")
 
-    def value(self, P: np.ndarray, degree: int = 3, axis: str = "columns", **params: Any) -> float:
+    @property
+    def _axis(self) -> int:
+        return 0 if self.axis == "columns" else 1
+
+    def value(self, P: np.ndarray) -> float:
         """Return the sum of the powers of the ℓ1 norms along `axis`."""
-        sums = np.abs(P).sum(axis=0 if axis == "columns" else 1)
-        return float((sums**degree).sum())
+        return float((np.abs(P).sum(axis=self._axis) ** self.degree).sum())
 
-    def prox(
-        self,
-        P: np.ndarray,
-        strength: float,
-        algorithm: str | None = None,
-        degree: int = 3,
-        axis: str = "columns",
-        **params: Any,
-    ) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 46 to every column, or to every row."""
-        if axis == "rows":
-            return prox_power_l1(P, strength, degree)
-        return np.ascontiguousarray(prox_power_l1(P.T, strength, degree).T)
+        if self.axis == "rows":
+            return prox_power_l1(P, strength, self.degree)
+        return np.ascontiguousarray(prox_power_l1(P.T, strength, self.degree).T)
 
-    def residual(
-        self,
-        G: np.ndarray,
-        Q: np.ndarray,
-        strength: float,
-        degree: int = 3,
-        axis: str = "columns",
-        **params: Any,
-    ) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72)."""
-        sums = np.abs(Q).sum(axis=0 if axis == "columns" else 1, keepdims=True)
-        return entry_residual(G, Q, power_slope(sums, strength, degree))
+        sums = np.abs(Q).sum(axis=self._axis, keepdims=True)
+        return entry_residual(G, Q, power_slope(sums, strength, self.degree))
 
-    def subgradient(self, P: np.ndarray, degree: int = 3, axis: str = "columns", **params: Any) -> np.ndarray:
+    def subgradient(self, P: np.ndarray) -> np.ndarray:
         """Return m‖p‖₁^(m−1)·sign(p)."""
-        sums = np.abs(P).sum(axis=0 if axis == "columns" else 1, keepdims=True)
-        return power_slope(sums, 1.0, degree) * np.sign(P)
+        sums = np.abs(P).sum(axis=self._axis, keepdims=True)
+        return power_slope(sums, 1.0, self.degree) * np.sign(P)
 
-    def operator(self, degree: int = 3, axis: str = "columns", **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        shrink = shrink_power_columns if axis == "columns" else shrink_power_rows
-        return MatrixOperator(f"ti_power_{degree}_{axis}", shrink(degree))
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        shrink = shrink_power_columns if self.axis == "columns" else shrink_power_rows
+        return MatrixView(f"ti_power_{self.degree}_{self.axis}", shrink(self.degree))
 
 
-class PowerCS(Regularizer):
+@dataclass(frozen=True)
+class PowerCS(Penalty):
     """Ω(P) = (Σ_j ‖p_j‖₂)^m."""
+
+    degree: int = setting(3, **_DEGREE)
 
     name = "cs_power"
     label = "CS, order m"
@@ -162,10 +156,9 @@ class PowerCS(Regularizer):
     )
     selects = "features: rows of P whose norm is large relative to the others"
     source = "atarashi2021, Eq. 51 and Theorem 11"
-    params = (_DEGREE,)
     row_wise = True
     separable = False
-    why_no_coordinate = (
+    why_no_entry = (
         "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
         "get stuck where no entry alone improves. Use APGD, which moves all of P."
     )
@@ -174,35 +167,32 @@ class PowerCS(Regularizer):
         "closed form for m > 2. Use APGD, whose operator has one, or Ω_CS, linear in ‖p_j‖, with PBCD."
     )
 
-    def words(self, degree: int = 3, **params: Any) -> tuple[str, str, str]:
-        """See `Regularizer.words`."""
-        power = f"^{{{degree}}}"
+    def words(self) -> tuple[str, str, str]:
+        """See `Penalty.words`."""
+        power = f"^{{{self.degree}}}"
         return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
 
-    def value(self, P: np.ndarray, degree: int = 3, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the power of the sum of row norms."""
-        return float(unit_rows(P)[0].sum() ** degree)
+        return float(unit_rows(P)[0].sum() ** self.degree)
 
-    def prox(
-        self, P: np.ndarray, strength: float, algorithm: str | None = None, degree: int = 3, **params: Any
-    ) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Theorem 11: the operator of λ‖·‖₁^m on the row norms."""
         norms, unit = unit_rows(P)
         if strength == 0.0:
             return P.copy()
-        return prox_power_l1(norms.T, strength, degree).T * unit
+        return prox_power_l1(norms.T, strength, self.degree).T * unit
 
-    def residual(
-        self, G: np.ndarray, Q: np.ndarray, strength: float, degree: int = 3, **params: Any
-    ) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·m‖Q‖₂,₁^(m−1)·∂‖Q‖₂,₁ ([A] Eq. 73)."""
-        return row_residual(G, Q, power_slope(unit_rows(Q)[0].sum(keepdims=True), strength, degree))
+        return row_residual(G, Q, power_slope(unit_rows(Q)[0].sum(keepdims=True), strength, self.degree))
 
-    def subgradient(self, P: np.ndarray, degree: int = 3, **params: Any) -> np.ndarray:
+    def subgradient(self, P: np.ndarray) -> np.ndarray:
         """Return m‖P‖₂,₁^(m−1)·p_j/‖p_j‖."""
         norms, unit = unit_rows(P)
-        return power_slope(norms.sum(keepdims=True), 1.0, degree) * unit
+        return power_slope(norms.sum(keepdims=True), 1.0, self.degree) * unit
 
-    def operator(self, degree: int = 3, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(f"cs_power_{degree}", shrink_power_norms(degree))
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(f"cs_power_{self.degree}", shrink_power_norms(self.degree))

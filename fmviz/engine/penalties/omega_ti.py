@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from ._matrix import shrink_pairs
 from ._squared_norm import ALGORITHMS, prox_squared_l1
-from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
 from .higher import HigherOmegaTI, OmegaTIAll
 from .ti import rest_of_sum
 
@@ -31,7 +31,8 @@ def prox_pairs(M: np.ndarray, strength: float, algorithm: str | None) -> np.ndar
     return kept
 
 
-class OmegaTI(Regularizer):
+@dataclass(frozen=True)
+class OmegaTI(Penalty):
     """Ω_TI(P) = Σ_s Σ_{i<j} |p_is p_js| = ½(TI(P) − ‖P‖²_F). Not convex."""
 
     name = "omega_ti"
@@ -46,42 +47,47 @@ class OmegaTI(Regularizer):
     source = "atarashi2021, Eq. 21"
     algorithms = tuple(ALGORITHMS)
     convex = False
+    pairwise = True
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
-        """See `Regularizer.of_order`; [A] Eq. 41 and 56."""
+    def of_order(self, order: int | None) -> Penalty:
+        """See `Penalty.of_order`; [A] Eq. 41 and 56."""
         if order is None:
-            return OmegaTIAll(), params
-        return (self if order == 2 else HigherOmegaTI(order)), params
+            return OmegaTIAll()
+        return self if order == 2 else HigherOmegaTI(order)
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum over columns of |p_i p_j|, i < j."""
         size = np.abs(P)
         return float((0.5 * size * rest_of_sum(size, 0)).sum())
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Return a global minimiser, column by column; see `prox_pairs`."""
         return np.ascontiguousarray(prox_pairs(np.ascontiguousarray(P.T), strength, algorithm).T)
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
         return entry_residual(G, Q, strength * rest_of_sum(np.abs(Q), 0))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ‖p_:,s‖₁ − |p_js|."""
         return rest_of_sum(np.abs(P), 0)
 
-    def saddles(self, **params: Any) -> bool:
-        """See `Regularizer.saddles`."""
+    @property
+    def saddles(self) -> bool:
+        """See `Penalty`."""
         return True
 
-    def coordinate(self, **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`; [A] Algorithm 1."""
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`; [A] Algorithm 1."""
         return entry_penalty(coupled=1.0)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return entries_penalty(coupled=1.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)

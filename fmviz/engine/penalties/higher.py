@@ -7,13 +7,13 @@ else does: their operators on the whole of P have no known closed form.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._jit import jitable
 from ._vectors import norm, shrink_norm, soft
-from .base import CoordinatePenalty, Regularizer, RowPenalty, entry_residual, row_residual, unit_rows
+from .base import EntryView, Penalty, RowView, entry_residual, row_residual, unit_rows
 
 
 def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:
@@ -48,7 +48,7 @@ def products(sizes: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def anova_coordinate(degree: int) -> CoordinatePenalty:
+def anova_coordinate(degree: int) -> EntryView:
     """Return Ω_TI^m as seen from an entry ([A] Eq. 44); its cache holds e_0 … e_{m−1} of the column's |p|."""
 
     @jitable
@@ -79,13 +79,11 @@ def anova_coordinate(degree: int) -> CoordinatePenalty:
             cache[t] = following + abs(new) * others
             others = following
 
-    return CoordinatePenalty(
-        f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, threshold, update
-    )
+    return EntryView(f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, threshold, update)
 
 
 @functools.cache
-def anova_row(degree: int) -> RowPenalty:
+def anova_row(degree: int) -> RowView:
     """Return Ω_CS^m as seen from a row ([A] Eq. 50); its cache holds e_0 … e_{m−1} of the row norms."""
 
     @jitable
@@ -122,13 +120,11 @@ def anova_row(degree: int) -> RowPenalty:
             cache[t] = following + new * others
             others = following
 
-    return RowPenalty(
-        f"omega_cs_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, shrink, penalty, update
-    )
+    return RowView(f"omega_cs_{degree}", 0.0, lambda d, k: np.zeros(degree), begin, shrink, penalty, update)
 
 
 @functools.cache
-def anova_entries_of_row(degree: int) -> RowPenalty:
+def anova_entries_of_row(degree: int) -> RowView:
     """Return Ω_TI^m as seen from a row: a weighted ℓ1 norm. Its cache: e_0 … e_{m−1} of every column."""
 
     @jitable
@@ -170,7 +166,7 @@ def anova_entries_of_row(degree: int) -> RowPenalty:
                 cache[s * degree + t] = following + abs(q[s]) * others
                 others = following
 
-    return RowPenalty(
+    return RowView(
         f"omega_ti_{degree}", 0.0, lambda d, k: np.zeros(k * degree), begin, shrink, penalty, update
     )
 
@@ -242,7 +238,8 @@ def update_norm_product(cache, j, P, q):
     cache[0] *= (1.0 + norm(q)) / (1.0 + norm(P[j]))
 
 
-class _Higher(Regularizer):
+@dataclass(frozen=True)
+class _Higher(Penalty):
     """What the four have in common."""
 
     convex = False
@@ -253,6 +250,7 @@ class _Higher(Regularizer):
     )
 
 
+@dataclass(frozen=True)
 class HigherOmegaTI(_Higher):
     """Ω_TI^m(P) = Σ_s Σ_{j1<…<jm} |p_{j1 s} ⋯ p_{jm s}| ([A] Eq. 41).
 
@@ -262,6 +260,8 @@ class HigherOmegaTI(_Higher):
         m ≥ 2.
     """
 
+    degree: int = 2
+
     name = "omega_ti"
     label = "Ω_TI"
     formula = r"\Omega_{\mathrm{TI}}^m(P) = \sum_{s}\sum_{j_1<\dots<j_m} |p_{j_1 s}\cdots p_{j_m s}|"
@@ -269,30 +269,30 @@ class HigherOmegaTI(_Higher):
     selects = "interactions of order m"
     source = "atarashi2021, Eq. 41 to 44"
 
-    def __init__(self, degree: int) -> None:
-        self.degree = degree
-
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return Σ_s e_m(|p_:,s|)."""
         return float(symmetric_sums(np.abs(P), self.degree).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
         return entry_residual(G, Q, strength * self.thresholds(Q))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return e_{m−1} of the other |p| of the column."""
         return symmetric_slopes(np.abs(P), self.degree)
 
-    def coordinate(self, **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`."""
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`."""
         return anova_coordinate(self.degree)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return anova_entries_of_row(self.degree)
 
 
+@dataclass(frozen=True)
 class HigherOmegaCS(_Higher):
     """Ω_CS^m(P) = Σ_{j1<…<jm} ‖p_j1‖ ⋯ ‖p_jm‖ ([A] Eq. 48).
 
@@ -302,6 +302,8 @@ class HigherOmegaCS(_Higher):
         m ≥ 2.
     """
 
+    degree: int = 2
+
     name = "omega_cs"
     label = "Ω_CS"
     formula = r"\Omega_{\mathrm{CS}}^m(P) = \sum_{j_1<\dots<j_m} \|p_{j_1}\|_2\cdots\|p_{j_m}\|_2"
@@ -309,31 +311,30 @@ class HigherOmegaCS(_Higher):
     selects = "features, by their part in interactions of order m"
     source = "atarashi2021, Eq. 48 to 50"
     row_wise = True
-    why_no_coordinate = (
+    why_no_entry = (
         "Ω_CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
         "get stuck where no entry alone improves. Use PBCD, which moves whole rows."
     )
 
-    def __init__(self, degree: int) -> None:
-        self.degree = degree
-
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return e_m of the row norms."""
         return float(symmetric_sums(unit_rows(P)[0], self.degree).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the row-wise subdifferential, times strength."""
         return row_residual(G, Q, strength * self.thresholds(Q))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return e_{m−1} of the other rows' norms, shape (d, 1)."""
         return symmetric_slopes(unit_rows(P)[0], self.degree)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return anova_row(self.degree)
 
 
+@dataclass(frozen=True)
 class OmegaTIAll(_Higher):
     """Ω_TI^all(P) = Σ_s Π_j (1 + |p_js|), less the k empty subsets ([A] Eq. 56).
 
@@ -348,22 +349,23 @@ class OmegaTIAll(_Higher):
     selects = "subsets of features"
     source = "atarashi2021, Eq. 56"
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum over columns of the product less 1, without cancellation."""
         return float(np.expm1(np.log1p(np.abs(P)).sum(axis=0)).sum())
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the coordinate-wise subdifferential, times strength."""
         return entry_residual(G, Q, strength * self.thresholds(Q))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + |p_is|)."""
         size = np.abs(P)
         return np.asarray(products(size) / (1.0 + size))
 
-    def coordinate(self, **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`."""
-        return CoordinatePenalty(
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`."""
+        return EntryView(
             "omega_ti_all",
             0.0,
             lambda d, k: np.zeros(1),
@@ -372,9 +374,10 @@ class OmegaTIAll(_Higher):
             update_product,
         )
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
-        return RowPenalty(
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
+        return RowView(
             "omega_ti_all",
             0.0,
             lambda d, k: np.zeros(k),
@@ -385,6 +388,7 @@ class OmegaTIAll(_Higher):
         )
 
 
+@dataclass(frozen=True)
 class OmegaCSAll(_Higher):
     """Ω_CS^all(P) = Π_j (1 + ‖p_j‖), less the empty subset ([A] Eq. 57)."""
 
@@ -395,24 +399,25 @@ class OmegaCSAll(_Higher):
     selects = "features, by their part in all subsets"
     source = "atarashi2021, Eq. 57"
     row_wise = True
-    why_no_coordinate = HigherOmegaCS.why_no_coordinate
+    why_no_entry = HigherOmegaCS.why_no_entry
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the product over rows less 1, without cancellation."""
         return float(np.expm1(np.log1p(unit_rows(P)[0]).sum()))
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on the row-wise subdifferential, times strength."""
         return row_residual(G, Q, strength * self.thresholds(Q))
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Π_{i≠j} (1 + ‖p_i‖), shape (d, 1)."""
         norms = unit_rows(P)[0]
         return np.asarray(products(norms) / (1.0 + norms))
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
-        return RowPenalty(
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
+        return RowView(
             "omega_cs_all",
             0.0,
             lambda d, k: np.zeros(1),

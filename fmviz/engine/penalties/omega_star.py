@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
-from ..params import ParamSpec
-from .base import Regularizer
+from ..errors import WhyNot
+from ..params import setting
+from .base import Penalty
 
 # Entries of a block of PPᵀ: 32 MB.
 _BLOCK = 1 << 22
@@ -39,7 +40,8 @@ def value_and_subgradient(P: np.ndarray, wanted: bool = True) -> tuple[float, np
     return 0.5 * total, out
 
 
-class OmegaStar(Regularizer):
+@dataclass(frozen=True)
+class OmegaStar(Penalty):
     r"""Ω_*(P) = Σ_{i<j} |⟨p_i, p_j⟩| = ½‖PPᵀ‖₁ − ½‖P‖²_F.
 
     Not convex, but ½‖PPᵀ‖₁ is: an objective with λ_p ≥ λ̃/2 is its risk plus a convex function ([A] Eq. 11,
@@ -52,6 +54,13 @@ class OmegaStar(Regularizer):
     accelerated projections, and beyond 16 million pairs its free entries are left at 0.
     """
 
+    prox_steps: int = setting(
+        20, low=1, high=1_000_000, help="Subgradient steps of the inexact operator (Eq. 14)."
+    )
+    prox_step: float = setting(
+        0.1, low=1e-9, high=10.0, log=True, help="Size of its first step; that of step t is divided by √t."
+    )
+
     name = "omega_star"
     label = "Ω_*"
     formula = r"\Omega_*(P) = \sum_{i<j} |\langle p_i, p_j\rangle|"
@@ -61,29 +70,11 @@ class OmegaStar(Regularizer):
     )
     selects = "interactions in principle: the penalty is on the weights themselves, but no step makes them 0"
     source = "atarashi2021, Eq. 9 to 14"
-    params = (
-        ParamSpec(
-            "prox_steps",
-            "int",
-            20,
-            1,
-            1_000_000,
-            help="Subgradient steps of the inexact operator (Eq. 14).",
-        ),
-        ParamSpec(
-            "prox_step",
-            "float",
-            0.1,
-            1e-9,
-            10.0,
-            log=True,
-            help="Size of its first step; that of step t is divided by √t.",
-        ),
-    )
     convex = False
+    pairwise = True
     exact_prox = False
     separable = False
-    why_no_coordinate = (
+    why_no_entry = (
         "Along one entry Ω_* is Σ_i |q·p_is + r_i|, a sum of d − 1 absolute deviations with a kink each: its "
         "minimum is a quadratic programme, and writing the r_i down costs O(dk) for every entry, Ω(d²k²) an "
         "epoch (atarashi2021, Eq. 15). Use nmAPGD or SubGD."
@@ -93,33 +84,26 @@ class OmegaStar(Regularizer):
         "orthogonal: the row step is a quadratic programme without a closed solution. Use nmAPGD or SubGD."
     )
 
-    def of_order(self, order: int | None, params: dict[str, Any]) -> tuple[Regularizer, dict[str, Any]] | str:
-        """See `Regularizer.of_order`."""
+    def of_order(self, order: int | None) -> Penalty | WhyNot:
+        """See `Penalty.of_order`."""
         if order != 2:
-            return (
+            return WhyNot(
+                "no_structure",
                 "Ω_* of order m sums |⟨p_j1, …, p_jm⟩| over all m-tuples, O(d^m) terms that share no "
-                "structure (atarashi2021, Eq. 41). Choose Ω_TI, its upper bound, which costs O(dm) a column."
+                "structure (atarashi2021, Eq. 41). Choose Ω_TI, its upper bound, which costs O(dm) a column.",
             )
-        return self, params
+        return self
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum of |⟨p_i, p_j⟩| over i < j, in O(d²k); infinite where it leaves the doubles."""
         with np.errstate(over="ignore", invalid="ignore"):
             return value_and_subgradient(P, wanted=False)[0]
 
-    def subgradient(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def subgradient(self, P: np.ndarray) -> np.ndarray:
         """Return Z P with Z = sign(PPᵀ) off the diagonal: [A] Eq. 13 for ½‖PPᵀ‖₁, less P."""
         return value_and_subgradient(P)[1]
 
-    def prox(
-        self,
-        P: np.ndarray,
-        strength: float,
-        algorithm: str | None = None,
-        prox_steps: int = 20,
-        prox_step: float = 0.1,
-        **params: Any,
-    ) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Approximate the operator by `prox_steps` subgradient steps from P, and return the best point.
 
         With h(Q) = ½‖Q − P‖²_F + strength·Ω_*(Q), convex for strength ≤ 1, step t goes from Q to
@@ -135,17 +119,17 @@ class OmegaStar(Regularizer):
         best, Q = P.copy(), P.copy()
         lowest = np.inf
         with np.errstate(over="ignore", invalid="ignore"):
-            for t in range(1, prox_steps + 2):
-                omega, sub = value_and_subgradient(Q, wanted=t <= prox_steps)
+            for t in range(1, self.prox_steps + 2):
+                omega, sub = value_and_subgradient(Q, wanted=t <= self.prox_steps)
                 h = 0.5 * float(np.square(Q - P).sum()) + strength * omega
                 if h < lowest:
                     lowest, best = h, Q
-                Q = Q - (prox_step / sqrt(t)) * (Q - P + strength * sub)
+                Q = Q - (self.prox_step / sqrt(t)) * (Q - P + strength * sub)
                 if not np.isfinite(Q).all():
                     break
         return np.ldexp(best, exponent)
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G − strength·Z Q for the best admissible Z found: an upper bound, see the class."""
         # Linear in (G, Q): far from 1, scale by a power of 2.
         exponent = int(np.frexp(max(np.abs(G).max(initial=0.0), np.abs(Q).max(initial=0.0)))[1])
@@ -174,13 +158,13 @@ class OmegaStar(Regularizer):
             R[dead] = _best_signs(G[dead], target, anything, symmetric=False)
         return R
 
-    def cost_note(self, d: int, k: int, **params: Any) -> str | None:
-        """See `Regularizer.cost_note`."""
-        steps = params.get("prox_steps", 20)
+    def cost_note(self, d: int, k: int) -> str | None:
+        """See `Penalty.cost_note`."""
         return (
             f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every look at the objective takes "
-            f"d²k = {d * d * k:.1e} multiplications, and every inexact proximal step {2 * steps + 1} times "
-            "as many. The pairs are made in blocks, so memory does not grow with d²."
+            f"d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
+            f"{2 * self.prox_steps + 1} times as many. The pairs are made in blocks, so memory does not grow "
+            "with d²."
         )
 
 

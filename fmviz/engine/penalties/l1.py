@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
 from ._matrix import soften
-from .base import CoordinatePenalty, MatrixOperator, Regularizer, RowPenalty, entry_residual
+from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
 
 
-class L1(Regularizer):
+@dataclass(frozen=True)
+class L1(Penalty):
     """Ω(P) = Σ |p_js|."""
 
     name = "l1"
@@ -20,32 +21,36 @@ class L1(Regularizer):
     prox_formula = r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda,\,0)"
     selects = "entries of P that are large in absolute terms; it works as feature selection"
     source = "atarashi2021, Eq. 8"
+    on_weights = True
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum of |p_js|."""
         return float(np.abs(P).sum())
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Shrink every entry by `strength` ([A] Eq. 8)."""
         # Adding 0 turns −0 into 0: a zero has no sign to show.
         return np.sign(P) * np.maximum(np.abs(P) - strength, 0.0) + 0.0
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂‖Q‖₁."""
         return entry_residual(G, Q, strength)
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones."""
         return np.ones_like(P)
 
-    def coordinate(self, **params: Any) -> CoordinatePenalty:
-        """See `Regularizer.coordinate`."""
+    @property
+    def entry(self) -> EntryView:
+        """See `Penalty.entry`."""
         return entry_penalty(fixed=1.0)
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return entries_penalty(fixed=1.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, soften, lazy="entries")
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, soften, lazy="entries")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._coupled import norm_penalty
 from ._matrix import shrink_norms
-from .base import MatrixOperator, Regularizer, RowPenalty, row_residual, unit_rows
+from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
 
 
-class L21(Regularizer):
+@dataclass(frozen=True)
+class L21(Penalty):
     """Ω(P) = Σ_j ‖p_j‖₂."""
 
     name = "l21"
@@ -22,27 +23,29 @@ class L21(Regularizer):
     source = "atarashi2021, Eq. 6"
     row_wise = True
 
-    def value(self, P: np.ndarray, **params: Any) -> float:
+    def value(self, P: np.ndarray) -> float:
         """Return the sum of row norms."""
         return float(unit_rows(P)[0].sum())
 
-    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None, **params: Any) -> np.ndarray:
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Shrink the norm of every row by `strength` ([A] Eq. 6)."""
         norms, unit = unit_rows(P)
         return np.maximum(norms - strength, 0.0) * unit
 
-    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float, **params: Any) -> np.ndarray:
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂‖Q‖₂,₁."""
         return row_residual(G, Q, strength)
 
-    def thresholds(self, P: np.ndarray, **params: Any) -> np.ndarray:
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return ones, shape (d, 1)."""
         return np.ones((P.shape[0], 1))
 
-    def row(self, **params: Any) -> RowPenalty:
-        """See `Regularizer.row`."""
+    @property
+    def row(self) -> RowView:
+        """See `Penalty.row`."""
         return norm_penalty(fixed=1.0)
 
-    def operator(self, **params: Any) -> MatrixOperator:
-        """See `Regularizer.operator`."""
-        return MatrixOperator(self.name, shrink_norms, lazy="rows")
+    @property
+    def matrix(self) -> MatrixView:
+        """See `Penalty.matrix`."""
+        return MatrixView(self.name, shrink_norms, lazy="rows")

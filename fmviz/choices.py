@@ -1,0 +1,120 @@
+"""What there is to choose from, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmviz.engine import compatibility
+from fmviz.engine.errors import WhyNot
+from fmviz.engine.losses import LOSSES, Loss, get_loss
+from fmviz.engine.models import MODELS, Model, get_model
+from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.problem import Formulation
+from fmviz.engine.solvers import SOLVERS, Solver
+
+__all__ = ["list_losses", "list_models", "list_regularizers", "list_solvers", "why_not"]
+
+
+def list_regularizers() -> list[str]:
+    """Return the names of the regularizers."""
+    return list(PENALTIES)
+
+
+def list_solvers() -> list[str]:
+    """Return the names of the solvers."""
+    return list(SOLVERS)
+
+
+def list_models() -> list[str]:
+    """Return the names of the models."""
+    return list(MODELS)
+
+
+def list_losses() -> list[str]:
+    """Return the names of the losses."""
+    return list(LOSSES)
+
+
+def bound(
+    loss: str | Loss = "squared",
+    regularizer: str | Penalty = "ti",
+    model: str | Model = "fm",
+    loss_param: float | None = None,
+    regularizer_params: Mapping[str, Any] | None = None,
+    model_params: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the values that names and their parameters stand for, as `Problem.build` takes them.
+
+    Parameters
+    ----------
+    loss, regularizer, model : str, or Loss, Penalty, Model
+        Names, or values with their parameters.
+    loss_param : float, optional
+        The first parameter of a loss that is named, for instance Huber's δ.
+    regularizer_params, model_params : mapping, optional
+        The parameters of a regularizer and of a model that are named.
+
+    Returns
+    -------
+    dict
+        ``loss``, ``penalty`` and ``model``.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or a parameter is not allowed.
+    """
+    chosen = get_loss(loss)
+    if loss_param is not None:
+        if not chosen.params:
+            raise ValueError(f"Loss {chosen.name!r} has no parameter of its own; leave loss_param out.")
+        chosen = get_loss(loss, {chosen.params[0].name: loss_param})
+    return {
+        "loss": chosen,
+        "penalty": get_penalty(regularizer, regularizer_params),
+        "model": get_model(model, model_params),
+    }
+
+
+def why_not(
+    regularizer: str | Penalty = "ti",
+    solver: str | Solver = "auto",
+    *,
+    loss: str | Loss = "squared",
+    model: str | Model = "fm",
+    regularizer_params: Mapping[str, Any] | None = None,
+    model_params: Mapping[str, Any] | None = None,
+) -> WhyNot | None:
+    """Tell whether a combination can be run.
+
+    Parameters
+    ----------
+    regularizer, solver, loss, model : str, or Penalty, Solver, Loss, Model
+        Names from the registries, or values with their parameters; solver "auto" always finds one where one
+        exists.
+    regularizer_params, model_params : mapping, optional
+        The parameters of a regularizer and of a model that are named.
+
+    Returns
+    -------
+    WhyNot or None
+        None where the combination runs, else the mathematical reason: a string, with a ``code`` for programs.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or a parameter is not allowed.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.why_not("ti", "pcd") is None
+    True
+    >>> fmviz.why_not("l21", "pcd").code
+    'no_entry_view'
+    """
+    penalty, chosen = get_penalty(regularizer, regularizer_params), get_model(model, model_params)
+    if (reason := chosen.why_not(penalty)) is not None:
+        return reason
+    return compatibility.why_not(Formulation.build(chosen, penalty, get_loss(loss)), solver)

@@ -1,0 +1,88 @@
+"""Losses of one prediction, as compiled code takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._jit import cached_factory, jitable
+
+Scalar = Callable[[float, float, tuple[float, ...]], float]
+"""A jitable function of a prediction f, a target y and theta, the loss's own parameters."""
+
+
+@dataclass(frozen=True)
+class ScalarLoss:
+    """The jitable functions of a loss ℓ(f, y): one compiled kernel serves all values of its parameters.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    value, derivative : callable
+        Functions of (f, y, theta): ℓ and its derivative in f.
+    second : callable
+        The second derivative in f, a generalised one where there is none.
+    of_residual : ScalarLoss, optional
+        The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
+        residuals need not read y.
+    is_residual : bool
+        Whether the derivative is its first argument.
+    nudged : callable, optional
+        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact but for
+        rounding while |step| ≤ `nudge_reach`: where that is much cheaper than computing it anew.
+    """
+
+    name: str
+    value: Scalar
+    derivative: Scalar
+    second: Scalar
+    of_residual: ScalarLoss | None = None
+    is_residual: bool = False
+    nudged: Callable[..., float] | None = None
+    nudge_reach: float = 0.0
+
+
+def residual_loss(
+    name: str,
+    value: Callable[..., float],
+    derivative: Callable[..., float],
+    second: Callable[..., float],
+    is_residual: bool = False,
+) -> ScalarLoss:
+    """Return a loss of the residual f − y alone, given jitable functions of (residual, unused, theta)."""
+
+    @jitable
+    def whole_value(f, y, theta):
+        return value(f - y, y, theta)
+
+    @jitable
+    def whole_derivative(f, y, theta):
+        return derivative(f - y, y, theta)
+
+    @jitable
+    def whole_second(f, y, theta):
+        return second(f - y, y, theta)
+
+    of_residual = ScalarLoss(f"{name}_of_residual", value, derivative, second, is_residual=is_residual)
+    return ScalarLoss(name, whole_value, whole_derivative, whole_second, of_residual=of_residual)
+
+
+@cached_factory(exact=True)
+def _evaluate(scalar):
+    def evaluate(f, y, theta, out):
+        for n in range(f.size):
+            out[n] = scalar(f[n], y[n], theta)
+
+    return evaluate
+
+
+def evaluate(scalar: Scalar, f: np.ndarray, y: np.ndarray, theta: tuple[float, ...]) -> np.ndarray:
+    """Apply a jitable function of (f, y, theta) to arrays f and y of shape (N,)."""
+    out = np.empty(f.size)
+    kernel: Any = _evaluate(scalar)
+    kernel(f, y, theta, out)
+    return out

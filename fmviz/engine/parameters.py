@@ -1,0 +1,126 @@
+"""The parameters of a model: named arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+
+class Parameters(Mapping[str, np.ndarray]):
+    """Named float64 arrays, in the order of `fmviz.engine.models.Model.shapes`.
+
+    A mapping of names to arrays; today's models use the names below, which are attributes, too.
+
+    Parameters
+    ----------
+    P : (d, columns) array_like, optional
+        The factors; in a second-order machine the weight of the pair (i, j) is ⟨p_i, p_j⟩. Shape (d, 0)
+        where the model has W instead.
+    w : (d,) array_like, optional
+        The linear weights; zeros where there is no linear term.
+    intercept : float, optional
+        The bias; 0 where there is none.
+    **arrays : array_like or None
+        Others: ``W``, shape (d, d), the symmetric pair weights of a model that is not factorised (quadratic
+        regression); ``coefficients``, shape (columns,), what the kernel of every column of P is multiplied
+        by, absent where all are 1. None stands for absent.
+    """
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self, P: Any = None, w: Any = None, intercept: Any = None, **arrays: Any) -> None:
+        given = {"P": P, "w": w, "intercept": intercept, **arrays}
+        self._arrays = {
+            name: np.asarray(array, dtype=np.float64) for name, array in given.items() if array is not None
+        }
+
+    @classmethod
+    def of_weights(cls, W: np.ndarray, w: np.ndarray | None = None, intercept: float = 0.0) -> Parameters:
+        """Return the parameters of a quadratic regression with symmetric pair weights W, shape (d, d)."""
+        d = W.shape[0]
+        return cls(np.zeros((d, 0)), np.zeros(d) if w is None else w, intercept, W=W)
+
+    @classmethod
+    def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **held: Any) -> Parameters:
+        """Return arrays of these shapes as views into a vector, in their order, and those that are `held`."""
+        arrays: dict[str, Any] = {}
+        begin = 0
+        for name, shape in shapes.items():
+            end = begin + prod(shape)
+            arrays[name] = vector[begin:end].reshape(shape)
+            begin = end
+        return cls(**arrays, **held)
+
+    def pack(self, names: Iterable[str]) -> np.ndarray:
+        """Return the arrays of these names, row by row, one after the other, as a new vector."""
+        return np.concatenate([self._arrays[name].ravel() for name in names])
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {array.shape}" for name, array in self._arrays.items())
+        return f"Parameters({shapes})"
+
+    # Equality of arrays is a question of its own: two objects are equal where they are one.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @property
+    def P(self) -> np.ndarray:
+        """The factors, shape (d, columns)."""
+        return self._arrays["P"]
+
+    @property
+    def w(self) -> np.ndarray:
+        """The linear weights, shape (d,)."""
+        return self._arrays["w"]
+
+    @property
+    def intercept(self) -> float:
+        """The bias."""
+        return float(self._arrays["intercept"])
+
+    @property
+    def W(self) -> np.ndarray | None:
+        """The pair weights, shape (d, d), or None in a factorised model."""
+        return self._arrays.get("W")
+
+    @property
+    def coefficients(self) -> np.ndarray | None:
+        """The weights of the columns, shape (columns,), or None where all are 1."""
+        return self._arrays.get("coefficients")
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """The coefficients, ones where there are none."""
+        found = self.coefficients
+        return np.ones(self.P.shape[1]) if found is None else found
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W, for a model that holds the pair weights themselves."""
+        if (found := self.W) is None:
+            raise ValueError("These are parameters of a factorised model: they hold P, not W.")
+        return found
+
+    def replace(self, **arrays: Any) -> Parameters:
+        """Return the parameters with other arrays under some names; None takes one away."""
+        return Parameters(**{**self._arrays, **arrays})
+
+    def copy(self) -> Parameters:
+        """Return the parameters with copies of all arrays."""
+        return Parameters(**{name: array.copy() for name, array in self._arrays.items()})
+
+    def finite(self) -> bool:
+        """Return whether no array holds NaN or infinity."""
+        return all(bool(np.isfinite(array).all()) for array in self._arrays.values())
