@@ -1,9 +1,9 @@
-"""Covering arrays: few cases in which every two choices meet, instead of all products of choices."""
+"""Covering arrays: few cases in which every two choices meet, instead of the product of all choices."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,71 +11,54 @@ import pytest
 Case = tuple[Any, ...]
 
 
-def covering(*factors: Iterable[Any], allowed: Callable[..., bool] | None = None) -> list[Case]:
-    """Return cases in which every two values of any two factors occur together.
+def covering(cases: Iterable[Case], meet: int = 2) -> list[int]:
+    """Return the places of cases that hold together whatever two values any case holds.
 
-    A greedy cover: of all cases the one that adds the most new pairs is taken, the first of several. The
-    same factors give the same cases, in the order of the product.
+    A greedy cover: of all cases the one that adds the most new pairs is taken, the first of several. Equal
+    arguments give equal places.
 
     Parameters
     ----------
-    *factors : iterable
-        The values of each factor.
-    allowed : callable, optional
-        ``allowed(*case)`` says whether a case may occur; pairs that occur in no such case are left out.
+    cases : iterable of tuple
+        All cases that make sense, a value of each factor: a product, or what a condition leaves of it.
+    meet : int
+        How many values meet: 2 for pairs, 1 where each value need only occur.
 
     Returns
     -------
-    list of tuple
-        A value of each factor.
+    list of int
+        The places, ascending.
 
     Examples
     --------
-    >>> covering("ab", "xy", [0, 1])
+    >>> cases = list(itertools.product("ab", "xy", [0, 1]))
+    >>> [cases[at] for at in covering(cases)]
     [('a', 'x', 0), ('a', 'y', 1), ('b', 'x', 1), ('b', 'y', 0)]
     """
-    product = _product(factors, allowed)
-    chosen = _chosen([indices for indices, _ in product], len(factors))
-    return [case for at, (_, case) in enumerate(product) if at in chosen]
-
-
-def pairwise(*factors: Iterable[Any], allowed: Callable[..., bool] | None = None) -> list[Any]:
-    """Return the whole product for `pytest.mark.parametrize`; what a cover can do without is slow.
-
-    `make test` runs the cover, `make test-all` everything.
-    """
-    product = _product(factors, allowed)
-    chosen = _chosen([indices for indices, _ in product], len(factors))
-    return [
-        pytest.param(*case, marks=() if at in chosen else pytest.mark.slow)
-        for at, (_, case) in enumerate(product)
-    ]
-
-
-def _product(
-    factors: Sequence[Iterable[Any]], allowed: Callable[..., bool] | None
-) -> list[tuple[tuple[int, ...], Case]]:
-    """Return every allowed case with the places of its values, which need not be hashable."""
-    pools = [list(values) for values in factors]
-    return [
-        (indices, case)
-        for indices in itertools.product(*(range(len(pool)) for pool in pools))
-        if (case := tuple(pool[i] for pool, i in zip(pools, indices, strict=True)))
-        and (allowed is None or allowed(*case))
-    ]
-
-
-def _chosen(cases: Sequence[tuple[int, ...]], n_factors: int) -> set[int]:
-    """Return the places of a cover's cases."""
-    size = min(2, n_factors)
+    # Values need not be hashable: they are told apart by what they look like.
     met = [
-        {(at, tuple(case[i] for i in at)) for at in itertools.combinations(range(n_factors), size)}
+        {(at, tuple(repr(case[i]) for i in at)) for at in itertools.combinations(range(len(case)), meet)}
         for case in cases
     ]
     missing = set().union(*met)
-    chosen: set[int] = set()
+    taken = []
     while missing:
-        best = max(range(len(cases)), key=lambda at: len(met[at] & missing))
-        chosen.add(best)
+        best = max(range(len(met)), key=lambda at: len(met[at] & missing))
+        taken.append(best)
         missing -= met[best]
-    return chosen
+    return sorted(taken)
+
+
+def mark_products(items: Iterable[pytest.Item]) -> None:
+    """Mark as slow the cases of tests marked `pairwise` that a cover does without."""
+    products: dict[tuple[str, str], list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("pairwise") is not None:
+            products.setdefault((str(item.path), item.originalname), []).append(item)
+    for product in products.values():
+        marker = product[0].get_closest_marker("pairwise")
+        assert marker is not None
+        taken = set(covering((tuple(item.callspec.params.values()) for item in product), *marker.args))
+        for at, item in enumerate(product):
+            if at not in taken:
+                item.add_marker(pytest.mark.slow)
