@@ -1,10 +1,10 @@
-# Two commands: `make run` serves the dashboard, `make test` checks everything. Both do their own set-up.
-# Variables: PYTHON (the interpreter .venv is made with), PORT (for run), FMVIZ_CHROMIUM (for test),
-# PYTEST_ARGS (for test: make test PYTEST_ARGS="-k prox").
+# Two commands: `make run` serves the dashboard, `make test` checks it. Both do their own set-up.
+# Variables: PYTHON (the interpreter .venv is made with), PORT (for run), FMVIZ_CHROMIUM (for tests),
+# PYTEST_ARGS (for tests: make test PYTEST_ARGS="-k prox").
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test setup setup-dev warmup lint format screenshots lock clean
+.PHONY: help run test test-all setup setup-dev warmup lint format screenshots lock clean
 
 ifneq ($(origin PYTHON),undefined)
 export PYTHON
@@ -19,8 +19,11 @@ run: setup ## Set up what is missing and serve the dashboard on http://127.0.0.1
 	@sh tools/warmup.sh
 	@sh tools/run.sh $(PORT_FLAG)
 
-test: setup-dev ## Set up what is missing, then lint, type-check and run every test, browser tests included
-	@sh tools/test.sh $(PYTEST_ARGS)
+test: setup-dev ## Lint, type-check and test, the browser included: what every push has to pass
+	@sh tools/test.sh fast $(PYTEST_ARGS)
+
+test-all: setup-dev ## The same with all that is slow: before a release
+	@sh tools/test.sh all $(PYTEST_ARGS)
 
 setup:
 	@sh tools/setup-venv.sh

@@ -7,14 +7,17 @@ import tempfile
 from collections.abc import Sequence
 
 import pytest
+from pairwise import mark_products
 
 # Runs that tests make are not entered into the store of whoever runs them.
 _directory = tempfile.TemporaryDirectory(prefix="fmviz-tests-")
 os.environ["FMVIZ_STORE"] = os.path.join(_directory.name, "runs.sqlite")
 
 
+@pytest.hookimpl(tryfirst=True)  # Before -m selects.
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Let one worker make all browser tests: one server, and one browser at a time."""
+    mark_products(items)
     for item in items:
         if item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.xdist_group("browser"))

@@ -51,6 +51,7 @@ def start(linear: bool = True, bias: bool = True) -> Parameters:
     return Parameters(P, rng.normal(size=5) * 0.2 * linear, 0.3 * bias)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("regularizer", "params", "solver"), CASES, ids=IDS)
 def test_epochs_equal_the_oracle(regularizer, params, solver, loss):

@@ -113,6 +113,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     return method.parameters()
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     ("model", "solver", "regularizer", "storage"),
     CASES,

@@ -68,6 +68,7 @@ def sizes(schedule, lam_p, lam_w, first, count):
     ]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     ("storage", "loss"), [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
 )

@@ -87,6 +87,7 @@ SWEEPS = [
 ]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -184,6 +185,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")

@@ -97,6 +97,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
@@ -115,6 +116,7 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
     assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [("ti", "pcd"), ("cs", "pbcd"), ("cs", "pbcd_ls"), ("l1", "psgd"), ("ti", "psgd"), ("l1", "katyusha")],
@@ -128,6 +130,7 @@ def test_kernels_agree_with_python_on_single_precision(regularizer, solver, stor
     assert compiled.w == pytest.approx(plain.w, abs=1e-12)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("loss", losses.LOSSES)
 @pytest.mark.parametrize("storage", ["dense", "pairs"])
 def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):

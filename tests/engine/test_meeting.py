@@ -30,6 +30,7 @@ def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[S
     return list(iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0)))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     ("regularizer", "params", "loss", "weighted"),
     CASES,

@@ -16,6 +16,7 @@ Y = np.where(RNG.random(9) < 0.5, -1.0, 1.0)
 HERE = Parameters(RNG.normal(size=(4, 3)), RNG.normal(size=4), 0.7)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weights", [None, np.arange(9.0)])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
 from fmviz import QuadraticClassifier, QuadraticRegressor
@@ -17,7 +17,7 @@ X = RNG.normal(size=(120, 6))
 Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
 
 
-@parametrize_with_checks([QuadraticRegressor(max_iter=100), QuadraticClassifier(max_iter=100)])
+@parametrize_with_own_checks([QuadraticRegressor(max_iter=100), QuadraticClassifier(max_iter=100)])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 

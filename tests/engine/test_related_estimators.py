@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
 from fmviz import related
@@ -49,7 +49,7 @@ CASES = {
 SMALL = {"rank": 2, "max_iter": 30}
 
 
-@parametrize_with_checks(
+@parametrize_with_own_checks(
     [
         fmviz.HigherOrderFMRegressor(order=2, **SMALL),
         fmviz.HigherOrderFMClassifier(order=2, **SMALL),

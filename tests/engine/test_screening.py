@@ -50,6 +50,7 @@ def without_screen(of: Problem, order: str) -> PCD:
     return method
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("order", ["columns", "features"])
 @pytest.mark.parametrize("regularizer", ["ti", "l1", "omega_ti"])
 @pytest.mark.parametrize(

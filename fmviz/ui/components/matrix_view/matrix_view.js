@@ -1,7 +1,8 @@
 // Draws matrices as heatmaps and switches their frames while a Streamlit slider is dragged.
 //
-// Streamlit calls the default export anew whenever the data or the theme changes, and calls only the newest
-// cleanup function when the component goes. So there is one View per parent element, updated in place.
+// Streamlit calls the default export anew whenever the data or the theme changes, so there is one View per parent
+// element, updated in place. Cleanup functions are called when the component goes, but also at once where newer
+// data came while a call was on its way: only the former ends the view, else the picture would vanish in mid-run.
 
 const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
@@ -25,8 +26,8 @@ export default function (component) {
   view.take = (box) => component.setTriggerValue("box", box);
   view.update(data);
   return () => {
+    if (parentElement.isConnected || !views.delete(parentElement)) return;
     view.destroy();
-    views.delete(parentElement);
   };
 }
 

@@ -53,5 +53,4 @@ export default function (component) {
     parentElement.append(box);
   }
   for (const button of box.children) button.onclick = () => save(data.chart, data.name, button.dataset.format);
-  return () => box.remove();
 }

@@ -1,0 +1,64 @@
+"""Covering arrays: few cases in which every two choices meet, instead of the product of all choices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+Case = tuple[Any, ...]
+
+
+def covering(cases: Iterable[Case], meet: int = 2) -> list[int]:
+    """Return the places of cases that hold together whatever two values any case holds.
+
+    A greedy cover: of all cases the one that adds the most new pairs is taken, the first of several. Equal
+    arguments give equal places.
+
+    Parameters
+    ----------
+    cases : iterable of tuple
+        All cases that make sense, a value of each factor: a product, or what a condition leaves of it.
+    meet : int
+        How many values meet: 2 for pairs, 1 where each value need only occur.
+
+    Returns
+    -------
+    list of int
+        The places, ascending.
+
+    Examples
+    --------
+    >>> cases = list(itertools.product("ab", "xy", [0, 1]))
+    >>> [cases[at] for at in covering(cases)]
+    [('a', 'x', 0), ('a', 'y', 1), ('b', 'x', 1), ('b', 'y', 0)]
+    """
+    # Values need not be hashable: they are told apart by what they look like.
+    met = [
+        {(at, tuple(repr(case[i]) for i in at)) for at in itertools.combinations(range(len(case)), meet)}
+        for case in cases
+    ]
+    missing = set().union(*met)
+    taken = []
+    while missing:
+        best = max(range(len(met)), key=lambda at: len(met[at] & missing))
+        taken.append(best)
+        missing -= met[best]
+    return sorted(taken)
+
+
+def mark_products(items: Iterable[pytest.Item]) -> None:
+    """Mark as slow the cases of tests marked `pairwise` that a cover does without."""
+    products: dict[tuple[str, str], list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("pairwise") is not None:
+            products.setdefault((str(item.path), item.originalname), []).append(item)
+    for product in products.values():
+        marker = product[0].get_closest_marker("pairwise")
+        assert marker is not None
+        taken = set(covering((tuple(item.callspec.params.values()) for item in product), *marker.args))
+        for at, item in enumerate(product):
+            if at not in taken:
+                item.add_marker(pytest.mark.slow)
