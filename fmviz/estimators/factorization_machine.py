@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fmviz._estimator import (
+from fmviz.engine.errors import whole_number
+
+from .base import (
     FactorEstimator,
     ModelClassifier,
     ModelRegressor,
     PairEstimator,
     with_parameters,
 )
-from fmviz.engine.errors import whole_number
 
 
 class _FactorizationMachine(FactorEstimator, PairEstimator):

@@ -9,16 +9,11 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fmviz._scikit_learn import (
-    BaseEstimator,
-    ClassifierMixin,
-    ConvergenceWarning,
-    RegressorMixin,
-    check_classification_targets,
-    check_is_fitted,
-    validate_data,
-)
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number

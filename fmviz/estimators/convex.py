@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, generator, with_parameters
 from fmviz.engine.errors import finite_number
 from fmviz.engine.snapshot import Parameters, Snapshot
+
+from .base import ModelClassifier, ModelRegressor, PairEstimator, generator, with_parameters
 
 
 class _ConvexFM(PairEstimator):

@@ -7,19 +7,20 @@ from math import factorial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from fmviz._estimator import FactorEstimator
-from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import used_subsets
 from fmviz.engine.errors import whole_number
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.engine.tensors import ranked_subsets, subset_weight
 
+from .base import FactorEstimator
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class ColumnEstimator(FactorEstimator):
+class KernelSumEstimator(FactorEstimator):
     """What the models that are sums of column kernels share.
 
     Subclasses say in `_settings` what model they mean.

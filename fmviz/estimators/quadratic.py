@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fmviz._estimator import ModelClassifier, ModelRegressor, PairEstimator, with_parameters
 from fmviz.engine.errors import finite_number
 from fmviz.engine.snapshot import Parameters, Snapshot
 from fmviz.metrics import used_pairs
+
+from .base import ModelClassifier, ModelRegressor, PairEstimator, with_parameters
 
 
 class _Quadratic(PairEstimator):

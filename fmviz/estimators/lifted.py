@@ -7,13 +7,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from fmviz._estimator import FactorEstimator, ModelClassifier, ModelRegressor, with_parameters
-from fmviz._scikit_learn import check_is_fitted
 from fmviz.engine.counting import features_in_products, used_matchings
 from fmviz.engine.errors import whole_number
 from fmviz.engine.matchings import matching_weight, ranked_matchings
 from fmviz.engine.snapshot import Parameters, Snapshot
+
+from .base import FactorEstimator, ModelClassifier, ModelRegressor, with_parameters
 
 __all__ = ["LiftedClassifier", "LiftedRegressor"]
 
