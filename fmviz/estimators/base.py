@@ -1,12 +1,10 @@
-"""What the scikit-learn estimators share: parameters, fitting, predicting, ranking pairs."""
+"""What the estimators share: their parameters in the engine's terms, fitting and prediction."""
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -18,66 +16,51 @@ from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.models import Model
-from fmviz.engine.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Parameters, Reason, Snapshot
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def with_parameters(init: Callable[..., None], **changes: Any) -> Callable[..., None]:
-    """Return an ``__init__`` like `init`, with other defaults and more parameters.
-
-    Scikit-learn reads an estimator's parameters off the signature of its ``__init__``. It is derived here, so
-    that classes that share most of them need not repeat them: a name in `changes` that `init` has gets the
-    new default, any other becomes a keyword and an attribute.
-    """
-    known = inspect.signature(init)
-    added = {name: default for name, default in changes.items() if name not in known.parameters}
-
-    @wraps(init)
-    def changed(self: Any, *args: Any, **given: Any) -> None:
-        bound = known.replace(parameters=listed).bind(self, *args, **given)
-        bound.apply_defaults()
-        own = {name: bound.arguments.pop(name) for name in added}
-        init(**bound.arguments)
-        for name, value in own.items():
-            setattr(self, name, value)
-
-    listed = [
-        one.replace(default=changes.get(name, one.default)) for name, one in known.parameters.items()
-    ] + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=v) for name, v in added.items()]
-    changed.__signature__ = known.replace(parameters=listed)  # type: ignore[attr-defined]
-    return changed
+Callback: TypeAlias = Callable[[Snapshot], Any]
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 
 
 class ModelEstimator(BaseEstimator):
-    """An estimator of one of the engine's models.
+    """A scikit-learn estimator of one of the engine's models.
 
-    Subclasses name the model and say in `_problem` and `_run_settings` what their parameters mean to the
-    engine, and keep what was fitted in `_keep`; `_fitted` gives it back.
+    Subclasses write their `__init__` out, name their model in `_model_choice`, keep a fit in `_store` and
+    give its parameters back in `_fitted_parameters`. What their own parameters are to the engine is said in
+    `_problem_arguments` and `_run_arguments` alone.
     """
 
-    _model: ClassVar[str]
-
     loss: str
+    loss_param: float | None
     solver: str
+    lambda_w: float
+    lambda_p: float
     fit_linear: bool
     fit_intercept: bool
     max_iter: int
     tol: float
     warm_start: bool
-    callback: Callable[[Snapshot], Any] | None
-    loss_param: float | None
-    lambda_w: float
-    lambda_sparse: float
-    # In what X is kept; for the models that make no choice of it.
+    callback: Callback | None
+
+    # Parameters of some estimators only, with what the others pass to the engine.
+    rank: int = 1
+    regularizer: str
+    regularizer_params: Mapping[str, Any] | None = None
+    solver_params: Mapping[str, Any] | None = None
+    lambda_sparse: float = 0.0
+    init_scale: float = 0.0
+    random_state: RandomState | None = None
     dtype: str = "float64"
 
     w_: np.ndarray
     intercept_: float
+    # Of the last fit, for predictions: parameters may have been set anew since.
     _fitted_model: Model
+    _fitted_loss: str
     _fitted_dummies: int
 
     def __sklearn_tags__(self) -> Any:
@@ -85,228 +68,144 @@ class ModelEstimator(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _problem(self) -> dict[str, Any]:
-        """Check what is this estimator's own, and return its part of the arguments of `Problem.build`."""
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        """Check the parameters of the model; return its name in the registry and the engine's parameters."""
         raise NotImplementedError
 
-    def _run_settings(self) -> dict[str, Any]:
-        """Return this estimator's part of the arguments of `iterate`."""
-        return {}
+    def _shrinkage(self) -> float:
+        """Return what the engine calls ``lambda_p``."""
+        return self.lambda_p
 
     def _dummies(self) -> int:
-        """Return the number of features, always 1, that the model has besides those of X."""
+        """Return the number of dummy features, always 1, that the model has besides the features of X."""
         return 0
 
-    def _keep(self, last: Snapshot) -> None:
-        """Store the end of a run as attributes."""
-        self.w_ = last.parameters.w
-        self.intercept_ = last.parameters.intercept
-        self.used_features_ = self._used_features()
-        self.n_used_interactions_ = last.used_interactions
+    def _problem_arguments(self) -> dict[str, Any]:
+        """Return the keywords of `Problem.build`, besides the data."""
+        model, model_params = self._model_choice()
+        return {
+            "loss": self.loss,
+            "loss_param": self.loss_param,
+            "regularizer": self.regularizer,
+            "regularizer_params": self._mapping("regularizer_params"),
+            "model": model,
+            "model_params": model_params,
+            "rank": self.rank,
+            "lambda_w": self.lambda_w,
+            "lambda_p": self._shrinkage(),
+            "lambda_sparse": self.lambda_sparse,
+            "fit_linear": self._switch("fit_linear"),
+            "fit_intercept": self._switch("fit_intercept"),
+        }
 
-    def _fitted(self) -> Parameters:
-        """Return the parameters that were stored."""
-        raise NotImplementedError
+    def _run_arguments(self) -> dict[str, Any]:
+        """Return the keywords of `iterate`, besides the problem and when to stop."""
+        return {
+            "solver": self.solver,
+            "budget": Budget(
+                epochs=whole_number("max_iter", self.max_iter, 1),
+                tol=finite_number("tol", self.tol, low=0),
+                certify_every=10,
+            ),
+            "start": self._fitted_parameters()
+            if self._switch("warm_start") and hasattr(self, "w_")
+            else None,
+            "init_scale": self.init_scale,
+            "rng": _generator(self.random_state),
+            **self._mapping("solver_params"),
+        }
 
-    def _used_features(self) -> np.ndarray:
-        raise NotImplementedError
+    def _switch(self, name: str) -> bool:
+        value = getattr(self, name)
+        if value not in (True, False):
+            raise ValueError(f"{name} = {value!r} is neither True nor False.")
+        return bool(value)
 
-    def _names(self) -> np.ndarray:
-        """Return the names of the features, or their indices where they have none."""
-        names = getattr(self, "feature_names_in_", None)
-        return np.arange(self.w_.size) if names is None else names
-
-    def _places(self, features: Sequence[Any]) -> list[int]:
-        """Return the indices of two or more distinct features, given by name or index; else ValueError."""
-        names = getattr(self, "feature_names_in_", None)
-        places = {} if names is None else {name: j for j, name in enumerate(names)}
-        for name in features:
-            if isinstance(name, str):
-                one_of("feature", name, places)
-        chosen = [whole_number("feature", places.get(one, one), 0, self.w_.size - 1) for one in features]
-        if len(chosen) < 2:
-            raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
-        if len(set(chosen)) < len(chosen):
-            raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
-        return chosen
-
-    def _check_mapping(self, name: str) -> None:
-        given = getattr(self, name)
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(f"{name} = {given!r} must be a dict of parameter names and values, or None.")
+    def _mapping(self, name: str) -> dict[str, Any]:
+        value = getattr(self, name)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name} = {value!r} must be a dict of parameter names and values, or None.")
+        return dict(value)
 
     def _precision(self) -> str:
         return one_of("dtype", self.dtype, DTYPES)
 
     def _run(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
-        own = self._problem()
+        about_problem, about_run, dummies = self._problem_arguments(), self._run_arguments(), self._dummies()
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
-        for name in ("fit_linear", "fit_intercept", "warm_start"):
-            if getattr(self, name) not in (True, False):
-                raise ValueError(f"{name} = {getattr(self, name)!r} is neither True nor False.")
-        dummies = self._dummies()
-        problem = Problem.build(
-            Design(augmented(X, dummies), self.dtype),
-            y,
-            loss=self.loss,
-            lambda_w=self.lambda_w,
-            lambda_sparse=self.lambda_sparse,
-            fit_linear=self.fit_linear,
-            fit_intercept=self.fit_intercept,
-            loss_param=self.loss_param,
-            sample_weight=sample_weight,
-            **{"model": self._model, **own},
-        )
-        budget = Budget(
-            epochs=whole_number("max_iter", self.max_iter, 1),
-            tol=finite_number("tol", self.tol, low=0),
-            certify_every=10,
-        )
+        design = Design(augmented(X, dummies), self.dtype)
+        problem = Problem.build(design, y, sample_weight=sample_weight, **about_problem)
         records = []
         stopping = False
-        snapshots = iterate(
-            problem,
-            self.solver,
-            budget,
-            lambda: stopping,
-            start=self._fitted() if self.warm_start and hasattr(self, "w_") else None,
-            **self._run_settings(),
-        )
-        for last in snapshots:
-            records.append(last.record())
-            if self.callback is not None and self.callback(last):
+        snapshots = iterate(problem, should_stop=lambda: stopping, **about_run)
+        for snapshot in snapshots:
+            records.append(snapshot.record())
+            if self.callback is not None and self.callback(snapshot):
                 stopping = True
-        assert last.status is not None, "the last snapshot carries the status"
-        if last.status.reason is Reason.DIVERGED:
-            warnings.warn(last.status.message, ConvergenceWarning, stacklevel=3)
-        # Predictions are those of what was fitted, whatever parameters are set later.
-        self._fitted_model, self._fitted_dummies = problem.model, dummies
-        self._keep(last)
+        assert snapshot.status is not None, "the last snapshot carries the status"
+        if snapshot.status.reason is Reason.DIVERGED:
+            warnings.warn(snapshot.status.message, ConvergenceWarning, stacklevel=3)
+        self._fitted_model, self._fitted_loss = problem.model, problem.loss.name
+        self._fitted_dummies = dummies
+        self._store(snapshot)
         self._records = records
-        self.certificate_ = last.certificate
-        self.status_ = last.status
-        self.n_iter_ = last.epoch
+        self.certificate_ = snapshot.certificate
+        self.status_ = snapshot.status
+        self.n_iter_ = snapshot.epoch
 
-    @property
-    def history_(self) -> pd.DataFrame:
-        """One row of each snapshot: epoch, objective, seconds and the others of `Snapshot.record`."""
-        check_is_fitted(self)
-        import pandas as pd
+    def _store(self, end: Snapshot) -> None:
+        """Store the end of a run as attributes."""
+        self.w_ = end.parameters.w
+        self.intercept_ = end.parameters.intercept
+        self.used_features_ = self._used_features()
+        self.n_used_interactions_ = end.used_interactions
 
-        return pd.DataFrame.from_records(self._records)
+    def _fitted_parameters(self) -> Parameters:
+        """Return the parameters that `_store` was given."""
+        raise NotImplementedError
+
+    def _used_features(self) -> np.ndarray:
+        raise NotImplementedError
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=self._precision())
         with np.errstate(over="ignore", invalid="ignore"):
             design = Design(augmented(X, self._fitted_dummies), self.dtype)
-            f = self._fitted_model.predict(design, self._fitted())
+            f = self._fitted_model.predict(design, self._fitted_parameters())
         if not np.isfinite(f).all():
             raise ValueError(
                 "A prediction overflows; X holds larger values than the model can take. Scale X."
             )
         return f
 
-
-class PairEstimator(ModelEstimator):
-    """An estimator whose interactions are pairs."""
-
-    def interactions(self, top: int | None = None) -> pd.DataFrame:
-        """Return the used pairs, largest weight first.
-
-        Parameters
-        ----------
-        top : int, optional
-            The most pairs; without it all, however many.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature_i``, ``feature_j`` (names where the training data had them, else indices;
-            i < j) and ``weight``, ⟨p_i, p_j⟩ or w_ij, sorted by falling |weight|.
-        """
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One row per snapshot: epoch, objective and its parts, seconds, as in `Snapshot.record`."""
         check_is_fitted(self)
-        if top is not None:
-            whole_number("top", top, 1)
-        found = self._fitted()
-        if found.W is None:
-            i, j, weight = ranked_pairs(found.P, top, found.coefficients)
-        else:
-            i, j, weight = ranked_weights(found.W, top)
-        names = self._names()
         import pandas as pd
 
-        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
+        return pd.DataFrame.from_records(self._records)
+
+    def _names(self) -> np.ndarray:
+        """Return the names of the features, or their indices where they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        return np.arange(self.w_.size) if names is None else names
 
 
 class FactorEstimator(ModelEstimator):
-    """An estimator of a model that holds factors P."""
-
-    def __init__(
-        self,
-        rank: int = 10,
-        *,
-        loss: str = "squared",
-        regularizer: str = "ti",
-        solver: str = "auto",
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
-        fit_linear: bool = True,
-        fit_intercept: bool = True,
-        init_scale: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: Any = None,
-        callback: Callable[[Snapshot], Any] | None = None,
-        regularizer_params: dict[str, Any] | None = None,
-        loss_param: float | None = None,
-        solver_params: dict[str, Any] | None = None,
-        dtype: str = "float64",
-    ) -> None:
-        self.rank = rank
-        self.loss = loss
-        self.regularizer = regularizer
-        self.solver = solver
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
-        self.regularizer_params = regularizer_params
-        self.loss_param = loss_param
-        self.solver_params = solver_params
-        self.dtype = dtype
+    """An estimator of a model with factors P under a regularizer."""
 
     P_: np.ndarray
 
-    def _problem(self) -> dict[str, Any]:
-        self._check_mapping("regularizer_params")
-        self._check_mapping("solver_params")
-        return {
-            "rank": self.rank,
-            "regularizer": self.regularizer,
-            "lambda_p": self.lambda_p,
-            "regularizer_params": self.regularizer_params,
-        }
+    def _store(self, end: Snapshot) -> None:
+        self.P_ = end.parameters.P
+        super()._store(end)
 
-    def _run_settings(self) -> dict[str, Any]:
-        rng = generator(self.random_state)
-        return {"init_scale": self.init_scale, "rng": rng, **(self.solver_params or {})}
-
-    def _keep(self, last: Snapshot) -> None:
-        self.P_ = last.parameters.P
-        super()._keep(last)
-
-    def _fitted(self) -> Parameters:
+    def _fitted_parameters(self) -> Parameters:
         return Parameters(self.P_, self.w_, self.intercept_)
 
     def _used_features(self) -> np.ndarray:
@@ -314,10 +213,10 @@ class FactorEstimator(ModelEstimator):
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):
-    """Regression by one of the models."""
+    """A regressor of one of the engine's models."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to X, shape (N, d), dense or sparse, and y, shape (N,).
+        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,).
 
         Parameters
         ----------
@@ -331,6 +230,16 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not allowed, with the reason.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver diverged; the last finite iterate is kept.
         """
         X, y = validate_data(
             self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision(), y_numeric=True
@@ -339,12 +248,27 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X, shape (N,)."""
+        """Return f(x) for every row of X.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
+
+        Returns
+        -------
+        (N,) ndarray
+
+        Raises
+        ------
+        ValueError
+            If X does not suit the fit, or f(x) overflows.
+        """
         return self._predict(X)
 
 
 class ModelClassifier(ClassifierMixin, ModelEstimator):
-    """Two classes by one of the models, the labels taken as -1 and +1."""
+    """A classifier of one of the engine's models: two classes, -1 and +1 to the engine."""
 
     classes_: np.ndarray
 
@@ -354,7 +278,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to X, shape (N, d), dense or sparse, and labels y, shape (N,), of two classes.
+        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,), of two classes.
 
         Parameters
         ----------
@@ -368,6 +292,16 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not allowed, with the reason.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver diverged; the last finite iterate is kept.
         """
         X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision())
         check_classification_targets(y)
@@ -387,26 +321,67 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X, shape (N,); positive for the second class."""
-        return self._predict(X)
+        """Return f(x) for every row of X, positive for the second class.
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return a label for every row of X, shape (N,)."""
-        positive = self._predict(X) > 0
-        return self.classes_[positive.astype(int)]
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, shape (N, 2), in the order of `classes_`; logistic loss only.
+        Returns
+        -------
+        (N,) ndarray
 
         Raises
         ------
         ValueError
-            If the loss is another: its scores are not probabilities.
+            If X does not suit the fit, or f(x) overflows.
         """
-        if self.loss != "logistic":
+        return self._predict(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of every row of X.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
+
+        Returns
+        -------
+        (N,) ndarray
+
+        Raises
+        ------
+        ValueError
+            If X does not suit the fit, or f(x) overflows.
+        """
+        positive = self._predict(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class probabilities of every row of X, for a fit with the logistic loss.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
+
+        Returns
+        -------
+        (N, 2) ndarray, columns in the order of `classes_`
+
+        Raises
+        ------
+        ValueError
+            If X does not suit the fit, f(x) overflows, or the loss of the fit is another, whose scores are no
+            probabilities.
+        """
+        check_is_fitted(self)
+        if self._fitted_loss != "logistic":
             raise ValueError(
-                f"The loss {self.loss!r} gives scores, not probabilities; fit with loss='logistic', or use "
-                "decision_function."
+                f"The loss {self._fitted_loss!r} gives scores, not probabilities; fit with loss='logistic', "
+                "or use decision_function."
             )
         f = self._predict(X)
         # 1/(1 + e^-f) without overflow.
@@ -415,7 +390,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return np.column_stack([1.0 - positive, positive])
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Any) -> np.random.Generator:
     """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))

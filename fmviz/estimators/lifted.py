@@ -2,166 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.counting import features_in_products, used_matchings
-from fmviz.engine.errors import whole_number
 from fmviz.engine.matchings import matching_weight, ranked_matchings
-from fmviz.engine.snapshot import Parameters, Snapshot
+from fmviz.engine.snapshot import Parameters
 
-from .base import FactorEstimator, ModelClassifier, ModelRegressor, with_parameters
-
-__all__ = ["LiftedClassifier", "LiftedRegressor"]
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .interactions import ProductEstimator
 
 
-class _Lifted(FactorEstimator):
-    """What regression and classification share."""
-
-    _model = "lifted"
+class _Lifted(ProductEstimator):
+    """What the regressor and the classifier share."""
 
     kernel: str
     degree: int
     augment: bool
 
-    factors_: dict[int, np.ndarray]
-    coefficients_: dict[int, np.ndarray]
-    used_interactions_: dict[int, int]
-    _parameters: Parameters
-
-    __init__ = with_parameters(
-        FactorEstimator.__init__,
-        kernel="polynomial",
-        degree=2,
-        augment=False,
-        regularizer="l2",
-        lambda_sparse=0.0,
-        init_scale=0.1,
-    )
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        self._switch("augment")
+        return "lifted", {"kernel": self.kernel, "degree": self.degree}
 
     def _dummies(self) -> int:
-        return int(bool(self.augment))
-
-    def _problem(self) -> dict[str, Any]:
-        if self.augment not in (True, False):
-            raise ValueError(f"augment = {self.augment!r} is neither True nor False.")
-        return {**super()._problem(), "model_params": {"kernel": self.kernel, "degree": self.degree}}
-
-    def _fitted(self) -> Parameters:
-        return self._parameters
-
-    def _keep(self, last: Snapshot) -> None:
-        found, model = last.parameters, self._model_of_fit
-        self._parameters = found
-        d = found.w.size - self._fitted_dummies
-        self.P_ = found.P[:d]
-        self.w_ = found.w[:d].copy()
-        self.intercept_ = found.intercept + float(found.w[d:].sum())
-        whole = model.factors(found.P)
-        self.U_ = whole[:, :d]
-        self.factors_, self.coefficients_ = {}, {}
-        for order in range(model.degree, -1, -1):
-            if order < model.degree and not self._fitted_dummies:
-                break
-            U, c = _beside_dummy(whole, order)
-            if order >= 2:
-                c = 0.5 * c if model.distinct else c
-                self.factors_[order], self.coefficients_[order] = U[:, :d], c
-            elif order == 1:
-                self.w_ += U[0, :d] @ c * (0.5 if model.distinct else 1.0)
-            elif not model.distinct:
-                self.intercept_ += float(c.sum())
-        self.used_interactions_ = {m: used_matchings(self._weighed(m)) for m in self.factors_}
-        self.n_used_interactions_ = sum(self.used_interactions_.values())
-        self.used_features_ = self._used_features()
+        return int(self.augment)
 
     @property
-    def _model_of_fit(self) -> Any:
-        return self._fitted_model
+    def _distinct(self) -> bool:
+        """Whether the features of a product are distinct: the kernel of the last fit is "anova"."""
+        model: Any = self._fitted_model
+        return model.distinct
 
-    def _weighed(self, order: int) -> np.ndarray:
-        """Return the factors of an order with the coefficients in the first."""
+    def _split(self, parameters: Parameters) -> None:
+        model: Any = self._fitted_model
+        d = parameters.w.size - self._fitted_dummies
+        self.P_ = parameters.P[:d]
+        self.w_ = parameters.w[:d].copy()
+        self.intercept_ = parameters.intercept + float(parameters.w[d:].sum())
+        augmented = model.factors(parameters.P)
+        self.U_ = augmented[:, :d]
+        # Without squares every product is summed in both orders of its features.
+        share = 0.5 if self._distinct else 1.0
+        self.factors_, self.coefficients_ = {}, {}
+        for order in range(model.degree, -1 if self._fitted_dummies else model.degree - 1, -1):
+            U, coefficients = _beside_dummy(augmented, order)
+            if order >= 2:
+                self.factors_[order], self.coefficients_[order] = U[:, :d], share * coefficients
+            elif order == 1:
+                self.w_ += share * (U[0, :d] @ coefficients)
+            elif not self._distinct:
+                self.intercept_ += float(coefficients.sum())
+
+    def _scaled(self, order: int) -> np.ndarray:
+        """Return the factors of an order, the first multiplied by the coefficients."""
         U = self.factors_[order].copy()
         U[0] *= self.coefficients_[order]
         return U
 
+    def _used_of_order(self, order: int) -> int:
+        return used_matchings(self._scaled(order))
+
     def _used_features(self) -> np.ndarray:
-        distinct = self._model_of_fit.distinct
-        used = [features_in_products(self._weighed(order), distinct) for order in self.factors_]
+        used = [features_in_products(self._scaled(order), self._distinct) for order in self.factors_]
         return np.flatnonzero(np.any(used, axis=0))
 
-    def interactions(self, top: int | None = None, order: int | None = None) -> pd.DataFrame:
-        """Return the used products of features, largest weight first.
+    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
+        return ranked_matchings(self._scaled(order), top, repeated=not self._distinct)
 
-        Parameters
-        ----------
-        top : int, optional
-            The most products; without it all, however many.
-        order : int, optional
-            The number of features in a product; by default the degree.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``feature_1``, …, ``feature_m`` (names where the training data had them, else indices, in
-            the order of the features) and ``weight``, what their product is multiplied by in f, sorted by
-            falling |weight|. With the kernel "polynomial" this includes products that hold a feature
-            repeatedly.
-
-        Raises
-        ------
-        ValueError
-            If the model has no such order, or the search is too long or its result too large.
-        """
-        check_is_fitted(self)
-        chosen = max(self.factors_) if order is None else whole_number("order", order, 2, 10)
-        if top is not None:
-            whole_number("top", top, 1)
-        if chosen not in self.factors_:
-            has = ", ".join(str(m) for m in self.factors_)
-            raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
-        found, weight = ranked_matchings(self._weighed(chosen), top, repeated=not self._model_of_fit.distinct)
-        names = self._names()
-        table = {f"feature_{t + 1}": names[found[:, t]] for t in range(chosen)}
-        import pandas as pd
-
-        return pd.DataFrame({**table, "weight": weight})
-
-    def interaction_weight(self, features: Sequence[Any]) -> float:
-        """Return what the product of some distinct features is multiplied by in f.
-
-        Parameters
-        ----------
-        features : sequence
-            Names where the training data had them, or indices.
-
-        Returns
-        -------
-        float
-            0 where the model has no products of so many features.
-
-        Raises
-        ------
-        ValueError
-            If a feature does not exist or is named twice, or fewer than two are named.
-        """
-        check_is_fitted(self)
-        chosen = self._places(features)
-        return matching_weight(self._weighed(len(chosen)), chosen) if len(chosen) in self.factors_ else 0.0
+    def _weight(self, features: Sequence[int]) -> float:
+        return matching_weight(self._scaled(len(features)), features)
 
 
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Return factors and coefficients of the products of `order` features beside a last one, always 1.
 
-    Every choice of the factors that take the dummy gives as many columns; none takes it where the order is
-    the degree.
+    Every choice of the factors that take the dummy feature gives as many columns; none takes it where the
+    order is the degree.
     """
     m = factors.shape[0]
     parts, weights = [], []
@@ -176,40 +95,62 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     """Lifted kernel expansion for regression: the factors of a symmetrised tensor.
 
     Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + (λ_p/m) Σ_t‖U^t‖²_F + λ̃ Ω([U¹ … U^m]) over
-    U¹, …, U^m, w and the bias, with f(x) = b + ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩, or with the kernel "anova"
+    U¹, …, U^m, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩, or with the kernel "anova"
     f(x) = b + ⟨w, x⟩ + Σ_{i<j} ½(UVᵀ + VUᵀ)_ij x_i x_j (blondel2016, Sections 5 and 7, D.3). f is linear
     in every single U^t, so that `cd` and `pcd` take powers, too. For m = 2 the minimum is that of the
     polynomial network or the machine with fitted λ at the same λ_p, and of λ_p times the trace norm of W;
-    every local minimum of enough columns is that one (Theorem 2).
+    with enough columns every local minimum is a global one (Theorem 2). The losses are those of
+    `FactorizationMachineRegressor`.
 
     Parameters
     ----------
     rank : int, default=10
-        Columns of each U^t.
+        The number of columns of each U^t.
     kernel : {"polynomial", "anova"}, default="polynomial"
-        Products of features with repetition, or, for degree 2, without.
+        Whether products may repeat features or, for degree 2 only, may not.
     degree : int, default=2
         m, from 2 to 10.
     augment : bool, default=False
-        Whether there is a dummy feature that is always 1, which adds products of all lower degrees.
+        Whether to add a dummy feature that is always 1, which adds products of all lower degrees.
     loss : str, default="squared"
         "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
     regularizer : str, default="l2"
-        Ω, a name from `fmviz.list_regularizers`; `fmviz.why_not(regularizer, model="lifted")` says what
-        suits.
-    lambda_sparse : float, default=0
+        Ω, a name from `fmviz.list_regularizers`; `fmviz.why_not(regularizer, model="lifted")` tells which
+        suit.
+    regularizer_params : dict, optional
+        The parameters of the regularizer.
+    solver : str, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p : float, default=1e-3
+        λ_w and λ_p, both ≥ 0.
+    lambda_sparse : float, default=0.0
         λ̃ ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.1
-        The factors start with independent N(0, init_scale²) entries.
-    solver, lambda_w, lambda_p, fit_linear, fit_intercept, max_iter, tol, warm_start, random_state
-        As in `FactorizationMachineRegressor`.
-    callback, regularizer_params, loss_param, solver_params
-        As in `FactorizationMachineRegressor`.
+        The standard deviation of the normal distribution from which the entries of the U^t start.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
 
     Attributes
     ----------
     U_ : (m, d, rank) ndarray
-        U¹, …, U^m, the dummy feature's rows left out.
+        U¹, …, U^m, without the rows of the dummy feature.
     P_ : (d, m·rank) ndarray
         The same side by side.
     factors_ : dict of int to (order, d, columns) ndarray
@@ -224,39 +165,160 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     used_features_ : (k,) int ndarray
         The features in some product that a column makes of non-zero entries.
     used_interactions_ : dict of int to int
-        Sets of distinct features that can be dealt out to the factors of some column with all entries
-        non-zero, by size.
+        The number of sets of distinct features that can be assigned to the factors of some column with all
+        entries non-zero, by size.
     n_used_interactions_ : int
-        Their sum.
-    history_, certificate_, status_, n_iter_, n_features_in_, feature_names_in_
-        As in `FactorizationMachineRegressor`. Its counts are of
-        the augmented data, where there is a dummy feature.
+        The sum of these numbers.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver. Counts are those with the dummy feature, if any.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
-    >>> import numpy as np, fmviz
+    >>> import fmviz
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> lifted = fmviz.LiftedRegressor(rank=4, random_state=0).fit(X, X[:, 0] ** 2 - X[:, 1] * X[:, 2])
     >>> lifted.interactions(top=2).iloc[:, :2].astype(int).values.tolist()
     [[0, 0], [1, 2]]
     """
 
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        kernel: str = "polynomial",
+        degree: int = 2,
+        augment: bool = False,
+        loss: str = "squared",
+        loss_param: float | None = None,
+        regularizer: str = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.degree = degree
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
 
 class LiftedClassifier(_Lifted, ModelClassifier):
     """Lifted kernel expansion for two classes.
 
-    Objective, parameters and attributes are those of `LiftedRegressor`, with the labels taken as -1 and +1,
-    and these differences.
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `LiftedRegressor`, with these differences.
 
     Parameters
     ----------
     loss : str, default="logistic"
-        "logistic" or "squared_hinge", or a regression loss on the labels -1 and +1.
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, kernel, degree, augment, loss_param, regularizer, regularizer_params, solver, solver_params
+        As for `LiftedRegressor`.
+    lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start
+        As for `LiftedRegressor`.
+    random_state, callback, dtype
+        As for `LiftedRegressor`.
 
     Attributes
     ----------
     classes_ : (2,) ndarray
-        The labels; the second is the positive one.
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> lifted = fmviz.LiftedClassifier(rank=4, kernel="anova", random_state=0).fit(X, y)
+    >>> lifted.interactions(top=1).iloc[0, :2].astype(int).tolist()
+    [0, 1]
     """
 
-    __init__ = with_parameters(_Lifted.__init__, loss="logistic")
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        kernel: str = "polynomial",
+        degree: int = 2,
+        augment: bool = False,
+        loss: str = "logistic",
+        loss_param: float | None = None,
+        regularizer: str = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.degree = degree
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
