@@ -25,11 +25,7 @@ FORBIDDEN = {
     "fmviz/figures": ("streamlit", "fmviz.engine", "fmviz.lab", "fmviz.ui"),
     "fmviz/lab": ("streamlit", "plotly", "fmviz.figures", "fmviz.ui"),
     "fmviz/report.py": ("streamlit", "fmviz.ui", "fmviz.cli"),
-    "fmviz/estimators.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
-    "fmviz/quadratic.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
-    "fmviz/related.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
-    "fmviz/_columns.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
-    "fmviz/_estimator.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
+    "fmviz/estimators": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
     "fmviz/metrics.py": ("streamlit", "plotly", "fmviz.lab", "fmviz.figures", "fmviz.ui"),
 }
 

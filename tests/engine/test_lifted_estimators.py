@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from itertools import product
 from math import prod
 
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import fmviz
-from fmviz import lifted
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))
@@ -134,9 +132,3 @@ def test_bad_questions_get_a_sentence():
         with pytest.raises(ValueError, match=words):
             ask()
     assert machine.interaction_weight(["a", "b", "c"]) == 0.0
-
-
-def test_examples_in_the_documentation_run():
-    run = doctest.testmod(lifted)
-    assert run.attempted >= 4
-    assert run.failed == 0

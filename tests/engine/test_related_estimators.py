@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import math
 
@@ -16,7 +15,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
-from fmviz import related
 from fmviz.engine.problem import Problem
 
 RNG = np.random.default_rng(0)
@@ -253,9 +251,3 @@ def test_an_overflow_names_its_cause_and_a_way_out():
     fitted = fmviz.AllSubsetsRegressor(rank=2, init_scale=0.3, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="overflows"):
         fitted.predict(X * 1e100)
-
-
-def test_examples_in_the_documentation_run():
-    run = doctest.testmod(related)
-    assert run.attempted >= 9
-    assert run.failed == 0

@@ -77,41 +77,6 @@ def test_importing_fmviz_leaves_the_heavy_packages_alone():
         assert name not in loaded
 
 
-ESTIMATOR = """
-import json, sys, threading
-if {threads} > 1:
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-import fmviz
-import numpy as np
-machine = fmviz.FactorizationMachineRegressor(2, max_iter=2).fit(np.eye(3), [1.0, 2.0, 3.0])
-before = [name for name in ("pandas", "scipy.stats") if name in sys.modules]
-import pandas as pd
-import scipy.stats
-from sklearn.utils import fixes
-machine.fit(pd.DataFrame(np.eye(3), columns=["a", "b", "c"]), [1.0, 2.0, 3.0])
-print(json.dumps({{
-    "before": before,
-    "names": list(machine.feature_names_in_),
-    "history": list(machine.history_["epoch"]),
-    "mode": int(fixes._mode(np.array([1, 2, 2])).mode.item()),
-    "median": float(scipy.stats.norm(2.0).median()),
-}}))
-"""
-
-
-@pytest.mark.parametrize(("threads", "before"), [(1, []), (2, ["pandas", "scipy.stats"])])
-def test_estimators_leave_them_alone_too(threads, before):
-    """And whoever needs pandas or SciPy's statistics later, scikit-learn too, has them whole."""
-    said = json.loads(fresh(ESTIMATOR.format(threads=threads)))
-    assert said == {
-        "before": before,
-        "names": ["a", "b", "c"],
-        "history": [0, 1, 2],
-        "mode": 2,
-        "median": 2.0,
-    }
-
-
 def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
     monkeypatch.setenv("FMVIZ_CACHE_DIR", str(tmp_path))
     now = time.time()

@@ -1,0 +1,26 @@
+"""The models of fmviz as scikit-learn estimators: a regressor and a classifier each."""
+
+from .all_subsets import AllSubsetsClassifier, AllSubsetsRegressor
+from .convex import ConvexFMClassifier, ConvexFMRegressor
+from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
+from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
+from .lifted import LiftedClassifier, LiftedRegressor
+from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
+from .quadratic import QuadraticClassifier, QuadraticRegressor
+
+__all__ = [
+    "AllSubsetsClassifier",
+    "AllSubsetsRegressor",
+    "ConvexFMClassifier",
+    "ConvexFMRegressor",
+    "FactorizationMachineClassifier",
+    "FactorizationMachineRegressor",
+    "HigherOrderFMClassifier",
+    "HigherOrderFMRegressor",
+    "LiftedClassifier",
+    "LiftedRegressor",
+    "PolynomialNetworkClassifier",
+    "PolynomialNetworkRegressor",
+    "QuadraticClassifier",
+    "QuadraticRegressor",
+]

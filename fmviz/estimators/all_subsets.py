@@ -1,0 +1,243 @@
+"""All-subsets models as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.losses import Loss
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .kernel_sums import KernelSumEstimator
+
+
+class _AllSubsets(KernelSumEstimator):
+    """What the regressor and the classifier share: products of every order have the same factors."""
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        return "all_subsets", {}
+
+    def _split(self, parameters: Parameters) -> None:
+        self.P_, self.w_, self.intercept_ = parameters.P, parameters.w, parameters.intercept
+
+    def _orders(self) -> tuple[int, ...]:
+        return (2, 3)
+
+    def _has_order(self, order: int) -> bool:
+        return True
+
+    def _of_order(self, order: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.P_, np.ones(self.P_.shape[1])
+
+
+class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
+    """All-subsets model for regression: interactions of every order from one P.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j): the product of the features of any subset S is multiplied by
+    Σ_s Π_{j∈S} p_js (atarashi2021, Section 6.2). The empty subset and those of one feature are among them, a
+    constant equal to the rank and linear weights Σ_s p_js besides b and w. The losses are those of
+    `FactorizationMachineRegressor`.
+
+    The products grow exponentially with the number of large features: where a fit diverges, scale the
+    features or choose a smaller `init_scale`.
+
+    Parameters
+    ----------
+    rank : int, default=10
+        The number of columns of P.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    regularizer : str or Penalty, default="omega_ti"
+        Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
+        `fmviz.why_not(regularizer, model="all_subsets")` tells which suit.
+    regularizer_params : dict, optional
+        The parameters of the regularizer.
+    solver : str or Solver, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
+        λ_w, λ_p and λ̃, all ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    init_scale : float, default=0.01
+        The standard deviation of the normal distribution from which the entries of P start.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+
+    Attributes
+    ----------
+    P_ : (d, rank) ndarray
+        The factors.
+    w_ : (d,) ndarray
+        The linear weights w.
+    intercept_ : float
+        The bias b.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero.
+    used_interactions_ : dict of int to int
+        The number of pairs and of triples of features that share a column in which all their factors are
+        non-zero.
+    n_used_interactions_ : int
+        The sum of these numbers.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 6))
+    >>> y = (1 + X[:, 0]) * (1 - X[:, 1]) * (1 + X[:, 2])
+    >>> fitted = fmviz.AllSubsetsRegressor(rank=3, random_state=0).fit(X, y)
+    >>> round(fitted.interaction_weight([0, 1, 2]), 1)
+    -1.0
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "omega_ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
+
+class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
+    """All-subsets model for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `AllSubsetsRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
+        As for `AllSubsetsRegressor`.
+    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, random_state
+        As for `AllSubsetsRegressor`.
+    callback, dtype
+        As for `AllSubsetsRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 6))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> fitted = fmviz.AllSubsetsClassifier(rank=3, init_scale=0.3, random_state=0).fit(X, y)
+    >>> fitted.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "omega_ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype

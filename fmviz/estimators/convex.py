@@ -1,0 +1,233 @@
+"""Convex factorization machines as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.errors import finite_number
+from fmviz.engine.losses import Loss
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .interactions import PairEstimator
+
+
+class _ConvexFM(PairEstimator):
+    """What the regressor and the classifier share."""
+
+    regularizer = "l2"
+
+    diagonal: bool
+    lambda_trace: float
+
+    P_: np.ndarray
+    coefficients_: np.ndarray
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        return "convex_fm", {"diagonal": self.diagonal}
+
+    def _shrinkage(self) -> float:
+        return finite_number("lambda_trace", self.lambda_trace, low=0)
+
+    def _store(self, end: Snapshot) -> None:
+        self.P_ = end.parameters.P
+        self.coefficients_ = end.parameters.multipliers
+        self.rank_ = int(np.count_nonzero(self.coefficients_))
+        super()._store(end)
+
+    def _fitted_parameters(self) -> Parameters:
+        return Parameters(self.P_, self.w_, self.intercept_, coefficients=self.coefficients_)
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(self.P_[:, self.coefficients_ != 0].any(axis=1))
+
+
+class ConvexFMRegressor(_ConvexFM, ModelRegressor):
+    """Convex factorization machine for regression: low-rank pair weights W under the trace norm.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr over the symmetric W, w and the bias b, with
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, or b + ⟨w, x⟩ + xᵀWx with `diagonal` (Blondel, Fujino and Ueda
+    2015). ‖W‖_tr is the sum of the |eigenvalues| of W = P diag(λ) Pᵀ, which is never formed. The losses are
+    those of `FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank : int, default=30
+        The highest rank of W. Where the optimum's is higher, the fit is not the optimum, and the duality gap
+        bounds by how much it falls short.
+    diagonal : bool, default=False
+        Whether f sees the diagonal of W: with it w_ij and w_ji both count, so that x_i x_j has the weight
+        2w_ij and x_i² the weight w_ii.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    solver : str, default="auto"
+        "gcd", which is "auto".
+    solver_params : dict, optional
+        The parameters of the solver, for instance ``{"refit": "diagonal"}``.
+    lambda_w, lambda_trace : float, default=1e-3
+        λ_w and λ_tr, both ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    max_iter : int, default=100
+        The maximum number of epochs; each refits everything.
+    tol : float, default=1e-6
+        The fit has converged once neither W nor a linear weight changes by more than `tol` times the largest
+        eigenvalue or weight in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit instead of 0.
+    random_state : int, numpy Generator or RandomState, optional
+        Where the search for eigenvectors starts, with many features.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+
+    Attributes
+    ----------
+    P_ : (d, rank) ndarray
+        Orthonormal columns, and columns of zeros where the rank of W is lower.
+    coefficients_ : (rank,) ndarray
+        λ, largest |λ_s| first; the weight of the pair (i, j) is w_ij = Σ_s λ_s p_is p_js.
+    rank_ : int
+        The rank of W: the number of λ_s ≠ 0.
+    w_ : (d,) ndarray
+        The linear weights; zeros without a linear term.
+    intercept_ : float
+        The bias; 0 without one.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero.
+    n_used_interactions_ : int
+        The number of pairs i < j whose rows of P share a column in which both are non-zero. The trace norm
+        makes W low in rank, not sparse.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver.
+    certificate_ : float
+        The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
+        by at most this share of itself; with ``lambda_trace=0``, that of any W of no larger trace norm.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    >>> fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(X, y)
+    >>> fitted.rank_
+    11
+    >>> fitted.certificate_ < 1e-4
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int = 30,
+        *,
+        diagonal: bool = False,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_trace: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.rank = rank
+        self.diagonal = diagonal
+        self.loss = loss
+        self.loss_param = loss_param
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_trace = lambda_trace
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+
+
+class ConvexFMClassifier(_ConvexFM, ModelClassifier):
+    """Convex factorization machine for two classes: low-rank pair weights W under the trace norm.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `ConvexFMRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, diagonal, loss_param, solver, solver_params, lambda_w, lambda_trace, fit_linear, fit_intercept
+        As for `ConvexFMRegressor`.
+    max_iter, tol, warm_start, random_state, callback
+        As for `ConvexFMRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> fitted = fmviz.ConvexFMClassifier(lambda_trace=0.01, random_state=0).fit(X, y)
+    >>> fitted.interactions(top=1)[["feature_i", "feature_j"]].values.tolist()
+    [[0, 1]]
+    >>> fitted.certificate_ < 1e-4
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int = 30,
+        *,
+        diagonal: bool = False,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_trace: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.rank = rank
+        self.diagonal = diagonal
+        self.loss = loss
+        self.loss_param = loss_param
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_trace = lambda_trace
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback

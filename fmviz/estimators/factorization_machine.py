@@ -1,0 +1,238 @@
+"""Factorization machines as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmviz.engine.errors import whole_number
+from fmviz.engine.losses import Loss
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, FactorEstimator, ModelClassifier, ModelRegressor, RandomState
+from .interactions import PairEstimator
+
+
+class _FactorizationMachine(FactorEstimator, PairEstimator):
+    """What the regressor and the classifier share."""
+
+    degree: int
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        if whole_number("degree", self.degree, 1) != 2:
+            raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
+        return "fm", {}
+
+
+class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
+    """Sparse factorization machine for regression.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ. The
+    losses ℓ(f, y) are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and
+    for Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
+
+    Parameters
+    ----------
+    rank : int, default=10
+        The number of columns of P.
+    degree : int, default=2
+        The order of the interactions: 2. For higher orders see `HigherOrderFMRegressor`.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    regularizer : str or Penalty, default="ti"
+        Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``; "l2" gives a
+        canonical factorization machine.
+    regularizer_params : dict, optional
+        The parameters of the regularizer, for instance ``{"axis": "rows"}`` for TI.
+    solver : str or Solver, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
+        λ_w, λ_p and λ̃, all ≥ 0. Where λ̃ is large for so small a start, P collapses to 0, which is a
+        stationary point of every factorization machine; PCD with ``solver_params={"revive": True}`` leaves it
+        where the objective can fall.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    init_scale : float, default=0.01
+        The standard deviation of the normal distribution from which the entries of P start.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+
+    Attributes
+    ----------
+    P_ : (d, rank) ndarray
+        The factors; the weight of the pair (i, j) is ⟨p_i, p_j⟩.
+    w_ : (d,) ndarray
+        The linear weights; zeros without a linear term.
+    intercept_ : float
+        The bias; 0 without one.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero.
+    n_used_interactions_ : int
+        The number of pairs i < j whose rows of P share a column in which both are non-zero.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(
+    ...     rank=30, lambda_p=0.1, lambda_sparse=0.1, fit_linear=False, random_state=0
+    ... ).fit(X, y)
+    >>> machine.status_.converged
+    True
+    >>> round(fmviz.metrics.support_f1(W, machine.P_), 2)
+    X
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
+
+class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
+    """Sparse factorization machine for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `FactorizationMachineRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, degree, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
+        As for `FactorizationMachineRegressor`.
+    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, random_state
+        As for `FactorizationMachineRegressor`.
+    callback, dtype
+        As for `FactorizationMachineRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> labels = np.where(X[:, 0] * X[:, 1] > 0, "same sign", "opposite signs")
+    >>> machine = fmviz.FactorizationMachineClassifier(rank=4, random_state=0).fit(X, labels)
+    >>> machine.interactions(top=1)[["feature_i", "feature_j"]].values.tolist()
+    [[0, 1]]
+    >>> machine.predict([[1, 1, 0, 0, 0], [1, -1, 0, 0, 0]]).tolist()
+    ['same sign', 'opposite signs']
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype

@@ -1,0 +1,272 @@
+"""Higher-order factorization machines as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmviz.engine.errors import whole_number
+from fmviz.engine.losses import Loss
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .kernel_sums import KernelSumEstimator
+
+
+class _HigherOrderFM(KernelSumEstimator):
+    """What the regressor and the classifier share."""
+
+    order: int
+    shared: bool
+    coefficients: str
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        if self._switch("shared"):
+            settings = {"kernel": "anova", "degree": self.order, "coefficients": self.coefficients}
+            return "expansion", settings
+        if self.coefficients != "ones":
+            raise ValueError(
+                f"coefficients = {self.coefficients!r} needs one P for all orders: set shared=True, or leave "
+                "coefficients='ones'."
+            )
+        return "hofm", {"order": self.order}
+
+    def _dummies(self) -> int:
+        return whole_number("order", self.order, 2, 10) - 1 if self.shared else 0
+
+
+class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
+    """Factorization machine with interactions of any order, for regression.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_s, x), where A^m sums the products of m distinct features
+    (atarashi2021, Section 6.1). Every order has factors of its own, and Ω applies to each in its form for
+    products of m features. With `shared` one P serves all orders: f(x) = b + ⟨w, x⟩ + Σ_s λ_s A^M(p̃_s, x̃),
+    with M − 1 dummy features in x̃ that are always 1, which sums A^1 to A^M with weights learned by column
+    (blondel2016, Section 8); the factors of the dummy features are penalised as all others are. The losses
+    are those of `FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank : int, default=10
+        The number of columns of P for each order.
+    order : int, default=3
+        M, from 2 to 10. X must have as many features, unless `shared` is true.
+    shared : bool, default=False
+        Whether one P serves all orders.
+    coefficients : {"ones", "signs", "fitted"}, default="ones"
+        λ_s of a shared P: all 1, random signs, or fitted, which takes the regularizer "l2" with
+        ``lambda_sparse=0`` and then minimises λ_p Σ_s |λ_s|‖p̃_s‖^M in place of λ_p‖P‖²_F.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    regularizer : str or Penalty, default="omega_ti"
+        Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
+        `fmviz.why_not(regularizer, model="hofm")` tells which suit.
+    regularizer_params : dict, optional
+        The parameters of the regularizer.
+    solver : str or Solver, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
+        λ_w, λ_p and λ̃, all ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    init_scale : float, default=0.1
+        The standard deviation of the normal distribution from which the entries of P start. It is larger
+        than for order 2, since the gradient in the factors of order m shrinks with its power m − 1.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+
+    Attributes
+    ----------
+    P_ : (d, columns) ndarray
+        The factors of all orders.
+    factors_ : dict of int to (d, rank) ndarray
+        The factors of each order.
+    coefficients_ : dict of int to (rank,) ndarray
+        What the kernels of the columns of each order are multiplied by:
+        f(x) = intercept_ + ⟨w_, x⟩ + Σ_m Σ_s coefficients_[m]_s A^m(factors_[m]_:,s, x).
+    w_ : (d,) ndarray
+        The linear weights, those due to dummy features included.
+    intercept_ : float
+        The constant, that due to dummy features included.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero in a column with a coefficient other than 0.
+    used_interactions_ : dict of int to int
+        The number of sets of distinct features that share a column in which all their factors are non-zero,
+        by size.
+    n_used_interactions_ : int
+        The sum of these numbers.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver. Counts are those with the dummy features, if any.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] * X[:, 2]
+    >>> machine = fmviz.HigherOrderFMRegressor(rank=4, random_state=0).fit(X, y)
+    >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
+    [0, 1, 2]
+    >>> round(machine.interaction_weight([0, 1, 2]), 1)
+    X
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        order: int = 3,
+        shared: bool = False,
+        coefficients: str = "ones",
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "omega_ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.order = order
+        self.shared = shared
+        self.coefficients = coefficients
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
+
+class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
+    """Factorization machine with interactions of any order, for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `HigherOrderFMRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, order, shared, coefficients, loss_param, regularizer, regularizer_params, solver
+        As for `HigherOrderFMRegressor`.
+    solver_params, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter
+        As for `HigherOrderFMRegressor`.
+    tol, warm_start, random_state, callback, dtype
+        As for `HigherOrderFMRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] * X[:, 2] > 0
+    >>> machine = fmviz.HigherOrderFMClassifier(rank=4, random_state=0).fit(X, y)
+    >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
+    [0, 1, 2]
+    >>> machine.predict([[1, 1, 1, 0, 0], [-1, 1, 1, 0, 0]]).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        order: int = 3,
+        shared: bool = False,
+        coefficients: str = "ones",
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "omega_ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.order = order
+        self.shared = shared
+        self.coefficients = coefficients
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype

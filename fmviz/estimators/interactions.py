@@ -1,0 +1,175 @@
+"""What the estimators tell of their interactions: ranked pairs, or ranked products of any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fmviz.engine.errors import one_of, whole_number
+from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
+
+from .base import FactorEstimator, ModelEstimator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class PairEstimator(ModelEstimator):
+    """An estimator whose interactions are pairs."""
+
+    def interactions(self, top: int | None = None) -> pd.DataFrame:
+        """Return the used pairs of features, largest |weight| first.
+
+        Parameters
+        ----------
+        top : int, optional
+            The number of pairs to return; by default all that are used.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
+            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij.
+
+        Raises
+        ------
+        ValueError
+            If `top` is not a positive whole number.
+        """
+        check_is_fitted(self)
+        import pandas as pd
+
+        if top is not None:
+            whole_number("top", top, 1)
+        fitted = self._fitted_parameters()
+        if fitted.W is None:
+            i, j, weight = ranked_pairs(fitted.P, top, fitted.coefficients)
+        else:
+            i, j, weight = ranked_weights(fitted.W, top)
+        names = self._names()
+        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
+
+
+class ProductEstimator(FactorEstimator):
+    """An estimator whose interactions are products of features, in one or more orders.
+
+    Subclasses split the fitted parameters by order in `_split`, and count, rank and weigh the products of an
+    order.
+    """
+
+    factors_: dict[int, np.ndarray]
+    coefficients_: dict[int, np.ndarray]
+    used_interactions_: dict[int, int]
+    _parameters: Parameters
+
+    def _split(self, parameters: Parameters) -> None:
+        """Store f by the orders of its products, in the features of X alone."""
+        raise NotImplementedError
+
+    def _used_of_order(self, order: int) -> int:
+        """Return the number of used sets of so many distinct features."""
+        raise NotImplementedError
+
+    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the used products of an order, shape (n, order), and their weights, largest first."""
+        raise NotImplementedError
+
+    def _weight(self, features: Sequence[int]) -> float:
+        """Return the weight of the product of distinct features, of an order that the model has."""
+        raise NotImplementedError
+
+    def _orders(self) -> tuple[int, ...]:
+        """Return the orders of which `used_interactions_` reports."""
+        return tuple(self.factors_)
+
+    def _has_order(self, order: int) -> bool:
+        return order in self.factors_
+
+    def _indices(self, features: Sequence[Any]) -> list[int]:
+        """Return the indices of two or more distinct features, given by name or index; else ValueError."""
+        names = getattr(self, "feature_names_in_", None)
+        places = {} if names is None else {name: j for j, name in enumerate(names)}
+        for name in features:
+            if isinstance(name, str):
+                one_of("feature", name, places)
+        chosen = [whole_number("feature", places.get(one, one), 0, self.w_.size - 1) for one in features]
+        if len(chosen) < 2:
+            raise ValueError(f"features = {list(features)!r} must name at least two; w_ has single weights.")
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
+        return chosen
+
+    def _store(self, end: Snapshot) -> None:
+        self._parameters = end.parameters
+        self._split(end.parameters)
+        self.used_interactions_ = {m: self._used_of_order(m) for m in self._orders()}
+        self.n_used_interactions_ = sum(self.used_interactions_.values())
+        self.used_features_ = self._used_features()
+
+    def _fitted_parameters(self) -> Parameters:
+        return self._parameters
+
+    def interactions(self, top: int | None = None, order: int | None = None) -> pd.DataFrame:
+        """Return the used products of features, largest |weight| first.
+
+        Parameters
+        ----------
+        top : int, optional
+            The number of products to return; by default all that are used.
+        order : int, optional
+            The number of features in a product; by default the largest key of `used_interactions_`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``feature_1``, …, ``feature_m``, by name where the training data had names, else by index,
+            in the order of the features, and ``weight``, what their product is multiplied by in f. Models
+            with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
+            products in which a feature is repeated, too.
+
+        Raises
+        ------
+        ValueError
+            If the model has no such order, or the search takes too long or its result too much memory; see
+            `fmviz.ranked_subsets`.
+        """
+        check_is_fitted(self)
+        import pandas as pd
+
+        chosen = max(self._orders()) if order is None else whole_number("order", order, 2, 10)
+        if top is not None:
+            whole_number("top", top, 1)
+        if not self._has_order(chosen):
+            has = ", ".join(str(m) for m in self._orders())
+            raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
+        features, weight = self._ranked(chosen, top)
+        names = self._names()
+        table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
+        return pd.DataFrame({**table, "weight": weight})
+
+    def interaction_weight(self, features: Sequence[Any]) -> float:
+        """Return what the product of distinct features is multiplied by in f.
+
+        Parameters
+        ----------
+        features : sequence
+            Two or more features, by name where the training data had names, or by index.
+
+        Returns
+        -------
+        float
+            0 where the model has no products of so many features.
+
+        Raises
+        ------
+        ValueError
+            If a feature does not exist or is named twice, or fewer than two are named.
+        """
+        check_is_fitted(self)
+        chosen = self._indices(features)
+        return self._weight(chosen) if self._has_order(len(chosen)) else 0.0

@@ -1,0 +1,63 @@
+"""What the estimators share whose models are sums of kernels of the columns of P."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fmviz.engine.counting import used_subsets
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.tensors import ranked_subsets, subset_weight
+
+from .interactions import ProductEstimator
+
+
+class KernelSumEstimator(ProductEstimator):
+    """An estimator of Σ_s c_s K(p_s, x), with one kernel or several."""
+
+    # Whether a feature may be repeated in a product.
+    _repeated: ClassVar[bool] = False
+
+    def _split(self, parameters: Parameters) -> None:
+        model: Any = self._fitted_model
+        d = parameters.w.size - self._fitted_dummies
+        self.P_, self.w_ = parameters.P[:d], parameters.w[:d].copy()
+        self.intercept_ = parameters.intercept + float(parameters.w[d:].sum())
+        self.factors_, self.coefficients_ = {}, {}
+        for columns, kernel in model.parts(parameters.P.shape[1]):
+            for order, weights in kernel.split(parameters.P[d:, columns]).items():
+                coefficients = parameters.multipliers[columns] * weights
+                if order == 0:
+                    self.intercept_ += float(coefficients.sum())
+                elif order == 1:
+                    self.w_ += self.P_[:, columns] @ coefficients
+                elif order == kernel.degree or self._fitted_dummies:
+                    self.factors_[order] = self.P_[:, columns]
+                    self.coefficients_[order] = coefficients
+
+    def _of_order(self, order: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors and coefficients of an order that the model has."""
+        return self.factors_[order], self.coefficients_[order]
+
+    def _live(self, order: int) -> np.ndarray:
+        """Return the factors of an order, columns with a coefficient of 0 set to 0."""
+        factors, coefficients = self._of_order(order)
+        return np.where(coefficients != 0, factors, 0.0)
+
+    def _used_of_order(self, order: int) -> int:
+        return used_subsets(self._live(order), order)[order]
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(np.any([self._live(m).any(axis=1) for m in self._orders()], axis=0))
+
+    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
+        factors, coefficients = self._of_order(order)
+        return ranked_subsets(factors, order, coefficients, top, repeated=self._repeated)
+
+    def _weight(self, features: Sequence[int]) -> float:
+        factors, coefficients = self._of_order(len(features))
+        arrangements = factorial(len(features)) if self._repeated else 1
+        return arrangements * subset_weight(factors, features, coefficients)

@@ -1,0 +1,327 @@
+"""Lifted kernel expansions as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.counting import features_in_products, used_matchings
+from fmviz.engine.losses import Loss
+from fmviz.engine.matchings import matching_weight, ranked_matchings
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .interactions import ProductEstimator
+
+
+class _Lifted(ProductEstimator):
+    """What the regressor and the classifier share."""
+
+    kernel: str
+    degree: int
+    augment: bool
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        self._switch("augment")
+        return "lifted", {"kernel": self.kernel, "degree": self.degree}
+
+    def _dummies(self) -> int:
+        return int(self.augment)
+
+    @property
+    def _distinct(self) -> bool:
+        """Whether the features of a product are distinct: the kernel of the last fit is "anova"."""
+        model: Any = self._fitted_model
+        return model.distinct
+
+    def _split(self, parameters: Parameters) -> None:
+        model: Any = self._fitted_model
+        d = parameters.w.size - self._fitted_dummies
+        self.P_ = parameters.P[:d]
+        self.w_ = parameters.w[:d].copy()
+        self.intercept_ = parameters.intercept + float(parameters.w[d:].sum())
+        augmented = model.factors(parameters.P)
+        self.U_ = augmented[:, :d]
+        # Without squares every product is summed in both orders of its features.
+        share = 0.5 if self._distinct else 1.0
+        self.factors_, self.coefficients_ = {}, {}
+        for order in range(model.degree, -1 if self._fitted_dummies else model.degree - 1, -1):
+            U, coefficients = _beside_dummy(augmented, order)
+            if order >= 2:
+                self.factors_[order], self.coefficients_[order] = U[:, :d], share * coefficients
+            elif order == 1:
+                self.w_ += share * (U[0, :d] @ coefficients)
+            elif not self._distinct:
+                self.intercept_ += float(coefficients.sum())
+
+    def _scaled(self, order: int) -> np.ndarray:
+        """Return the factors of an order, the first multiplied by the coefficients."""
+        U = self.factors_[order].copy()
+        U[0] *= self.coefficients_[order]
+        return U
+
+    def _used_of_order(self, order: int) -> int:
+        return used_matchings(self._scaled(order))
+
+    def _used_features(self) -> np.ndarray:
+        used = [features_in_products(self._scaled(order), self._distinct) for order in self.factors_]
+        return np.flatnonzero(np.any(used, axis=0))
+
+    def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
+        return ranked_matchings(self._scaled(order), top, repeated=not self._distinct)
+
+    def _weight(self, features: Sequence[int]) -> float:
+        return matching_weight(self._scaled(len(features)), features)
+
+
+def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors and coefficients of the products of `order` features beside a last one, always 1.
+
+    Every choice of the factors that take the dummy feature gives as many columns; none takes it where the
+    order is the degree.
+    """
+    m = factors.shape[0]
+    parts, weights = [], []
+    for taken in combinations(range(m), order):
+        rest = [t for t in range(m) if t not in taken]
+        parts.append(factors[list(taken)])
+        weights.append(factors[rest, -1].prod(axis=0) if rest else np.ones(factors.shape[2]))
+    return np.concatenate(parts, axis=2), np.concatenate(weights)
+
+
+class LiftedRegressor(_Lifted, ModelRegressor):
+    """Lifted kernel expansion for regression: the factors of a symmetrised tensor.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + (λ_p/m) Σ_t‖U^t‖²_F + λ̃ Ω([U¹ … U^m]) over
+    U¹, …, U^m, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩, or with the kernel "anova"
+    f(x) = b + ⟨w, x⟩ + Σ_{i<j} ½(UVᵀ + VUᵀ)_ij x_i x_j (blondel2016, Sections 5 and 7, D.3). f is linear
+    in every single U^t, so that `cd` and `pcd` take powers, too. For m = 2 the minimum is that of the
+    polynomial network or the machine with fitted λ at the same λ_p, and of λ_p times the trace norm of W;
+    with enough columns every local minimum is a global one (Theorem 2). The losses are those of
+    `FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank : int, default=10
+        The number of columns of each U^t.
+    kernel : {"polynomial", "anova"}, default="polynomial"
+        Whether products may repeat features or, for degree 2 only, may not.
+    degree : int, default=2
+        m, from 2 to 10.
+    augment : bool, default=False
+        Whether to add a dummy feature that is always 1, which adds products of all lower degrees.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    regularizer : str or Penalty, default="l2"
+        Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
+        `fmviz.why_not(regularizer, model="lifted")` tells which suit.
+    regularizer_params : dict, optional
+        The parameters of the regularizer.
+    solver : str or Solver, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p : float, default=1e-3
+        λ_w and λ_p, both ≥ 0.
+    lambda_sparse : float, default=0.0
+        λ̃ ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    init_scale : float, default=0.1
+        The standard deviation of the normal distribution from which the entries of the U^t start.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+
+    Attributes
+    ----------
+    U_ : (m, d, rank) ndarray
+        U¹, …, U^m, without the rows of the dummy feature.
+    P_ : (d, m·rank) ndarray
+        The same side by side.
+    factors_ : dict of int to (order, d, columns) ndarray
+        The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
+    coefficients_ : dict of int to (columns,) ndarray
+        What the columns of each order are multiplied by: f(x) = intercept_ + ⟨w_, x⟩ +
+        Σ_m Σ_s coefficients_[m]_s Π_t ⟨factors_[m][t]_:,s, x⟩, without squares with the kernel "anova".
+    w_ : (d,) ndarray
+        The linear weights, those due to the dummy feature included.
+    intercept_ : float
+        The constant, that due to the dummy feature included.
+    used_features_ : (k,) int ndarray
+        The features in some product that a column makes of non-zero entries.
+    used_interactions_ : dict of int to int
+        The number of sets of distinct features that can be assigned to the factors of some column with all
+        entries non-zero, by size.
+    n_used_interactions_ : int
+        The sum of these numbers.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver. Counts are those with the dummy feature, if any.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> lifted = fmviz.LiftedRegressor(rank=4, random_state=0).fit(X, X[:, 0] ** 2 - X[:, 1] * X[:, 2])
+    >>> lifted.interactions(top=2).iloc[:, :2].astype(int).values.tolist()
+    [[0, 0], [1, 2]]
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        kernel: str = "polynomial",
+        degree: int = 2,
+        augment: bool = False,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.degree = degree
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
+
+class LiftedClassifier(_Lifted, ModelClassifier):
+    """Lifted kernel expansion for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `LiftedRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, kernel, degree, augment, loss_param, regularizer, regularizer_params, solver, solver_params
+        As for `LiftedRegressor`.
+    lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start
+        As for `LiftedRegressor`.
+    random_state, callback, dtype
+        As for `LiftedRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> lifted = fmviz.LiftedClassifier(rank=4, kernel="anova", random_state=0).fit(X, y)
+    >>> lifted.interactions(top=1).iloc[0, :2].astype(int).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        kernel: str = "polynomial",
+        degree: int = 2,
+        augment: bool = False,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.kernel = kernel
+        self.degree = degree
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype

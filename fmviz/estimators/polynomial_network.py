@@ -1,0 +1,268 @@
+"""Polynomial networks as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmviz.engine.losses import Loss
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+
+from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .kernel_sums import KernelSumEstimator
+
+
+class _PolynomialNetwork(KernelSumEstimator):
+    """What the regressor and the classifier share."""
+
+    _repeated = True
+
+    degree: int
+    coefficients: str
+    augment: bool
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        self._switch("augment")
+        return "expansion", {
+            "kernel": "polynomial",
+            "degree": self.degree,
+            "coefficients": self.coefficients,
+        }
+
+    def _dummies(self) -> int:
+        return int(self.augment)
+
+
+class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
+    """Polynomial network for regression.
+
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p Σ_s |λ_s|‖p_s‖² + λ̃ Ω(P) over P, λ, w and the bias
+    b, with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With fitted λ and m > 2 the
+    shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: that of the square could be brought to 0 at the same f by moving the
+    scale of p_s into λ_s, this one does not depend on the scale, and for m = 2 the two are the same. With
+    `augment` a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, products of all
+    degrees up to m, with γ_s learned and penalised as all other factors are (Section 8). The losses are those
+    of `FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank : int, default=10
+        The number of columns of P.
+    degree : int, default=2
+        m, from 2 to 10.
+    coefficients : {"fitted", "ones", "signs"}, default="fitted"
+        λ_s is fitted, 1, or a random sign. For odd m all three give the same functions.
+    augment : bool, default=False
+        Whether to add the dummy feature.
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    regularizer : str or Penalty, default="l2"
+        Ω, a name from `fmviz.list_regularizers`. With fitted λ_s it must be "l2" with ``lambda_sparse=0``:
+        then λ_p bounds both P and λ.
+    regularizer_params : dict, optional
+        The parameters of the regularizer.
+    solver : str or Solver, default="auto"
+        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
+    solver_params : dict, optional
+        The parameters of the solver.
+    lambda_w, lambda_p : float, default=1e-3
+        λ_w and λ_p, both ≥ 0.
+    lambda_sparse : float, default=0.0
+        λ̃ ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    init_scale : float, default=0.1
+        The standard deviation of the normal distribution from which the entries of P start.
+    max_iter : int, default=200
+        The maximum number of epochs.
+    tol : float, default=1e-4
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, numpy Generator or RandomState, optional
+        The source of the random start and of the solver's draws.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    dtype : {"float64", "float32"}, default="float64"
+        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
+        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+
+    Attributes
+    ----------
+    P_ : (d, rank) ndarray
+        The factors.
+    factors_ : dict of int to (d, rank) ndarray
+        The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
+    coefficients_ : dict of int to (rank,) ndarray
+        What the powers of the columns of each order are multiplied by:
+        f(x) = intercept_ + ⟨w_, x⟩ + Σ_m Σ_s coefficients_[m]_s ⟨factors_[m]_:,s, x⟩^m.
+    w_ : (d,) ndarray
+        The linear weights, those due to the dummy feature included.
+    intercept_ : float
+        The constant, that due to the dummy feature included.
+    used_features_ : (m,) int ndarray
+        The features whose row of P is not zero in a column with a coefficient other than 0.
+    used_interactions_ : dict of int to int
+        The number of sets of distinct features that share a column in which all their factors are non-zero,
+        by size. Products in which a feature is repeated are not counted; `interactions` lists them, too.
+    n_used_interactions_ : int
+        The sum of these numbers.
+    history_ : DataFrame
+        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
+        epoch and the last one), seconds of the solver. Counts are those with the dummy feature, if any.
+    certificate_ : float
+        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of epochs made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] ** 2 - X[:, 1] ** 2
+    >>> network = fmviz.PolynomialNetworkRegressor(rank=4, random_state=0).fit(X, y)
+    >>> network.score(X, y) > 0.99
+    True
+    >>> network.interactions(top=2).round(1)
+    X
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        coefficients: str = "fitted",
+        augment: bool = False,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.coefficients = coefficients
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype
+
+
+class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
+    """Polynomial network for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `PolynomialNetworkRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    rank, degree, coefficients, augment, loss_param, regularizer, regularizer_params, solver
+        As for `PolynomialNetworkRegressor`.
+    solver_params, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter
+        As for `PolynomialNetworkRegressor`.
+    tol, warm_start, random_state, callback, dtype
+        As for `PolynomialNetworkRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> labels = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
+    >>> network = fmviz.PolynomialNetworkClassifier(rank=3, random_state=0).fit(X, labels)
+    >>> network.predict([[0.5, 0.5], [1.0, 1.0]]).tolist()
+    ['inside', 'outside']
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        coefficients: str = "fitted",
+        augment: bool = False,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "l2",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        solver_params: Mapping[str, Any] | None = None,
+        lambda_w: float = 1e-3,
+        lambda_p: float = 1e-3,
+        lambda_sparse: float = 0.0,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        init_scale: float = 0.1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState | None = None,
+        callback: Callback | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.coefficients = coefficients
+        self.augment = augment
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.solver_params = solver_params
+        self.lambda_w = lambda_w
+        self.lambda_p = lambda_p
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.init_scale = init_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.dtype = dtype

@@ -1,0 +1,205 @@
+"""Quadratic regression, sparse and of low rank, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.errors import finite_number
+from fmviz.engine.losses import Loss
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver
+from fmviz.metrics import used_pairs
+
+from .base import Callback, ModelClassifier, ModelRegressor
+from .interactions import PairEstimator
+
+
+class _Quadratic(PairEstimator):
+    """What the regressor and the classifier share."""
+
+    regularizer = "l1"
+
+    lambda_trace: float
+
+    W_: np.ndarray
+
+    def _model_choice(self) -> tuple[str, dict[str, Any]]:
+        return "qr", {}
+
+    def _shrinkage(self) -> float:
+        return finite_number("lambda_trace", self.lambda_trace, low=0)
+
+    def _store(self, end: Snapshot) -> None:
+        self.W_ = end.parameters.weights
+        super()._store(end)
+
+    def _fitted_parameters(self) -> Parameters:
+        return Parameters.of_weights(self.W_, self.w_, self.intercept_)
+
+    def _used_features(self) -> np.ndarray:
+        return np.flatnonzero(used_pairs(Parameters.of_weights(self.W_)).any(axis=1))
+
+
+class QuadraticRegressor(_Quadratic, ModelRegressor):
+    """Quadratic regression with a weight for every pair of features, sparse and of low rank.
+
+    Minimises the convex (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ̃‖W‖₁ over the symmetric W,
+    w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j (atarashi2021, Eq. 3 and 58). ‖W‖_tr is
+    the sum of the |eigenvalues| and ‖W‖₁ that of the |w_ij| over all d² entries. λ_tr = 0 gives the QR with
+    ℓ₁ of Eq. 22, both strengths together the sparse and low-rank QR (SLQR). The losses are those of
+    `FactorizationMachineRegressor`.
+
+    W takes O(d²) memory; an iteration takes O(nnz·d) time for the data and, unless λ_tr = 0, O(d³) for each
+    of its eigendecompositions.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        "squared" or "huber".
+    loss_param : float, optional
+        The parameter of the loss: δ of "huber", 1 by default.
+    solver : str, default="auto"
+        "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
+    lambda_w, lambda_trace, lambda_sparse : float, default=1e-3
+        λ_w, λ_tr and λ̃, all ≥ 0.
+    fit_linear, fit_intercept : bool, default=True
+        Whether f has linear weights w, and a bias b, which is not penalised.
+    max_iter : int, default=2000
+        The maximum number of iterations.
+    tol : float, default=1e-6
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an
+        iteration.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit instead of 0.
+    callback : callable, optional
+        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+
+    Attributes
+    ----------
+    W_ : (d, d) ndarray
+        The symmetric weights of the pairs. The diagonal is no interaction: f does not see it, but a W of low
+        rank needs one.
+    w_ : (d,) ndarray
+        The linear weights; zeros without a linear term.
+    intercept_ : float
+        The bias; 0 without one.
+    used_features_ : (m,) int ndarray
+        The features in a pair whose weight is not 0.
+    n_used_interactions_ : int
+        The number of pairs i < j with w_ij ≠ 0, without a tolerance.
+    history_ : DataFrame
+        One row per iteration: objective and its parts, used features and interactions, certificate (every
+        tenth iteration and the last one), seconds of the solver.
+    certificate_ : float
+        The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
+        by at most this share of itself.
+    status_ : fmviz.engine.snapshot.Status
+        How the run ended, with a sentence in ``status_.message``.
+    n_iter_ : int
+        The number of iterations made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
+    >>> fitted = fmviz.QuadraticRegressor(
+    ...     lambda_trace=1.0, lambda_sparse=0.3, fit_linear=False, fit_intercept=False
+    ... ).fit(X, y)
+    >>> fitted.certificate_ < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        solver: str | Solver = "auto",
+        lambda_w: float = 1e-3,
+        lambda_trace: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 2000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.loss = loss
+        self.loss_param = loss_param
+        self.solver = solver
+        self.lambda_w = lambda_w
+        self.lambda_trace = lambda_trace
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.callback = callback
+
+
+class QuadraticClassifier(_Quadratic, ModelClassifier):
+    """Quadratic model with a weight for every pair of features, sparse and of low rank, for two classes.
+
+    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
+    `QuadraticRegressor`, with these differences.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    loss_param, solver, lambda_w, lambda_trace, lambda_sparse, fit_linear, fit_intercept, max_iter, tol
+        As for `QuadraticRegressor`.
+    warm_start, callback
+        As for `QuadraticRegressor`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> fitted = fmviz.QuadraticClassifier(lambda_sparse=0.02).fit(X, y)
+    >>> fitted.interactions()[["feature_i", "feature_j"]].values.tolist()
+    [[0, 1]]
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        solver: str | Solver = "auto",
+        lambda_w: float = 1e-3,
+        lambda_trace: float = 1e-3,
+        lambda_sparse: float = 1e-3,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 2000,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.loss = loss
+        self.loss_param = loss_param
+        self.solver = solver
+        self.lambda_w = lambda_w
+        self.lambda_trace = lambda_trace
+        self.lambda_sparse = lambda_sparse
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.callback = callback
