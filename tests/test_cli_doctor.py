@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from fmviz.__main__ import main
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab import checkup
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore
@@ -30,7 +30,7 @@ def test_everything_works_in_a_process_of_its_own(path):
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.endswith("Everything works.\n")
     assert "BAD" not in done.stdout
-    for name in REGULARIZERS:
+    for name in PENALTIES:
         assert f"ok  {name} " in done.stdout
     assert "1 runs, whole" in done.stdout
 
@@ -42,7 +42,7 @@ def test_for_machines(path, capsys):
     parts = {one["part"] for one in told["findings"]}
     assert parts == {"versions", "threads", "cache", "store", "operators", "fit"}
     exact = [one for one in told["findings"] if "certificate" in one["values"] and one["part"] == "operators"]
-    assert len(exact) == sum(r.exact_prox for r in REGULARIZERS.values())
+    assert len(exact) == sum(r.exact_prox for r in PENALTIES.values())
     assert all(one["values"]["certificate"] <= 1e-10 for one in exact)
 
 

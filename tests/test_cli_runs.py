@@ -14,7 +14,7 @@ import pytest
 
 from fmviz.__main__ import main
 from fmviz.cli._terminal import bar, text_table
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore, new_id
 

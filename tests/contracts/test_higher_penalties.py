@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from oracles import slow_kernels
 
-from fmviz.engine.regularizers import REGULARIZERS, get_regularizer
+from fmviz.engine.penalties import PENALTIES, get_penalty
 
 ORDERS = [2, 3, 4, 6, None]
 CHOICES = [(name, order) for name in ("omega_ti", "omega_cs") for order in ORDERS]
 
 
 def part(name: str, order: int | None):
-    found = get_regularizer(name).of_order(order, {})
+    found = get_penalty(name).of_order(order, {})
     assert not isinstance(found, str)
     return found[0]
 
@@ -105,9 +105,9 @@ def test_thresholds_and_subgradients_match_the_definition(name, order):
         assert thresholds[j, s if name == "omega_ti" else 0] * along == pytest.approx(slope, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", list(REGULARIZERS))
+@pytest.mark.parametrize("name", list(PENALTIES))
 def test_every_regularizer_knows_every_order_or_says_why_not(name):
-    regularizer = REGULARIZERS[name]
+    regularizer = PENALTIES[name]
     for order in (2, 3, 5, None):
         found = regularizer.of_order(order, regularizer.check({}))
         assert found[1] is not None if isinstance(found, tuple) else len(found) > 40

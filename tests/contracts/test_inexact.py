@@ -5,15 +5,15 @@ from __future__ import annotations
 import cvxpy
 import numpy as np
 import pytest
+from by_name import build_problem
 from oracles import slow_fm
 
 import fmviz
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS, omega_star
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES, omega_star
 
-NAMES = [name for name, r in REGULARIZERS.items() if not r.exact_prox]
+NAMES = [name for name, r in PENALTIES.items() if not r.exact_prox]
 
 
 def factors(rng: np.random.Generator, d: int = 7, k: int = 3) -> np.ndarray:
@@ -31,7 +31,7 @@ def objective(name: str, Q: np.ndarray, P: np.ndarray, strength: float) -> float
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_why_there_are_no_steps_and_what_it_costs(name):
-    regularizer = REGULARIZERS[name]
+    regularizer = PENALTIES[name]
     assert regularizer.coordinate() is None
     assert regularizer.row() is None
     for sentence in (
@@ -52,7 +52,7 @@ def test_value_and_subgradient_in_any_blocks(name, block, monkeypatch):
         S = P @ P.T
         np.fill_diagonal(S, 0.0)
         assert fmviz.regularizer_value(name, P) == pytest.approx(slow_fm.omega(name, P), rel=1e-12)
-        assert REGULARIZERS[name].subgradient(P) == pytest.approx(np.sign(S) @ P, abs=1e-12)
+        assert PENALTIES[name].subgradient(P) == pytest.approx(np.sign(S) @ P, abs=1e-12)
         # ‖PPᵀ‖₁ = 2Ω_* + ‖P‖²
         assert np.abs(P @ P.T).sum() == pytest.approx(2 * slow_fm.omega(name, P) + np.sum(P**2))
 
@@ -62,7 +62,7 @@ def test_subgradient_is_the_gradient_where_there_is_one(name):
     rng = np.random.default_rng(1)
     P, step = rng.normal(size=(2, 5, 3))
     rise = slow_fm.omega(name, P + 1e-6 * step) - slow_fm.omega(name, P - 1e-6 * step)
-    assert np.sum(REGULARIZERS[name].subgradient(P) * step) == pytest.approx(rise / 2e-6, rel=1e-6)
+    assert np.sum(PENALTIES[name].subgradient(P) * step) == pytest.approx(rise / 2e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,7 +116,7 @@ def test_residual_is_the_subgradient_of_least_norm(name):
         for _ in range(4):
             Q = factors(rng)
             G = rng.normal(size=Q.shape)
-            found = np.linalg.norm(REGULARIZERS[name].residual(G, Q, strength))
+            found = np.linalg.norm(PENALTIES[name].residual(G, Q, strength))
             least = least_subgradient(G, Q, strength)
             # An upper bound, and close.
             assert least - 1e-6 <= found <= least + 1e-3 * np.linalg.norm(G)
@@ -130,12 +130,12 @@ def test_residual_of_a_subgradient_is_zero(name):
         S = Q @ Q.T
         Z = np.where(S != 0, np.sign(S), rng.uniform(-0.9, 0.9, S.shape))
         Z = np.tril(Z, -1) + np.tril(Z, -1).T
-        residual = REGULARIZERS[name].residual(0.7 * Z @ Q, Q, 0.7)
+        residual = PENALTIES[name].residual(0.7 * Z @ Q, Q, 0.7)
         # 1e-4 is what two hundred steps reach where rows are nearly parallel.
         assert np.abs(residual).max() <= 1e-3 * np.abs(Q).max()
         assert np.abs(residual).mean() <= 1e-5
         # Without room for the signs the bound is coarser, but still one.
-        assert np.abs(REGULARIZERS[name].residual(0.7 * np.sign(S) @ Q, Q, 0.0)).max() > 0.01
+        assert np.abs(PENALTIES[name].residual(0.7 * np.sign(S) @ Q, Q, 0.0)).max() > 0.01
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,7 +145,7 @@ def test_stationarity_certifies_a_sparse_stationary_point_and_no_other(name):
     X = rng.normal(size=(50, 2))
     y = 0.05 * X[:, 0] * X[:, 1]
     P = np.array([[0.5, 0.0], [0.0, 0.5]])
-    problem = Problem.build(
+    problem = build_problem(
         X, y, regularizer=name, rank=2, lambda_sparse=1.0, fit_linear=False, fit_intercept=False
     )
     here = Parameters(P, np.zeros(2), 0.0)
@@ -153,7 +153,7 @@ def test_stationarity_certifies_a_sparse_stationary_point_and_no_other(name):
     # Past the kink nothing holds it.
     tilted = Parameters(P + np.array([[0.0, 0.01], [0.0, 0.0]]), np.zeros(2), 0.0)
     assert stationarity(problem, tilted) > 1e-2
-    weak = Problem.build(
+    weak = build_problem(
         X, y, regularizer=name, rank=2, lambda_sparse=1e-4, fit_linear=False, fit_intercept=False
     )
     assert stationarity(weak, here) > 1e-2

@@ -9,7 +9,7 @@ from numba import config
 from oracles import slow_fm
 
 import fmviz
-from fmviz.engine.regularizers import REGULARIZERS
+from fmviz.engine.penalties import PENALTIES
 
 # Python without compilation is a thousand times slower.
 TRIALS = 30 if config.DISABLE_JIT else 1000
@@ -17,17 +17,17 @@ ORDERS = [("ti_power", {"degree": m}) for m in range(2, 9)] + [
     ("cs_power", {"degree": m}) for m in range(2, 9)
 ]
 READINGS = [
-    *[(name, {}) for name in REGULARIZERS if not name.endswith("_power")],
+    *[(name, {}) for name in PENALTIES if not name.endswith("_power")],
     ("ti", {"axis": "rows"}),
     ("ti_power", {"degree": 3, "axis": "rows"}),
     *ORDERS,
 ]
 IDS = [name + "".join(str(v) for v in params.values()) for name, params in READINGS]
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
-EXACT = [r for r in READINGS if REGULARIZERS[r[0]].exact_prox]
-EXACT_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].exact_prox]
-SEPARABLE = [r for r in READINGS if REGULARIZERS[r[0]].separable]
-SEPARABLE_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].separable]
+EXACT = [r for r in READINGS if PENALTIES[r[0]].exact_prox]
+EXACT_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if PENALTIES[r[0]].exact_prox]
+SEPARABLE = [r for r in READINGS if PENALTIES[r[0]].separable]
+SEPARABLE_IDS = [i for i, r in zip(IDS, READINGS, strict=True) if PENALTIES[r[0]].separable]
 
 
 def omega(name: str, params: dict, P: np.ndarray) -> float:
@@ -79,7 +79,7 @@ def test_operator_is_certified_on_random_inputs(name, params):
     assert worst <= 1e-10
 
 
-@pytest.mark.parametrize("name", [n for n, r in REGULARIZERS.items() if r.algorithms])
+@pytest.mark.parametrize("name", [n for n, r in PENALTIES.items() if r.algorithms])
 def test_algorithms_agree(name):
     rng = np.random.default_rng(1)
     for trial in range(TRIALS):
@@ -87,7 +87,7 @@ def test_algorithms_agree(name):
         strength = random_strength(rng, name, P)
         ours = fmviz.prox(name, P, strength)
         scale = np.abs(P).max() or 1.0
-        for algorithm in REGULARIZERS[name].algorithms:
+        for algorithm in PENALTIES[name].algorithms:
             other = fmviz.prox(name, P, strength, algorithm=algorithm)
             assert np.abs(other / scale - ours / scale).max() <= 1e-12
 
@@ -122,8 +122,8 @@ def test_no_probe_point_beats_the_operator(name, params):
 
 @pytest.mark.parametrize(
     ("name", "params"),
-    [r for r in READINGS if REGULARIZERS[r[0]].convex],
-    ids=[i for i, r in zip(IDS, READINGS, strict=True) if REGULARIZERS[r[0]].convex],
+    [r for r in READINGS if PENALTIES[r[0]].convex],
+    ids=[i for i, r in zip(IDS, READINGS, strict=True) if PENALTIES[r[0]].convex],
 )
 def test_convex_operators_satisfy_the_three_point_inequality(name, params):
     # For Q = prox(P) and any Z: ⟨P − Q, Z − Q⟩ ≤ strength·(Ω(Z) − Ω(Q)).
@@ -187,9 +187,9 @@ def test_l1_and_l21_zero_everything_from_a_known_strength():
 
 @pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
 def test_coordinate_view_is_omega_along_an_entry(name, params):
-    penalty = REGULARIZERS[name].coordinate(**params)
+    penalty = PENALTIES[name].coordinate(**params)
     if penalty is None:
-        assert REGULARIZERS[name].row_wise or REGULARIZERS[name].why_no_coordinate
+        assert PENALTIES[name].row_wise or PENALTIES[name].why_no_coordinate
         return
     rng = np.random.default_rng(8)
     P = rng.normal(size=(6, 4))
@@ -219,17 +219,17 @@ def test_coordinate_view_is_omega_along_an_entry(name, params):
 
 def test_penalties_of_one_form_share_their_compiled_kernels():
     entries, rows = ("ti", "omega_ti", "l1", "l2"), ("cs", "omega_cs", "l21")
-    assert len({REGULARIZERS[name].coordinate() for name in entries}) == 1
-    assert len({REGULARIZERS[name].row() for name in entries}) == 1
-    assert len({REGULARIZERS[name].row() for name in rows}) == 1
-    assert REGULARIZERS["ti"].coordinate(axis="rows") != REGULARIZERS["ti"].coordinate()
-    assert REGULARIZERS["ti"].row() != REGULARIZERS["cs"].row()
+    assert len({PENALTIES[name].coordinate() for name in entries}) == 1
+    assert len({PENALTIES[name].row() for name in entries}) == 1
+    assert len({PENALTIES[name].row() for name in rows}) == 1
+    assert PENALTIES["ti"].coordinate(axis="rows") != PENALTIES["ti"].coordinate()
+    assert PENALTIES["ti"].row() != PENALTIES["cs"].row()
 
 
 @pytest.mark.parametrize("name", ["ti", "omega_ti"])
 def test_incremental_column_cache_survives_many_touches(name):
     rng = np.random.default_rng(9)
-    penalty = REGULARIZERS[name].coordinate()
+    penalty = PENALTIES[name].coordinate()
     PT = rng.normal(size=(1, 50))
     cache = penalty.cache(50, 1)
     penalty.begin(PT, 0, cache)
@@ -246,9 +246,9 @@ def test_incremental_column_cache_survives_many_touches(name):
 
 @pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
 def test_row_view_is_omega_along_a_row(name, params):
-    penalty = REGULARIZERS[name].row(**params)
+    penalty = PENALTIES[name].row(**params)
     if penalty is None:
-        assert params.get("axis") == "rows" or REGULARIZERS[name].why_no_row
+        assert params.get("axis") == "rows" or PENALTIES[name].why_no_row
         return
     rng = np.random.default_rng(10)
     P = rng.normal(size=(5, 3))
@@ -282,7 +282,7 @@ def test_row_view_is_omega_along_a_row(name, params):
 
 @pytest.mark.parametrize(("name", "params"), SEPARABLE, ids=SEPARABLE_IDS)
 def test_thresholds_match_the_views(name, params):
-    regularizer = REGULARIZERS[name]
+    regularizer = PENALTIES[name]
     rng = np.random.default_rng(11)
     P = rng.normal(size=(5, 3)) * (rng.random((5, 3)) < 0.7)
     thresholds = regularizer.thresholds(P, **params)
@@ -336,7 +336,7 @@ def test_convex_operators_agree_with_a_generic_solver(name):
 @pytest.mark.parametrize(("name", "params"), READINGS, ids=IDS)
 def test_the_operator_of_kernels_is_the_operator(name, params):
     rng = np.random.default_rng(5)
-    regularizer = REGULARIZERS[name]
+    regularizer = PENALTIES[name]
     operator = regularizer.operator(**params)
     if operator is None:
         assert not regularizer.exact_prox
@@ -363,5 +363,5 @@ def test_power_of_two_is_the_square(order):
         for strength in (1e-3, 0.1, 10.0):
             expected = fmviz.prox(square, P, strength)
             assert fmviz.prox(power, P, strength, degree=2) == pytest.approx(expected, abs=1e-13)
-        own, params = REGULARIZERS[square].of_order(order, REGULARIZERS[square].check({}))
+        own, params = PENALTIES[square].of_order(order, PENALTIES[square].check({}))
         assert own.value(P, **params) == pytest.approx(omega(power, {"degree": order}, P), rel=1e-12)

@@ -9,19 +9,22 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate
 from oracles import slow_batch
 
 import fmviz
-from fmviz.engine.compatibility import best_solver, cost_note, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.choices import why_not
+from fmviz.engine.compatibility import cost_note
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason
+from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS, get_solver
 
 BATCH = ("pgd", "apgd", "nmapgd", "subgd", "lbfgs")
-READINGS = [(r, {}) for r in REGULARIZERS] + [("ti", {"axis": "rows"})]
+READINGS = [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
 CASES = [
     (regularizer, params, solver)
     for regularizer, params in READINGS
@@ -67,7 +70,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
             weights = np.linspace(0.0, 2.0, y.size) if weighted else None
             begin = start(linear, bias)
             settings = {"lambda_w": 0.04, "lambda_p": lam_p, "lambda_sparse": lam}
-            problem = Problem.build(
+            problem = build_problem(
                 X if storage == "dense" else sp.coo_array(X),
                 y,
                 loss=loss,
@@ -110,7 +113,7 @@ def test_every_solver_has_an_oracle():
 
 def test_restart_by_gradients_equals_the_oracle():
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer="ti", rank=3, lambda_w=0.04, lambda_p=0.03, lambda_sparse=0.05)
+    problem = build_problem(X, y, regularizer="ti", rank=3, lambda_w=0.04, lambda_p=0.03, lambda_sparse=0.05)
     slow = slow_batch.Setting(X, y, loss="squared", name="ti", lam_w=0.04, lam_p=0.03, lam=0.05)
     begin = start()
     for scheme in ("function", "gradient"):
@@ -138,7 +141,7 @@ def test_a_small_change_means_a_small_certificate(regularizer, solver):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 6))
     y = 2 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60)
-    problem = Problem.build(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
+    problem = build_problem(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
     last = solved(problem, solver, problem.start(0.5, rng), tol=1e-8)[1]
     assert last.status.converged
     assert last.certificate <= 1e-5
@@ -148,7 +151,7 @@ def test_a_small_change_means_a_small_certificate(regularizer, solver):
 def test_no_start_is_left_upwards_even_where_it_is_optimal(solver):
     regularizer = {"subgd": "omega_star", "lbfgs": "l2"}.get(solver, "ti")
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
+    problem = build_problem(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
     for begin in (start(), Parameters(np.zeros((5, 3)), np.zeros(5), float(y.mean()))):
         for _ in range(3):
             first, last = solved(problem, solver, begin, 300, 0.0)
@@ -160,7 +163,7 @@ def test_no_start_is_left_upwards_even_where_it_is_optimal(solver):
 def test_divergence_and_bad_settings_are_told(solver):
     regularizer = {"subgd": "omega_star", "lbfgs": "l2"}.get(solver, "ti")
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
+    problem = build_problem(X, y, regularizer=regularizer, rank=3, lambda_p=0.02, lambda_sparse=0.02)
     huge = Parameters(np.full((5, 3), 1e120), np.zeros(5), 0.0)
     *_, last = iterate(problem, solver, start=huge)
     assert last.status.reason is Reason.DIVERGED
@@ -242,7 +245,7 @@ def test_no_thread_outlives_its_run():
     gc.collect()
     assert wait_for(0)
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer="l2", rank=3, lambda_p=0.02)
+    problem = build_problem(X, y, regularizer="l2", rank=3, lambda_p=0.02)
     list(iterate(problem, "lbfgs", Budget(4, tol=0.0)))
     assert helpers() == 0
     # A run that is dropped half-way.
@@ -275,7 +278,7 @@ def test_no_thread_outlives_its_run():
 
 def test_an_error_in_the_thread_is_raised_where_it_is_seen(monkeypatch):
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer="l2", rank=3)
+    problem = build_problem(X, y, regularizer="l2", rank=3)
     method = get_solver("lbfgs")(problem)
     method.start(start(), np.random.default_rng(0))
     monkeypatch.setattr(type(problem.model), "gradient", lambda *_: 1 / 0)

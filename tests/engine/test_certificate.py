@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate
 
 from fmviz.engine.certificate import curvature, loss_gradient, stationarity
-from fmviz.engine.compatibility import best_solver
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 5)) * (RNG.random((40, 5)) < 0.7)
@@ -18,7 +18,7 @@ Y = np.where(RNG.random(40) < 0.5, -1.0, 1.0)
 
 
 def build(loss="squared", regularizer="ti", lam=0.02, weights=None, sparse=False, **more) -> Problem:
-    return Problem.build(
+    return build_problem(
         sp.csr_array(X) if sparse else X,
         Y,
         loss=loss,
@@ -71,7 +71,7 @@ def test_curvature_is_the_second_difference_of_squared_error():
             assert h[j, s] == pytest.approx((up - 2 * mid + down) / 0.25)
 
 
-@pytest.mark.parametrize("regularizer", [name for name, r in REGULARIZERS.items() if r.exact_prox])
+@pytest.mark.parametrize("regularizer", [name for name, r in PENALTIES.items() if r.exact_prox])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_converged_runs_are_certified_and_others_are_not(regularizer, loss):
     # Small enough that P does not collapse: the labels are noise.
@@ -90,7 +90,7 @@ def test_converged_runs_are_certified_and_others_are_not(regularizer, loss):
     assert stationarity(problem, shifted(there, "b", None, 0.1)) > 0.01
 
 
-@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("regularizer", PENALTIES)
 def test_zero_is_stationary_for_every_machine_without_linear_part(regularizer):
     problem = build(regularizer=regularizer, fit_linear=False, fit_intercept=False)
     nothing = Parameters(np.zeros((5, 3)), np.zeros(5), 0.0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate
 
+from fmviz.choices import why_not
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.compatibility import why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS
 
@@ -50,7 +51,7 @@ def build(model, model_params, regularizer) -> Problem:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.7)
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] * X[:, 4] + X[:, 5] + 0.1 * rng.normal(size=40)
-    return Problem.build(
+    return build_problem(
         sp.csr_array(X) if regularizer in ("ti", "cs") else X,
         y,
         model=model,
@@ -82,7 +83,7 @@ def test_resumed_runs_have_the_same_iterates(model, model_params, solver, regula
         )
 
     whole = run(keep=lambda take: kept.append(take().to_bytes()))
-    assert bool(kept) == bool(SOLVERS[solver].for_model(problem.model).memory)
+    assert bool(kept) == bool(SOLVERS[solver].on(problem).memory)
     # The first, one in the middle and the last.
     for packed in kept[:: max(1, len(kept) // 2)]:
         checkpoint = Checkpoint.from_bytes(packed)

@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, make_solver
 from signatures import recompiled
 
+from fmviz.choices import why_not
 from fmviz.engine import counting, kernels, losses
 from fmviz.engine._jit import python_version
-from fmviz.engine.compatibility import why_not
 from fmviz.engine.design import Design
 from fmviz.engine.kernels import AllSubsets, Anova
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import _power_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import _power_norm
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import _coefficients, _linear, column_steps, columns, lifted, make_solver
+from fmviz.engine.solvers import _coefficients, _linear, column_steps, columns, lifted
 
 pytestmark = pytest.mark.needs_jit
 
@@ -85,7 +86,7 @@ def problem_for(model, regularizer: str, storage: str, lam: float = 0.02, rank: 
     ]
     rng = np.random.default_rng(5)
     name, params = model
-    return Problem.build(
+    return build_problem(
         design_of(storage),
         np.where(rng.random(9) < 0.5, 1.0, -1.0),
         loss=loss,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate, make_solver
 from oracles import slow_columns
 from oracles.slow_stochastic import eta
 
-from fmviz.engine.compatibility import why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.choices import why_not
+from fmviz.engine.drive import Budget
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import make_solver
 from fmviz.engine.solvers._steps import SCHEDULES
 
 CASES = {
@@ -43,7 +43,7 @@ def data(storage: str, loss: str, n: int = 12):
 def build(case, X, y, storage="dense", **changes) -> Problem:
     model, params, _ = case
     given = {"lambda_w": 0.04, "lambda_p": 0.05, "rank": 2} | changes
-    return Problem.build(
+    return build_problem(
         X if storage == "dense" else sp.csr_array(X), y, model=model, model_params=params, **given
     )
 

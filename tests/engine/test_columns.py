@@ -7,16 +7,17 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate, make_solver
 from oracles import slow_columns, slow_fm
 
+from fmviz.choices import why_not
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.compatibility import best_solver, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.models import MODELS, get_model
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import SOLVERS, make_solver
+from fmviz.engine.solvers import SOLVERS
 
 CASES = {
     "hofm2": ("hofm", {"order": 2}, [("anova", 2)]),
@@ -44,7 +45,7 @@ def build(case: str, X, y, storage="dense", **changes):
     model, params, _ = CASES[case]
     given = {"lambda_w": 0.01, "lambda_p": 0.02, "lambda_sparse": 0.03, "rank": 2} | changes
     design = X if storage == "dense" else sp.csr_array(X)
-    return Problem.build(design, y, model=model, model_params=params, **given)
+    return build_problem(design, y, model=model, model_params=params, **given)
 
 
 def start_of(problem: Problem, seed: int = 1) -> Parameters:
@@ -133,7 +134,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
 def test_order_two_is_the_factorization_machine(solver, regularizer, storage):
     X, y = data(storage, "squared")
     ours = build("hofm2", X, y, storage, regularizer=regularizer)
-    plain = Problem.build(
+    plain = build_problem(
         X if storage == "dense" else sp.csr_array(X),
         y,
         regularizer=regularizer,
@@ -179,7 +180,7 @@ def test_gradients_are_finite_differences(case, loss):
 
 def runnable():
     for case, (model, params, _) in CASES.items():
-        for regularizer in REGULARIZERS:
+        for regularizer in PENALTIES:
             for solver in SOLVERS:
                 if why_not(regularizer, solver, model=model, model_params=params) is None:
                     yield case, regularizer, solver
@@ -247,7 +248,7 @@ def test_fitted_coefficients_reach_lower_than_fixed_ones():
     y = X[:, 0] ** 2 - X[:, 1] ** 2 + 0.1 * rng.normal(size=60)
     ends = {}
     for coefficients in ("fitted", "signs", "ones"):
-        problem = Problem.build(
+        problem = build_problem(
             X,
             y,
             model="expansion",
@@ -269,7 +270,7 @@ def test_fitted_coefficients_reach_lower_than_fixed_ones():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_cd_and_lbfgs_meet_with_fitted_coefficients(kernel, loss):
     X, y = data("dense", loss)
-    problem = Problem.build(
+    problem = build_problem(
         X,
         y,
         loss=loss,
@@ -307,7 +308,7 @@ def test_counts_are_those_of_all_subsets():
 
 def test_auto_finds_a_solver_for_whatever_can_be_run():
     for name, model in MODELS.items():
-        for regularizer in REGULARIZERS:
+        for regularizer in PENALTIES:
             if why_not(regularizer, model=name) is None:
                 assert why_not(regularizer, best_solver(regularizer, model=name), model=name) is None
             else:
@@ -328,4 +329,4 @@ def test_auto_finds_a_solver_for_whatever_can_be_run():
 def test_bad_input_is_a_sentence(given, words):
     X, y = data("dense", "squared")
     with pytest.raises(ValueError, match=words):
-        Problem.build(X, y, **given)
+        build_problem(X, y, **given)

@@ -10,7 +10,7 @@ import fmviz
 from fmviz.engine.conversion import absorb_coefficients, to_expansion, to_weights
 from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 
 def lifted(d: int, rank: int, seed: int = 0) -> Parameters:

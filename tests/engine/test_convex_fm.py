@@ -8,21 +8,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate
 from oracles.generic_convex import generic_optimum
 from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence
 
+from fmviz.choices import why_not
 from fmviz.engine import duality, lowrank
-from fmviz.engine.compatibility import best_solver, cost_note, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.compatibility import cost_note
+from fmviz.engine.drive import Budget
 from fmviz.engine.duality import dual_value, relative_gap
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.lowrank import PairGradient, eigenform, eigenform_of_weights, features_of_pairs
 from fmviz.engine.models import MODELS, get_model
 from fmviz.engine.pairs import ranked_pairs
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason
+from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.solvers._joint import Joint
 from fmviz.lab.experiment import Experiment, suggested
@@ -44,7 +47,7 @@ def build(
         X = (X != 0).astype(float)
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 1] + 0.3 * rng.normal(size=n) + 0.2
     settings = {"lambda_w": 0.02, **more}
-    return Problem.build(
+    return build_problem(
         X if storage == "dense" else sp.csr_array(X),
         np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y,
         loss=loss,
@@ -270,7 +273,7 @@ def test_variants_agree_with_a_generic_solver(loss, diagonal, more):
 def test_it_is_quadratic_regression_with_the_trace_norm_alone(storage):
     problem = build(storage=storage, rank=7)
     *_, last = solve(problem)
-    qr = Problem.build(
+    qr = build_problem(
         problem.design,
         problem.y,
         model="qr",
@@ -353,7 +356,7 @@ def test_many_features_need_no_matrix_of_theirs():
     columns[:: 3 * 2], columns[1 :: 3 * 2] = 5, 7
     X = sp.csr_array((np.ones(3 * n), (rows, columns)), shape=(n, d))
     y = np.where(np.arange(n) % 2 == 0, 3.0, -1.0)
-    problem = Problem.build(
+    problem = build_problem(
         X, y, model="convex_fm", regularizer="l2", rank=5, lambda_p=0.05, lambda_sparse=0.0, lambda_w=1.0
     )
     *_, last = solve(problem)
@@ -371,7 +374,7 @@ def test_many_features_need_no_matrix_of_theirs():
 def test_theorem_2_expansion(loss, diagonal):
     problem = build(loss, diagonal=diagonal, d=6, rank=12)
     best = solve(problem)[-1]
-    expansion = Problem.build(
+    expansion = build_problem(
         problem.design,
         problem.y,
         loss=loss,
@@ -482,7 +485,7 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
     X[7, 8] = 2.0  # never beside another one
     y = X[:, 0] * X[:, 1] + X[:, 3] + 0.1 * rng.normal(size=60)
     for diagonal, dead in ((False, [3, 8]), (True, [3])):
-        problem = Problem.build(
+        problem = build_problem(
             sp.csr_array(X),
             y,
             model="convex_fm",
@@ -502,10 +505,10 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
 
 def test_edges():
     settings = {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0}
-    one = Problem.build([[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0], lambda_p=1e-6, lambda_w=10.0, **settings)
+    one = build_problem([[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0], lambda_p=1e-6, lambda_w=10.0, **settings)
     last = solve(one)[-1]
     assert not last.parameters.P.any()  # a single feature has no pair
-    squares = Problem.build(
+    squares = build_problem(
         [[1.0], [2.0], [4.0]],
         [1.0, 4.0, 16.0],
         lambda_p=1e-6,
@@ -515,7 +518,7 @@ def test_edges():
     )
     last = solve(squares)[-1]
     assert weights_of(last.parameters)[0, 0] == pytest.approx(1.0, abs=1e-4)
-    zero = Problem.build(np.zeros((3, 2)), [1.0, 2.0, 3.0], lambda_p=0.1, **settings)
+    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], lambda_p=0.1, **settings)
     last = solve(zero)[-1]
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10
@@ -538,7 +541,7 @@ def test_edges():
 
 
 def test_reasons_are_mathematical_sentences():
-    for name in REGULARIZERS:
+    for name in PENALTIES:
         reason = why_not(name, "gcd", model="convex_fm")
         assert (reason is None) == (name == "l2")
         assert reason is None or "function of W = P diag(λ) Pᵀ" in reason
@@ -556,7 +559,7 @@ def test_reasons_are_mathematical_sentences():
     assert best_solver("l2", model="convex_fm") == "gcd"
     assert why_not("l2", model="convex_fm", model_params={"diagonal": True}) is None
     with pytest.raises(ValueError, match=r"lambda_sparse = 0.5 has no penalty to multiply"):
-        Problem.build(np.eye(3), np.ones(3), model="convex_fm", regularizer="l2", lambda_sparse=0.5)
+        build_problem(np.eye(3), np.ones(3), model="convex_fm", regularizer="l2", lambda_sparse=0.5)
     with pytest.raises(ValueError, match="neither True nor False"):
         get_model("convex_fm", diagonal="yes")
     with pytest.raises(ValueError, match="no coefficients"):

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from sklearn.model_selection import GridSearchCV
 from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
 from fmviz import ConvexFMClassifier, ConvexFMRegressor
-from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -46,7 +46,7 @@ def test_regressor_finds_the_interaction_and_proves_its_optimum():
 def test_history_is_the_objective_and_prediction_the_model(diagonal):
     target = Y + (3 * X[:, 4] ** 2 if diagonal else 0.0)
     fitted = ConvexFMRegressor(diagonal=diagonal, lambda_trace=0.02, random_state=0).fit(X, target)
-    problem = Problem.build(
+    problem = build_problem(
         X,
         target,
         model="convex_fm",

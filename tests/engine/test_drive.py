@@ -5,14 +5,15 @@ import time
 
 import numpy as np
 import pytest
+from by_name import best_solver, build_problem, iterate
 
 import fmviz
 from fmviz.engine import drive
-from fmviz.engine.compatibility import best_solver
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason
+from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)
@@ -22,7 +23,7 @@ Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=50)
 
 def build(**more) -> Problem:
     settings = {"rank": 3, "lambda_w": 0.01, "lambda_p": 0.01, "lambda_sparse": 0.01, **more}
-    return Problem.build(X, Y, **settings)
+    return build_problem(X, Y, **settings)
 
 
 def run(problem=None, solver="auto", seed=0, **more):
@@ -48,7 +49,7 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
     ("regularizer", "solver"),
     [
         (r, name)
-        for r in REGULARIZERS
+        for r in PENALTIES
         for name, s in SOLVERS.items()
         if s.monotone and fmviz.why_not(r, name) is None
     ],
@@ -156,7 +157,7 @@ def test_reasons_and_auto():
     assert best_solver("l2") == "cd"
     assert best_solver("ti") == "pcd"
     assert best_solver("cs") == "pbcd"
-    for name in REGULARIZERS:
+    for name in PENALTIES:
         assert fmviz.why_not(name, "auto") is None
         assert fmviz.why_not(name, best_solver(name)) is None
         for solver in SOLVERS:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from oracles import slow_fm
 
-from fmviz.engine.compatibility import why_not
+from fmviz.choices import why_not
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.solvers import get_solver
 
 CASES = [
     (regularizer, params, solver, "")
-    for regularizer, params in [(r, {}) for r in REGULARIZERS] + [("ti", {"axis": "rows"})]
+    for regularizer, params in [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
     for solver in ("cd", "pcd", "pbcd", "pbcd_ls")  # the others: test_batch.py
     if why_not(regularizer, solver, regularizer_params=params) is None
 ]
@@ -73,7 +73,7 @@ def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):
             weights = np.linspace(0.0, 2.0, y.size) if weighted else None
             begin = start()
             begin = Parameters(begin.P, begin.w if linear else 0 * begin.w, begin.intercept if bias else 0.0)
-            problem = Problem.build(
+            problem = build_problem(
                 X if storage == "dense" else sp.coo_array(X),
                 y,
                 loss=loss,
@@ -129,7 +129,7 @@ def test_a_lone_entry_without_curvature_stays_put(regularizer, solver):
     if why_not(regularizer, solver) is not None:
         return
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer=regularizer, rank=3, lambda_sparse=0.3)
+    problem = build_problem(X, y, regularizer=regularizer, rank=3, lambda_sparse=0.3)
     method = get_solver(solver)(problem)
     method.start(start(), np.random.default_rng(0))
     last = problem.objective(start())

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fmviz import FactorizationMachineClassifier, FactorizationMachineRegressor
-from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -105,7 +105,7 @@ def test_callback_sees_snapshots_and_stops():
 
 def test_history_is_the_objective():
     machine = FactorizationMachineRegressor(rank=2, random_state=3, max_iter=20).fit(X, Y)
-    problem = Problem.build(X, Y, rank=2, lambda_w=1e-3, lambda_p=1e-3, lambda_sparse=1e-3)
+    problem = build_problem(X, Y, rank=2, lambda_w=1e-3, lambda_p=1e-3, lambda_sparse=1e-3)
     here = Parameters(machine.P_, machine.w_, machine.intercept_)
     assert machine.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
 

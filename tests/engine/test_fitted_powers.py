@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from by_name import best_solver, build_problem, iterate
 
+from fmviz.choices import why_not
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.compatibility import best_solver, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.models import get_model
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import _power
 from fmviz.engine.solvers._joint import Joint
 
@@ -23,7 +24,7 @@ def build(
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X[:, 0] * X[:, 1] * X[:, 2] - 0.5 * X[:, 1] * X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=40)
-    return Problem.build(
+    return build_problem(
         X,
         np.sign(y) if loss == "logistic" else y,
         loss=loss,

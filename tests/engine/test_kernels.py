@@ -7,15 +7,16 @@ import importlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from signatures import recompiled
 
+from fmviz.choices import why_not
 from fmviz.engine import counting, losses
 from fmviz.engine._jit import KERNELS, cache_directory, python_version
-from fmviz.engine.compatibility import why_not
 from fmviz.engine.design import STORAGES, Design
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES, _squared_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS, _squared_norm
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import (
     SOLVERS,
     _factors,
@@ -31,7 +32,7 @@ from fmviz.engine.solvers import (
 
 pytestmark = pytest.mark.needs_jit
 
-PAIRS = [(r, s) for r in REGULARIZERS for s in SOLVERS if why_not(r, s) is None]
+PAIRS = [(r, s) for r in PENALTIES for s in SOLVERS if why_not(r, s) is None]
 NOISY = [name for name, solver in SOLVERS.items() if issubclass(solver, psgd.StochasticSolver)]
 CASES = [(r, s, storage) for r, s in PAIRS if s not in NOISY for storage in STORAGES]
 # Stochastic kernels are made of the same parts in many ways: each pair meets one storage, in turn.
@@ -51,7 +52,7 @@ def problem_for(
     if storage == "pairs":
         X = np.eye(5)[rng.integers(0, 2, 11)] + np.eye(5)[rng.choice([2, 4], 11)]
     y = np.where(rng.random(11) < 0.5, 1.0, -1.0)
-    return Problem.build(
+    return build_problem(
         Design(X if storage == "dense" else sp.csr_array(X), dtype),
         y,
         loss=loss,
@@ -199,7 +200,7 @@ def test_counting_kernel_agrees_with_python():
 
 def test_no_kernel_is_left_out():
     # Those of columns, of lifted models and of powers are compared in test_column_kernels.
-    for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.engine.operators"):
+    for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.operators"):
         importlib.import_module(module)
     factories = {name.split("(")[0].removeprefix("fmviz.engine.") for name in KERNELS}
     assert factories <= {
@@ -252,7 +253,7 @@ def test_settings_never_recompile():
     y.setflags(write=False)
     for lam in (0, 1, 0.5):
         for rank in (1, 4):
-            problem = Problem.build(
+            problem = build_problem(
                 P, y, regularizer="ti", rank=rank, lambda_p=lam, lambda_sparse=lam, lambda_w=lam
             )
             rng = np.random.default_rng(0)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate, make_solver
 from oracles import slow_fm, slow_lifted
 
+from fmviz.choices import why_not
 from fmviz.engine import counting
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.conversion import to_expansion
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.models import get_model
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import SOLVERS, make_solver
+from fmviz.engine.solvers import SOLVERS
 
 CASES = {
     "H2": {"kernel": "polynomial", "degree": 2},
@@ -40,7 +41,7 @@ def data(storage: str, loss: str):
 def build(case: str, X, y, storage="dense", **changes) -> Problem:
     given = {"lambda_w": 0.01, "lambda_p": 0.05, "lambda_sparse": 0.02, "rank": 2, "regularizer": "l2"}
     design = X if storage == "dense" else sp.csr_array(X)
-    return Problem.build(design, y, model="lifted", model_params=CASES[case], **(given | changes))
+    return build_problem(design, y, model="lifted", model_params=CASES[case], **(given | changes))
 
 
 def start_of(problem: Problem) -> Parameters:
@@ -151,7 +152,7 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
 RUNS = [
     (case, regularizer, solver)
     for case in ("H2", "H3", "A2")
-    for regularizer in REGULARIZERS
+    for regularizer in PENALTIES
     for solver in SOLVERS
     if why_not(regularizer, solver, model="lifted", model_params=CASES[case]) is None
 ]
@@ -197,9 +198,9 @@ def test_cd_is_what_l2_gets_and_others_say_why_not():
 )
 def test_bad_input_is_a_sentence(given, words):
     with pytest.raises(ValueError, match=words):
-        Problem.build(np.ones((3, 2)), np.ones(3), model="lifted", model_params=given, regularizer="l2")
+        build_problem(np.ones((3, 2)), np.ones(3), model="lifted", model_params=given, regularizer="l2")
     with pytest.raises(ValueError, match="two distinct ones"):
-        Problem.build(np.ones((3, 1)), np.ones(3), model="lifted", model_params={"kernel": "anova"})
+        build_problem(np.ones((3, 1)), np.ones(3), model="lifted", model_params={"kernel": "anova"})
 
 
 def test_a_kernel_without_a_lifted_form_is_refused_before_a_run():
@@ -241,7 +242,7 @@ def test_theorem_2_lifted_direct_and_trace_norm_have_one_minimum(kernel, loss):
 
     def problem(model, **params):
         more = {"regularizer": "l1" if model == "qr" else "l2", "rank": 16, "fit_linear": False}
-        return Problem.build(X, y, loss=loss, model=model, model_params=params, lambda_p=lam, **more)
+        return build_problem(X, y, loss=loss, model=model, model_params=params, lambda_p=lam, **more)
 
     lifted = problem("lifted", kernel=kernel)
     one = best_of(lifted, "cd", 2)
@@ -276,8 +277,8 @@ def test_equal_factors_are_the_direct_model_at_the_same_price(degree):
     params = {"kernel": "polynomial", "degree": degree}
     more = {"regularizer": "l2", "rank": 3, "lambda_p": 0.3}
     ones = {**params, "coefficients": "ones"}
-    direct = Problem.build(X, y, model="expansion", model_params=ones, **more)
-    lifted = Problem.build(X, y, model="lifted", model_params=params, **more)
+    direct = build_problem(X, y, model="expansion", model_params=ones, **more)
+    lifted = build_problem(X, y, model="lifted", model_params=params, **more)
     P = np.random.default_rng(0).normal(size=(4, 3))
     w = np.ones(4)
     one = direct.objective(Parameters(P, w, 0.5, coefficients=np.ones(3)))
@@ -302,7 +303,7 @@ def test_solvers_meet_and_the_certificate_is_small_just_there(case):
 
 def test_a_factor_that_dies_takes_its_column_out_of_use():
     X, y = planted("squared")
-    problem = Problem.build(
+    problem = build_problem(
         X, y, model="lifted", regularizer="l1", rank=4, lambda_p=1e-3, lambda_sparse=0.3, fit_linear=False
     )
     end = best_of(problem, "pcd", 1)

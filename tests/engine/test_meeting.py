@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate
 
-from fmviz.engine.compatibility import best_solver, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.choices import why_not
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot
+from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.engine.solvers import SOLVERS
 
-READINGS = [(name, {}) for name in REGULARIZERS] + [("ti", {"axis": "rows"})]
+READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
 # Sample weights come with sparse data, where mini-batches have more than one sample.
 CASES = [
     (r, params, loss, weighted)
     for r, params in READINGS
     for loss, weighted in [*((loss, False) for loss in LOSSES), ("squared", True)]
-    if REGULARIZERS[r].exact_prox and (loss in ("squared", "logistic") or r in ("l2", "ti", "cs"))
+    if PENALTIES[r].exact_prox and (loss in ("squared", "logistic") or r in ("l2", "ti", "cs"))
 ]
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
 
@@ -42,7 +44,7 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
     if weighted:
         X *= rng.random(X.shape) < 0.6
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X) if weighted else X,
         np.sign(y) if LOSSES[loss].task == "binary" else y,
         loss=loss,
@@ -80,7 +82,7 @@ def test_inexact_solvers_meet_from_a_near_optimal_point(loss):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
-    problem = Problem.build(
+    problem = build_problem(
         X,
         np.sign(y) if loss == "logistic" else y,
         loss=loss,
@@ -107,7 +109,7 @@ def test_no_kink_is_taken_for_convergence(solver, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=60)
-    problem = Problem.build(X, y, regularizer="omega_star", rank=3, lambda_p=0.02, lambda_sparse=0.1)
+    problem = build_problem(X, y, regularizer="omega_star", rank=3, lambda_p=0.02, lambda_sparse=0.1)
     run = iterate(problem, solver, Budget(5_000, tol=1e-4, report_every=5_000), init_scale=0.5, rng=rng)
     first, *_, last = run
     assert last.objective <= first.objective

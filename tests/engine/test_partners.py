@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate, tiny_problem
 from oracles import slow_fm
 
+from fmviz.choices import why_not
 from fmviz.engine._jit import python_version
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.compatibility import why_not
 from fmviz.engine.design import LAYOUTS, Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers._pairs import add_products, predict_pairs
-from fmviz.engine.warmup import tiny_problem
 
 D = 9
 METHODS = ("cd", "pcd", "pbcd")
 CASES = [
     (regularizer, params, solver, loss)
-    for regularizer, params in [(r, {}) for r in REGULARIZERS] + [("ti", {"axis": "rows"})]
+    for regularizer, params in [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
     for solver in METHODS
     for loss in LOSSES
     if why_not(regularizer, solver, regularizer_params=params) is None
@@ -115,7 +115,7 @@ def test_the_warm_up_has_problems_of_every_layout(layout):
 
 def test_predictions_are_the_models():
     X = pairs()
-    problem = Problem.build(sp.csr_array(X), target(X, "squared"))
+    problem = build_problem(sp.csr_array(X), target(X, "squared"))
     at = start()
     found = predict_pairs(problem.design, problem.design.partners, at.P, at.w, at.intercept)
     assert found == pytest.approx(slow_fm.predict(X, at.w, at.P, at.intercept), abs=1e-14)
@@ -140,7 +140,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
         weights = np.linspace(0.0, 2.0, y.size) if weighted else None
         at = start()
         w, b, P = at.w if linear else 0 * at.w, at.intercept if bias else 0.0, at.P
-        problem = Problem.build(
+        problem = build_problem(
             sp.csr_array(X),
             y,
             loss=loss,
@@ -176,7 +176,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
 @pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("omega_ti", "pcd"), ("cs", "pbcd")])
 def test_many_epochs_are_those_of_any_binary_design(regularizer, solver, loss):
     X = pairs(80, 3)
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X),
         target(X, loss),
         loss=loss,
@@ -204,7 +204,7 @@ def test_active_sweeps_end_at_the_same_point(regularizer, solver):
     rng = np.random.default_rng(0)
     U, V = rng.normal(size=(4, 2)), rng.normal(size=(5, 2))
     y = np.einsum("nd,dk->nk", X[:, :4], U) * np.einsum("nd,dk->nk", X[:, 4:], V)
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X), y.sum(axis=1), regularizer=regularizer, rank=4, lambda_p=1e-4, lambda_sparse=2e-3
     )
     ends = {}
@@ -224,7 +224,7 @@ def test_active_sweeps_end_at_the_same_point(regularizer, solver):
 @pytest.mark.parametrize(("regularizer", "solver"), [("omega_ti", "pcd"), ("omega_cs", "pbcd")])
 def test_a_lone_entry_has_no_slope_at_all(regularizer, solver):
     X = pairs()
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X), target(X, "squared"), regularizer=regularizer, rank=4, lambda_sparse=0.3
     )
     lone = np.zeros((D, 4))
@@ -238,7 +238,7 @@ def test_a_lone_entry_has_no_slope_at_all(regularizer, solver):
 @pytest.mark.parametrize("solver", ["pcd", "pbcd"])
 def test_a_partner_next_to_nothing_makes_no_step(solver):
     X = users_and_items()
-    problem = Problem.build(sp.csr_array(X), target(X, "squared"), regularizer="l1", rank=4)
+    problem = build_problem(sp.csr_array(X), target(X, "squared"), regularizer="l1", rank=4)
     P = np.zeros((D, 4))
     P[:4, 0], P[4, 0], P[5:, 0] = 0.6, 1.0, 1e-160
     method = started(problem, solver, Parameters(P, np.zeros(D), 0.0))
@@ -250,7 +250,7 @@ def test_a_partner_next_to_nothing_makes_no_step(solver):
 def test_the_line_search_takes_pairs_as_any_ones():
     X = pairs()
     y = target(X, "squared")
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X),
         y,
         regularizer="cs",

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from by_name import build_problem, iterate
 
 import fmviz
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine import drive
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.problem import Problem
+from fmviz.engine.drive import Budget
 from fmviz.paths import iterate_path
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
@@ -54,7 +54,7 @@ def test_a_path_does_nothing_twice(monkeypatch):
 
 
 def test_each_fit_goes_on_where_the_last_one_ended():
-    problem = Problem.build(X, Y, rank=4, lambda_p=0.01, fit_linear=False)
+    problem = build_problem(X, Y, rank=4, lambda_p=0.01, fit_linear=False)
     points = list(iterate_path(problem, [0.01, 0.1, 1.0], orders=("up",), random_state=3))
     start = problem.start(0.01, np.random.default_rng(3))
     for point in points:

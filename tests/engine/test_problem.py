@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from oracles import slow_fm
 
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(9, 4))
@@ -17,12 +17,12 @@ HERE = Parameters(RNG.normal(size=(4, 3)), RNG.normal(size=4), 0.7)
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("regularizer", PENALTIES)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weights", [None, np.arange(9.0)])
 def test_objective_is_the_definition(loss, regularizer, weights):
     for table in (X, sp.csr_array(X)):
-        problem = Problem.build(
+        problem = build_problem(
             table,
             Y,
             loss=loss,
@@ -77,12 +77,12 @@ def test_objective_is_the_definition(loss, regularizer, weights):
 def test_bad_settings_get_a_sentence(change, words):
     settings = {"y": Y, **change}
     with pytest.raises(ValueError, match=words):
-        Problem.build(X, **settings)
+        build_problem(X, **settings)
 
 
 def test_huber_takes_its_delta():
-    loose = Problem.build(X, 5 * Y, loss="huber", loss_param=100.0, rank=3)
-    square = Problem.build(X, 5 * Y, loss="squared", rank=3)
+    loose = build_problem(X, 5 * Y, loss="huber", loss_param=100.0, rank=3)
+    square = build_problem(X, 5 * Y, loss="squared", rank=3)
     assert loose.objective(HERE) == pytest.approx(square.objective(HERE))
     with pytest.raises(ValueError, match="delta"):
-        Problem.build(X, Y, loss="huber", loss_param=0.0)
+        build_problem(X, Y, loss="huber", loss_param=0.0)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import best_solver, build_problem, iterate
 from oracles.generic_convex import generic_optimum
 
+from fmviz.choices import list_models, why_not
 from fmviz.engine import duality, memory
-from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES, evaluate
 from fmviz.engine.models import MODELS, qr
 from fmviz.engine.models.qr import factors_of
 from fmviz.engine.pairs import ranked_weights
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.registries import list_models
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.spectral import prox_trace, prox_trace_l1, soft_threshold, spectral_norm, trace_norm
 from fmviz.metrics import estimation_error, interaction_weights, support_f1, support_recovered
 
@@ -41,7 +41,7 @@ def build(loss="squared", trace=0.1, entries=0.05, *, n=30, d=7, storage="dense"
         X = (X != 0).astype(float)
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 1] + 0.3 * rng.normal(size=n) + 0.2
     settings = {"lambda_w": 0.02, **more}
-    return Problem.build(
+    return build_problem(
         X if storage == "dense" else sp.csr_array(X),
         np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y,
         loss=loss,
@@ -240,7 +240,7 @@ def test_theorem_5():
     assert (there.W[np.triu_indices(7, 1)] < 0).any()
     rank = 7 * 6 // 2
     start = Parameters(np.hstack([P, np.zeros((7, rank - P.shape[1]))]), there.w, there.intercept)
-    machine = Problem.build(
+    machine = build_problem(
         problem.design, problem.y, regularizer="omega_ti", rank=rank, lambda_w=0.02, lambda_sparse=0.1
     )
     assert machine.objective(start) == pytest.approx(last.objective, rel=1e-12)
@@ -253,7 +253,7 @@ def test_theorem_5():
 def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths():
     problem = build(trace=0.05, entries=0.05, n=50)
     best = solve(problem)[-1].objective
-    machine = Problem.build(
+    machine = build_problem(
         problem.design,
         problem.y,
         regularizer="ti",
@@ -286,7 +286,7 @@ def test_conjugates_meet_fenchel_and_young(loss):
 
 def test_reasons_are_mathematical_sentences():
     assert "qr" in list_models()
-    for name in REGULARIZERS:
+    for name in PENALTIES:
         reason = why_not(name, "exact_pgd", model="qr")
         assert (reason is None) == (name == "l1")
         assert reason is None or "function of the factors P" in reason
@@ -297,7 +297,7 @@ def test_reasons_are_mathematical_sentences():
     assert best_solver("l1", model="qr") == "exact_pgd"
     assert why_not("l1", model="qr") is None
     with pytest.raises(ValueError, match="trace norm of W"):
-        Problem.build(np.eye(3), np.ones(3), model="qr", regularizer="ti")
+        build_problem(np.eye(3), np.ones(3), model="qr", regularizer="ti")
     with pytest.raises(ValueError, match="no W"):
         solve(build(), start=Parameters(np.zeros((7, 0)), np.zeros(7), 0.0))
     with pytest.raises(ValueError, match=r"W of shape \(3, 3\)"):
@@ -316,7 +316,7 @@ def test_size_is_stated_and_refused_where_it_cannot_fit(monkeypatch):
     with pytest.raises(
         ValueError, match=r"200,000 features needs 16 matrices of .*5.12 TB, and 8 GB are free"
     ):
-        Problem.build(wide, [1.0, -1.0], model="qr", regularizer="l1")
+        build_problem(wide, [1.0, -1.0], model="qr", regularizer="l1")
     assert memory.available_bytes() > 0
 
 
@@ -352,9 +352,9 @@ def test_the_strongest_of_many_pairs_are_the_first_of_all():
 
 
 def test_edges():
-    one = Problem.build([[1.0], [2.0]], [1.0, 2.0], model="qr", regularizer="l1", lambda_sparse=0.1)
+    one = build_problem([[1.0], [2.0]], [1.0, 2.0], model="qr", regularizer="l1", lambda_sparse=0.1)
     assert solve(one)[-1].objective < 1e-8
-    zero = Problem.build(np.zeros((3, 2)), [1.0, 2.0, 3.0], model="qr", regularizer="l1", lambda_p=0.1)
+    zero = build_problem(np.zeros((3, 2)), [1.0, 2.0, 3.0], model="qr", regularizer="l1", lambda_p=0.1)
     last = solve(zero)[-1]
     assert last.parameters.intercept == pytest.approx(2.0)
     assert last.certificate < 1e-10

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from sklearn.model_selection import GridSearchCV
 from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
 from fmviz import QuadraticClassifier, QuadraticRegressor
-from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
@@ -42,7 +42,7 @@ def test_regressor_finds_the_interaction_and_proves_its_optimum():
 
 def test_history_is_the_objective():
     fitted = QuadraticRegressor(max_iter=20, lambda_trace=0.02).fit(X, Y)
-    problem = Problem.build(
+    problem = build_problem(
         X, Y, model="qr", regularizer="l1", lambda_w=1e-3, lambda_p=0.02, lambda_sparse=1e-3
     )
     here = Parameters.of_weights(fitted.W_, fitted.w_, fitted.intercept_)

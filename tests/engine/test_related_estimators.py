@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
-from fmviz.engine.problem import Problem
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))
@@ -241,7 +241,7 @@ def test_two_features_have_no_triples_and_the_sentence_says_what_to_do():
     assert fmviz.HigherOrderFMRegressor(shared=True, max_iter=3).fit(two, Y).w_.size == 2
     problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
     with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
-        Problem.build(two, Y, regularizer="l2", **problem)
+        build_problem(two, Y, regularizer="l2", **problem)
 
 
 def test_an_overflow_names_its_cause_and_a_way_out():

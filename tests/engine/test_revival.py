@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import get_regularizer
-from fmviz.engine.snapshot import Parameters
 
 TWO_PAIRS = {"rank": 3, "fit_linear": False, "fit_intercept": False}
 
@@ -37,7 +38,7 @@ def problem_of(layout: str = "dense", regularizer: str = "ti", loss: str = "squa
         y = np.where(y > 0.0, 1.0, -1.0)
     X = sp.csr_array(X) if layout == "sparse" else X
     strength = 0.002 if layout == "pairs" else 0.02
-    return Problem.build(
+    return build_problem(
         X,
         y,
         loss=loss,
@@ -150,20 +151,20 @@ def test_single_precision_data_do():
     X, y = two_pairs()
     from fmviz.engine.design import Design
 
-    problem = Problem.build(Design(X, "float32"), y, lambda_p=0.02, lambda_sparse=0.02, **TWO_PAIRS)
+    problem = build_problem(Design(X, "float32"), y, lambda_p=0.02, lambda_sparse=0.02, **TWO_PAIRS)
     assert run(problem, revive=True)[-1].used_interactions == 2
 
 
 def test_other_models_say_that_they_have_no_such_columns():
     X, y = two_pairs()
-    problem = Problem.build(X, y, model="hofm", regularizer="omega_ti", rank=2)
+    problem = build_problem(X, y, model="hofm", regularizer="omega_ti", rank=2)
     with pytest.raises(ValueError, match="revive = True is for machines of second order"):
         next(iterate(problem, "pcd", revive=True))
 
 
 @pytest.mark.parametrize("name", ["ti", "omega_ti", "l2"])
 def test_penalties_with_saddles_are_sums_over_columns_of_degree_two(name):
-    penalty = get_regularizer(name)
+    penalty = get_penalty(name)
     assert penalty.saddles()
     P = np.random.default_rng(0).normal(size=(7, 3))
     parts = sum(4.0 * penalty.value(np.ascontiguousarray(P[:, [s]])) for s in range(3))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate
 from oracles import slow_fm
 
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers.pbcd import PBCD, in_lines
@@ -18,7 +19,7 @@ X, Y, _ = make_sparse_interactions(60, 8, 1, 12, random_state=0)
 
 
 def problem(regularizer: str = "cs", lam: float = 0.02, sparse: bool = False, rank: int = 4) -> Problem:
-    return Problem.build(
+    return build_problem(
         sp.csr_array(X) if sparse else X,
         Y / Y.std(),
         regularizer=regularizer,
@@ -74,7 +75,7 @@ def test_many_epochs_equal_the_oracle():
 def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
     # All margins are met: the second derivative of the squared hinge is 0 everywhere.
     y = np.where(X[:, 0] * X[:, 1] > 0.0, 1.0, -1.0)
-    of = Problem.build(
+    of = build_problem(
         X, y, loss="squared_hinge", regularizer="cs", rank=1, fit_linear=False, fit_intercept=False
     )
     P = np.zeros((20, 1))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from by_name import build_problem, iterate
 
+from fmviz.choices import why_not
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.compatibility import why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Change, Schedule, changes_of
 from fmviz.engine.snapshot import Reason
@@ -22,7 +23,7 @@ def build(model="fm", regularizer="ti", **more) -> Problem:
     X = rng.normal(size=(40, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 5] + 0.1 * rng.normal(size=40)
     strengths = {"lambda_w": 0.01, "lambda_p": 0.02, "lambda_sparse": 0.01}
-    return Problem.build(X, y, model=model, regularizer=regularizer, rank=3, **{**strengths, **more})
+    return build_problem(X, y, model=model, regularizer=regularizer, rank=3, **{**strengths, **more})
 
 
 def run(problem, solver, schedule, **more):
@@ -77,7 +78,7 @@ def test_changes_made_on_the_way_are_those_declared(model, solver, regularizer):
     same(declared[first], plain[first])
     assert declared[first + 1].objective != plain[first + 1].objective
     # And from checkpoints before, between and after the changes.
-    assert bool(kept) == bool(SOLVERS[solver].for_model(problem.model).memory)
+    assert bool(kept) == bool(SOLVERS[solver].on(problem).memory)
     for packed in kept:
         checkpoint = Checkpoint.from_bytes(packed)
         if checkpoint.epoch in (4, 5, 10, 15, 20, 25):
@@ -90,7 +91,7 @@ def test_an_epoch_belongs_to_the_strengths_under_which_it_was_made():
     problem = build()
     found = run(problem, "pcd", Schedule(CHANGES))
     for snapshot, strength in ((found[4], 0.01), (found[5], 0.05), (found[15], 0.05), (found[16], 0.002)):
-        omega = problem.regularizer.value(snapshot.parameters.P)
+        omega = problem.penalty.value(snapshot.parameters.P)
         assert snapshot.penalty_sparse == pytest.approx(strength * omega)
         assert snapshot.objective == pytest.approx(
             problem.at(lambda_sparse=strength, lambda_p=0.02 if snapshot.epoch <= 15 else 0.05).objective(

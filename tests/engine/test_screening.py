@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import build_problem, iterate
 from oracles import slow_fm
 from scipy.sparse import csr_array
 
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import evaluate
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers._anderson import Extrapolation
 from fmviz.engine.solvers.pcd import PCD
@@ -23,7 +24,7 @@ X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
 
 
 def problem(loss: str = "squared", regularizer: str = "ti", lam: float = 0.05, **settings) -> Problem:
-    return Problem.build(
+    return build_problem(
         X,
         Y / Y.std() if loss in ("squared", "huber") else np.sign(Y),
         loss=loss,
@@ -122,7 +123,7 @@ def test_a_dead_component_stays_dead(order):
 def test_active_sweeps_end_at_the_same_point_in_fewer_epochs(loss, sparse):
     of = problem(loss, lam=0.02)
     if sparse:
-        of = Problem.build(
+        of = build_problem(
             csr_array(X),
             of.y,
             loss=loss,
@@ -191,7 +192,7 @@ def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
     begin = Parameters(rng.normal(size=(6, 3)), np.zeros(6), 0.0)
     begin.P[:, 0] = 0.0
     settings = {"lambda_p": 0.02, "lambda_sparse": 0.02}
-    of = Problem.build(
+    of = build_problem(
         csr_array(M) if sparse else M,
         y,
         regularizer="ti",
@@ -214,9 +215,9 @@ def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
     ("shape", "order"), [((2_500, 1_000), "mixed"), ((20_000, 110), "columns"), ((200, 100), "columns")]
 )
 def test_large_dense_data_is_swept_by_features_after_the_first_epochs(shape, order):
-    of = Problem.build(np.ones(shape), np.arange(shape[0]), rank=30)
+    of = build_problem(np.ones(shape), np.arange(shape[0]), rank=30)
     assert get_solver("pcd")(of).settings["order"] == order
-    few = Problem.build(csr_array((shape[0], shape[1] + 10**4)), np.arange(shape[0]), rank=3)
+    few = build_problem(csr_array((shape[0], shape[1] + 10**4)), np.arange(shape[0]), rank=3)
     assert get_solver("pcd")(few).settings["order"] == "columns"
 
 
@@ -225,7 +226,7 @@ def test_pairs_can_be_swept_by_features():
     M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]
     ends = []
     for table in (M, csr_array(M)):
-        of = Problem.build(table, M[:, 0] - 0.5, rank=3, lambda_sparse=0.01)
+        of = build_problem(table, M[:, 0] - 0.5, rank=3, lambda_sparse=0.01)
         method = get_solver("pcd")(of, order="features")
         method.start(of.start(0.5, np.random.default_rng(1)), rng)
         method.epoch()
@@ -235,7 +236,7 @@ def test_pairs_can_be_swept_by_features():
 
 @pytest.mark.parametrize("model", ["hofm", "lifted"])
 def test_other_models_say_that_they_are_swept_by_columns(model):
-    of = Problem.build(X, Y, model=model, regularizer="l2", rank=2)
+    of = build_problem(X, Y, model=model, regularizer="l2", rank=2)
     with pytest.raises(ValueError, match="choose 'auto' or 'columns'"):
         get_solver("cd").for_model(of.model)(of, order="features")
     get_solver("cd").for_model(of.model)(of, order="columns")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate
 
 import fmviz
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.models.qr import pair_sums, pair_sums_transposed
-from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ SOLVERS = {
 
 def last(design: Design, solver: str, epochs: int = 5, tol: float = 0.0) -> Snapshot:
     regularizer = SOLVERS[solver]
-    problem = Problem.build(
+    problem = build_problem(
         design,
         Y[: design.n_samples],
         regularizer=regularizer,

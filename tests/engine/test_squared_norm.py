@@ -7,7 +7,7 @@ import pytest
 from numba import config
 from oracles import slow_stochastic
 
-from fmviz.engine.regularizers import _squared_norm
+from fmviz.engine.penalties import _squared_norm
 
 SIZES = (1, 2, 63, 64, 65, 500, 2047, 2048, 2049, 5000) + (
     () if config.DISABLE_JIT else (8191, 8192, 8200, 70_001)

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from by_name import best_solver
 
 import fmviz
 from fmviz.engine import _jit, warmup
-from fmviz.engine.compatibility import best_solver
 from fmviz.engine.models import MODELS
 from fmviz.engine.warmup import _DESIGNS
 from fmviz.lab.datasets import DATASETS
@@ -146,7 +146,7 @@ def test_everything_is_every_model_with_every_choice_of_its_own(monkeypatch):
     def note(problem, method):
         model = problem.model
         chosen = tuple(model.settings[spec.name] for spec in model.params if spec.kind != "int")
-        made = (problem.regularizer.name, method.name, problem.loss.name, problem.design.layout)
+        made = (problem.penalty.name, method.name, problem.loss.name, problem.design.layout)
         ready.add((model.name, chosen, *made))
 
     monkeypatch.setattr(warmup, "make_ready", note)

@@ -7,20 +7,20 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate, make_solver
 
+from fmviz.choices import why_not
 from fmviz.engine.checkpoint import remember
-from fmviz.engine.compatibility import why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters
-from fmviz.engine.solvers import make_solver
 from fmviz.engine.stepping import HALVES, SWEEPS, replay, steps_of_epoch, why_no_steps
 
 CASES = [
     (solver, regularizer, {})
     for solver in SWEEPS
-    for regularizer in REGULARIZERS
+    for regularizer in PENALTIES
     if why_not(regularizer, solver) is None
 ]
 CASES += [("pcd", "ti", {"order": "features"}), ("pcd", "l1", {"order": "mixed"})]
@@ -36,7 +36,7 @@ def build(regularizer="ti", loss="squared", layout="dense", weighted=False, **mo
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.1 * rng.normal(size=30)
     if loss != "squared":
         y = np.where(y > np.median(y), 1.0, -1.0)
-    return Problem.build(
+    return build_problem(
         X if layout == "dense" else sp.csr_array(X),
         y,
         loss=loss,

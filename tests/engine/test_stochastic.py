@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import build_problem, iterate
 from oracles import slow_batch
 from oracles import slow_stochastic as slow
 
 import fmviz
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.problem import Problem
-from fmviz.engine.regularizers import REGULARIZERS
-from fmviz.engine.snapshot import Parameters, Reason
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS, get_solver
 from fmviz.engine.solvers._steps import SCHEDULES, step_sizes
 from fmviz.engine.solvers.psgd import batch_size
 
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
-PENALTIES = [(name, {}) for name in REGULARIZERS] + [("ti", {"axis": "rows"})]
+PENALTIES = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
 CASES = [
     (regularizer, params, solver, "squared", storage)
     for regularizer, params in PENALTIES
@@ -66,7 +67,7 @@ def begin(linear: bool, bias: bool) -> Parameters:
 
 def expected(problem, X, y, solver, start, orders, more, weights):
     """Run the oracle for as many epochs as there are orders."""
-    name = "ti_rows" if problem.regularizer_params.get("axis") == "rows" else problem.regularizer.name
+    name = "ti_rows" if problem.penalty.settings.get("axis") == "rows" else problem.penalty.name
     settings = {
         "name": name,
         "loss": problem.loss.name,
@@ -106,7 +107,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss, storage):
     ):
         weights = np.linspace(0.0, 2.0, y.size) if weighted else None
         start = begin(linear, bias)
-        problem = Problem.build(
+        problem = build_problem(
             X if storage == "dense" else sp.coo_array(X),
             y,
             loss=loss,
@@ -168,7 +169,7 @@ def random_problem(rng, regularizer: str, trial: int):
     if regularizer.startswith("omega"):
         # Not convex: a step of strength λ drives entries apart by 1/(1 − λ), rounding errors of ties too.
         strength = min(strength, 0.05 / eta0)
-    problem = Problem.build(
+    problem = build_problem(
         X,
         rng.normal(size=n),
         regularizer=regularizer,
@@ -216,7 +217,7 @@ def test_many_steps_keep_their_digits(regularizer):
     rng = np.random.default_rng(2)
     for lam, lam_p, scale in ((0.5, 0.5, 1.0), (5.0, 0.0, 1.0), (1e-3, 5.0, 1e-3), (1e-2, 0.0, 10.0)):
         X = sp.random_array((4000, 40), density=0.04, rng=rng)
-        problem = Problem.build(
+        problem = build_problem(
             X, rng.normal(size=4000), regularizer=regularizer, rank=2, lambda_p=lam_p, lambda_sparse=lam
         )
         start = problem.start(scale, rng)
@@ -235,7 +236,7 @@ def test_many_steps_keep_their_digits(regularizer):
 
 def test_the_path_follows_the_data_and_can_be_forced():
     def path(regularizer, X, params=None, **settings):
-        problem = Problem.build(
+        problem = build_problem(
             X, [1.0, 2.0], regularizer=regularizer, lambda_sparse=2.0, regularizer_params=params
         )
         return get_solver("psgd")(problem, **settings).settings["operator"]
@@ -265,20 +266,20 @@ def test_step_sizes():
 
 
 def test_automatic_batches():
-    problem = Problem.build(
+    problem = build_problem(
         sp.random_array((60, 30), density=0.1, rng=np.random.default_rng(0)), np.zeros(60)
     )
     assert batch_size(problem, 0) == 10
     assert batch_size(problem, 7) == 7
     assert batch_size(problem, 700) == 60
-    assert batch_size(Problem.build(np.ones((60, 30)), np.zeros(60)), 0) == 1
+    assert batch_size(build_problem(np.ones((60, 30)), np.zeros(60)), 0) == 1
 
 
 def test_sgd_survives_a_decay_that_changes_sign():
     # 2ηλ = 1 wipes everything out, 2ηλ > 1 flips all signs: as Algorithm 5 says, without division by 0.
     X, y = data("sparse", "squared")
     for lam_p, lam_w in ((2.5, 2.5), (4.0, 5.5)):
-        problem = Problem.build(sp.csr_array(X), y, regularizer="l2", rank=3, lambda_p=lam_p, lambda_w=lam_w)
+        problem = build_problem(sp.csr_array(X), y, regularizer="l2", rank=3, lambda_p=lam_p, lambda_w=lam_w)
         method = get_solver("sgd")(problem, eta0=0.2, schedule="constant", monotone=False)
         start = begin(True, True)
         method.start(start, np.random.default_rng(4))
@@ -300,7 +301,7 @@ def test_steps_that_are_too_long(solver, monotone):
     for regularizer in ("l2", "ti", "cs", "l21"):
         if fmviz.why_not(regularizer, solver) is not None:
             continue
-        problem = Problem.build(X, rng.normal(size=200), regularizer=regularizer, rank=3, lambda_sparse=1e-3)
+        problem = build_problem(X, rng.normal(size=200), regularizer=regularizer, rank=3, lambda_sparse=1e-3)
         settings = {"eta0": 5.0, "monotone": monotone, "init_scale": 0.5, "rng": np.random.default_rng(0)}
         snapshots = list(iterate(problem, solver, Budget(50, tol=0.0), **settings))
         last = snapshots[-1]
@@ -319,7 +320,7 @@ def test_steps_that_are_too_long(solver, monotone):
 def test_a_start_without_a_finite_gradient_diverges(solver):
     # No step helps there, not even the one that stands in for an epoch.
     X, y = data("dense", "squared")
-    problem = Problem.build(X, y, regularizer="l2", rank=3, lambda_sparse=1e-3)
+    problem = build_problem(X, y, regularizer="l2", rank=3, lambda_sparse=1e-3)
     large = Parameters(np.full((5, 3), 1e76), np.zeros(5), 0.0)
     last = list(iterate(problem, solver, Budget(5, tol=0.0), start=large))[-1]
     assert last.status.reason in (Reason.DIVERGED, Reason.EPOCHS)
@@ -351,7 +352,7 @@ def test_safeguarded_epochs_equal_the_oracle(regularizer, solver, loss, eta0):
         start = begin(True, True)
         weights = np.linspace(0.5, 1.5, y.size)
         strengths = {"lambda_w": 0.04, "lambda_p": 0.02, "lambda_sparse": 0.05}
-        problem = Problem.build(
+        problem = build_problem(
             sp.coo_array(X), y, loss=loss, regularizer=regularizer, rank=3, sample_weight=weights, **strengths
         )
         same = {"loss": loss, "name": regularizer, "lam_w": 0.04, "lam_p": 0.02, "lam": 0.05}
@@ -405,7 +406,7 @@ def test_small_steps_lower_the_objective(solver):
     X = rng.normal(size=(300, 8)) * (rng.random((300, 8)) < 0.5)
     y = X[:, 0] * X[:, 1] + X[:, 2]
     regularizer = "l2" if solver == "sgd" else "ti"
-    problem = Problem.build(
+    problem = build_problem(
         sp.csr_array(X), y, regularizer=regularizer, rank=3, lambda_p=1e-4, lambda_sparse=1e-3
     )
     run = list(iterate(problem, solver, Budget(60, tol=0.0), init_scale=0.3, rng=rng, eta0=0.03))
@@ -414,7 +415,7 @@ def test_small_steps_lower_the_objective(solver):
 
 def test_equal_seeds_repeat_a_run():
     X, y = data("sparse", "squared")
-    problem = Problem.build(sp.csr_array(X), y, rank=3, lambda_sparse=0.01)
+    problem = build_problem(sp.csr_array(X), y, rank=3, lambda_sparse=0.01)
     for solver in ("psgd", "mb_psgd", "katyusha"):
         ends = [
             list(iterate(problem, solver, Budget(3), rng=np.random.default_rng(seed)))[-1].parameters.P
@@ -428,6 +429,6 @@ def test_reasons():
     assert "no means" in fmviz.why_not("omega_ti", "katyusha")
     assert "PSGD" in fmviz.why_not("ti", "sgd")
     assert all(SOLVERS[name].monotone for name in STOCHASTIC)
-    for name in REGULARIZERS:
-        assert (fmviz.why_not(name, "psgd") is None) == REGULARIZERS[name].exact_prox
-        assert (fmviz.why_not(name, "mb_psgd") is None) == REGULARIZERS[name].exact_prox
+    for name in PENALTIES:
+        assert (fmviz.why_not(name, "psgd") is None) == PENALTIES[name].exact_prox
+        assert (fmviz.why_not(name, "mb_psgd") is None) == PENALTIES[name].exact_prox

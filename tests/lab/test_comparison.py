@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fmviz.engine.models import get_model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab import comparison
 from fmviz.lab.comparison import Weights, difference, pareto, selected_counts, stability
 from fmviz.lab.duel import duel

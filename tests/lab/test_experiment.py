@@ -57,7 +57,7 @@ def test_own_parameters_of_every_choice_travel():
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     assert Experiment.from_json(experiment.to_json()) == experiment
     problem = Run.prepare(experiment).problem
-    assert (problem.loss_param, dict(problem.regularizer_params)) == (2.0, {"axis": "rows"})
+    assert (problem.loss_param, dict(problem.penalty.settings)) == (2.0, {"axis": "rows"})
     line_search = Experiment(
         solver="pbcd_ls", regularizer="cs", solver_params=(("rho", 0.25), ("sigma", 0.01))
     )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from fmviz.engine.snapshot import Parameters, Reason, Snapshot, Status
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment

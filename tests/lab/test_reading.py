@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.attributes import NONE, Attributes
 from fmviz.lab.datasets import Dataset, load
 from fmviz.lab.datasets.base import Scaling

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from fmviz.engine.operators import certificate, prox, regularizer_value
 from fmviz.lab import geometry as lab
+from fmviz.operators import certificate, prox, regularizer_value
 
 SECTIONS = {f"plane {name}": one for name, one in lab.PLANES.items()}
 SECTIONS |= {f"solid {name}": one for name, one in lab.SOLIDS.items()}

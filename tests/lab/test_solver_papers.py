@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from lab.tiny_papers import TINY
 
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.lab.papers import ARTEFACTS, _races, _table3, _weights
 from fmviz.lab.papers import atarashi2021_fig8 as fig8
 from fmviz.lab.papers import atarashi2021_fig9 as fig9

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from by_name import iterate
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers import ARTEFACTS, _table3, recovery
 from fmviz.lab.papers import atarashi2021_fig3 as fig3
@@ -199,7 +200,7 @@ def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
     assert abs(live - 2_640) < 10
 
 
-@pytest.mark.parametrize("method", _table3.REGULARIZERS)
+@pytest.mark.parametrize("method", _table3.PENALTIES)
 def test_problems_of_table_3(method):
     trial = _table3.Trial(_table3.DRAWN, method, 0, 0.2, 0.3, 0.0 if method == "FM" else 0.4)
     problem = _table3._problem(trial, protocol())

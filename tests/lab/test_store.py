@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.provenance import array_hash, data_hash, versions

@@ -10,7 +10,7 @@ import pytest
 from oracles import slow_lifted
 
 from fmviz.engine.models import get_model
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.subsets import (
     factors_of,
     orders_of,

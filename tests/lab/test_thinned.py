@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, ThinnedWeights, thin
 from fmviz.lab.tiles import pooled_matrix
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from by_name import build_problem, iterate
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Parameters
 from fmviz.lab.support import compare_supports, structural_support
 from fmviz.lab.why_zero import why_zero
 
@@ -18,7 +19,7 @@ def fitted(regularizer: str, strength: float = 0.05) -> tuple[Problem, Parameter
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=80)
-    problem = Problem.build(X, y, regularizer=regularizer, rank=4, lambda_p=0.01, lambda_sparse=strength)
+    problem = build_problem(X, y, regularizer=regularizer, rank=4, lambda_p=0.01, lambda_sparse=strength)
     *_, last = iterate(problem, "auto", Budget(3000, tol=1e-9), init_scale=0.5, rng=rng)
     return problem, last.parameters
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fmviz.engine.snapshot import Parameters
+from fmviz.engine.parameters import Parameters
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested

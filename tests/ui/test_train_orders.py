@@ -255,13 +255,13 @@ def test_both_orders_are_recovered_and_measured():
 
 def test_the_penalty_is_written_for_every_order():
     from fmviz.engine.models import get_model
-    from fmviz.engine.regularizers import REGULARIZERS
+    from fmviz.engine.penalties import PENALTIES
 
-    forms = penalty_forms(get_model("hofm", order=4), REGULARIZERS["ti"], {})
+    forms = penalty_forms(get_model("hofm", order=4), PENALTIES["ti"], {})
     assert [order for order, _, _ in forms] == [2, 3, 4]
     assert len({text for _, text, _ in forms}) == 3
-    assert len({text for _, text, _ in penalty_forms(get_model("hofm"), REGULARIZERS["l1"], {})}) == 1
-    assert penalty_forms(get_model("fm"), REGULARIZERS["ti"], {}) == []
+    assert len({text for _, text, _ in penalty_forms(get_model("hofm"), PENALTIES["l1"], {})}) == 1
+    assert penalty_forms(get_model("fm"), PENALTIES["ti"], {}) == []
 
 
 LIFTED = {

@@ -1,0 +1,60 @@
+"""Problems and solvers from names and their parameters as keywords: what tests that range over names need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+
+from fmviz.choices import bound
+from fmviz.engine import compatibility, drive, warmup
+from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver, get_solver
+
+_NAMED = tuple(signature(bound).parameters)
+
+
+def build_problem(X: Any, y: Any, **keywords: Any) -> Problem:
+    """Return the problem; `keywords` are those of `bound` and of `Problem.build`."""
+    named = {name: keywords.pop(name) for name in _NAMED if name in keywords}
+    return Problem.build(X, y, **bound(**named), **keywords)
+
+
+def tiny_problem(
+    layout: str,
+    loss: str,
+    regularizer: str,
+    weighted: bool = False,
+    model: str = "fm",
+    model_params: Any = None,
+    dtype: str = "float64",
+    **params: Any,
+) -> Problem:
+    """Return a problem of a few rows; `params` are the regularizer's own parameters."""
+    values = bound(loss, regularizer, model, regularizer_params=params, model_params=model_params)
+    return warmup.tiny_problem(layout, values["loss"], values["penalty"], weighted, values["model"], dtype)
+
+
+def make_solver(name: str, problem: Problem, **settings: Any) -> Any:
+    """Return the solver prepared for the problem."""
+    return get_solver(name, settings).on(problem)
+
+
+def best_solver(regularizer: str, **keywords: Any) -> str:
+    """Return what "auto" stands for; `keywords` are those of `bound`."""
+    values = bound(regularizer=regularizer, **keywords)
+    return compatibility.best_solver(Formulation.build(values["model"], values["penalty"], values["loss"]))
+
+
+def iterate(
+    problem: Problem,
+    solver: str | Solver = "auto",
+    budget: Budget | None = None,
+    *stop: Any,
+    **keywords: Any,
+) -> Iterator[Snapshot]:
+    """Run; `keywords` are those of `fmviz.engine.drive.iterate` and the solver's own settings."""
+    of_run = {name: keywords.pop(name) for name in signature(drive.iterate).parameters if name in keywords}
+    return drive.iterate(problem, chosen_solver(problem, solver, keywords), budget, *stop, **of_run)
