@@ -66,7 +66,7 @@ class ModelEstimator(BaseEstimator):
     intercept_: float
     # Of the last fit, for predictions: parameters may have been set anew since.
     _fitted_model: Model
-    _fitted_loss: str
+    _fitted_loss: Loss
     _fitted_target: Target
     _fitted_dummies: int
 
@@ -157,7 +157,7 @@ class ModelEstimator(BaseEstimator):
         assert snapshot.status is not None, "the last snapshot carries the status"
         if snapshot.status.reason is Reason.DIVERGED:
             warnings.warn(snapshot.status.message, ConvergenceWarning, stacklevel=3)
-        self._fitted_model, self._fitted_loss = problem.model, problem.loss.name
+        self._fitted_model, self._fitted_loss = problem.model, problem.loss
         self._fitted_target, self._fitted_dummies = target, dummies
         self._store(snapshot)
         self._records = records
@@ -382,15 +382,12 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
             probabilities.
         """
         check_is_fitted(self)
-        if self._fitted_loss != "logistic":
+        positive = self._fitted_loss.probability(self._predict(X))
+        if positive is None:
             raise ValueError(
-                f"The loss {self._fitted_loss!r} gives scores, not probabilities; fit with loss='logistic', "
+                f"The loss {self._fitted_loss.name!r} gives scores, not probabilities; fit with loss='logistic', "
                 "or use decision_function."
             )
-        f = self._predict(X)
-        # 1/(1 + e^-f) without overflow.
-        e = np.exp(-np.abs(f))
-        positive = np.where(f >= 0, 1.0, e) / (1.0 + e)
         return np.column_stack([1.0 - positive, positive])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from zlib import crc32
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ Chosen in the hues of Okabe and Ito by a search that keeps each pair apart (a CI
 normal vision and for complete protanopia, deuteranopia and tritanopia.
 """
 
+SPARE_COLORS: tuple[str, ...] = ("#0d9488", "#c026d3", "#a16207")
+"""Colours of regularizers without one of their own above."""
+
 SERIES: tuple[str, ...] = tuple(
     REGULARIZER_COLORS[name] for name in ("ti", "l1", "cs", "l21", "omega_cs", "omega_ti", "ti_power", "l2")
 )
@@ -80,8 +84,8 @@ def matrix_colors(dark: bool = False) -> MatrixColors:
 
 
 def regularizer_color(name: str) -> str:
-    """Return the colour of a regularizer, or `NEUTRAL` for one without a colour of its own."""
-    return REGULARIZER_COLORS.get(name, NEUTRAL)
+    """Return the colour of a regularizer: its own, or a spare one that its name decides."""
+    return REGULARIZER_COLORS.get(name) or SPARE_COLORS[crc32(name.encode()) % len(SPARE_COLORS)]
 
 
 def method_colors(labels: Sequence[str]) -> dict[str, str]:

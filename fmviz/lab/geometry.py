@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.operators import certificate, prox, regularizer_value
+from fmviz.engine.penalties import PENALTIES
+from fmviz.operators import certificate, prox
 
 __all__ = [
-    "DEGREES",
     "NAMES",
     "PLANES",
     "SOLIDS",
@@ -34,9 +34,12 @@ __all__ = [
     "zero_codes",
 ]
 
-NAMES = ("l1", "l21", "ti", "cs")
-DEGREES = {"l1": 1, "l21": 1, "ti": 2, "cs": 2}
-"""Ω(tP) = t^degree Ω(P)."""
+NAMES = tuple(
+    name
+    for name, penalty in PENALTIES.items()
+    if penalty.convex and penalty.exact_prox and not penalty.smooth
+)
+"""The regularizers whose balls are convex and have corners or edges, and whose operators are exact."""
 # What is not 0 at this strength never is.
 _NEVER = 2.0**30
 
@@ -56,7 +59,7 @@ class Section:
     matrix : str
         P in LaTeX.
     formulas : dict of str to str
-        Ω on the section, in LaTeX, for every regularizer.
+        Ω on the section, in LaTeX, where it is shorter than in general.
     words : str
         What there is to see.
     """
@@ -67,6 +70,10 @@ class Section:
     matrix: str
     formulas: dict[str, str]
     words: str
+
+    def formula(self, name: str) -> str:
+        """Return the LaTeX of Ω on the section."""
+        return self.formulas.get(name) or PENALTIES[name].words()[0]
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -153,7 +160,8 @@ SOLIDS: dict[str, Section] = {
 
 def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
     """Return Ω at points of shape (n, m)."""
-    return np.array([regularizer_value(name, section.embed(point)) for point in points])
+    penalty = PENALTIES[name]
+    return np.array([penalty.value(section.embed(point)) for point in points])
 
 
 def circle(n: int = 181) -> np.ndarray:
@@ -178,7 +186,7 @@ def sphere(n: int = 25) -> np.ndarray:
 
 
 def boundary(section: Section, name: str, directions: np.ndarray, level: float = 1.0) -> np.ndarray:
-    """Return the points with Ω = `level` in the given directions, exactly: Ω is homogeneous.
+    """Return the points with Ω = `level` in the given directions.
 
     Parameters
     ----------
@@ -194,8 +202,25 @@ def boundary(section: Section, name: str, directions: np.ndarray, level: float =
     ndarray of the shape of `directions`
     """
     flat = directions.reshape(-1, directions.shape[-1])
-    scale = (level / values(section, name, flat)) ** (1.0 / DEGREES[name])
+    once, twice = values(section, name, flat), values(section, name, 2.0 * flat)
+    # Along a ray most regularizers are αt + βt².
+    alpha, beta = np.maximum(2.0 * once - 0.5 * twice, 0.0), np.maximum(0.5 * twice - once, 0.0)
+    scale = 2.0 * level / (alpha + np.sqrt(alpha**2 + 4.0 * beta * level))
+    if not np.allclose(values(section, name, flat * scale[:, None]), level, rtol=1e-9):
+        scale = _bisected(section, name, flat, level)
     return (flat * scale[:, None]).reshape(directions.shape)
+
+
+def _bisected(section: Section, name: str, directions: np.ndarray, level: float) -> np.ndarray:
+    """Return by what each direction is multiplied where Ω = `level`; Ω grows along a ray."""
+    low, high = np.zeros(len(directions)), np.ones(len(directions))
+    while (short := values(section, name, directions * high[:, None]) < level).any():
+        high[short] *= 2.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        below = values(section, name, directions * middle[:, None]) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
 
 
 def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:
@@ -204,17 +229,19 @@ def prox_of(section: Section, name: str, points: np.ndarray, strength: float) ->
     Points are independent problems: where an operator treats rows or columns one by one they are solved
     together as the rows or the columns of one matrix.
     """
-    d, k = section.shape
-    matrices = np.stack([section.embed(point) for point in points]) if len(points) else np.zeros((0, d, k))
     if not len(points):
         return np.zeros((0, len(section.cells)))
-    if name == "cs":
-        moved = np.stack([prox(name, P, strength) for P in matrices])
-    elif name == "ti":
-        wide = prox(name, matrices.transpose(1, 0, 2).reshape(d, -1), strength)
+    d, k = section.shape
+    matrices = np.stack([section.embed(point) for point in points])
+    penalty = PENALTIES[name]
+    alone = None if penalty.matrix is None else penalty.matrix.lazy
+    if alone in ("decay", "entries", "rows"):
+        moved = penalty.prox(matrices.reshape(-1, k), strength).reshape(-1, d, k)
+    elif alone == "coupled_entries":
+        wide = penalty.prox(np.ascontiguousarray(matrices.transpose(1, 0, 2)).reshape(d, -1), strength)
         moved = wide.reshape(d, -1, k).transpose(1, 0, 2)
     else:
-        moved = prox(name, matrices.reshape(-1, k), strength).reshape(-1, d, k)
+        moved = np.stack([penalty.prox(P, strength) for P in matrices])
     rows, columns = zip(*section.cells, strict=True)
     return moved[:, list(rows), list(columns)]
 

@@ -44,7 +44,7 @@ class Wording:
     @property
     def log_odds(self) -> bool:
         """Whether f is the log-odds of the class +1."""
-        return self.binary and self.loss == "logistic"
+        return self.binary and LOSSES[self.loss].probability(np.zeros(1)) is not None
 
     @property
     def scale(self) -> float:

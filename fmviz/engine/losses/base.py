@@ -68,6 +68,10 @@ class Loss(Bound):
         """Return the (generalised) second derivative in f, for arrays of shape (N,)."""
         return evaluate(self.scalar.second, f, y, self.theta)
 
+    def probability(self, f: np.ndarray) -> np.ndarray | None:
+        """Return the probability of the label +1 that scores f, shape (N,), stand for; None if for none."""
+        return None
+
     def why_no_mu(self, use: str) -> WhyNot | None:
         """Return None, or why something that needs the Lipschitz constant cannot be had; `use` names it."""
         if self.mu() is not None:

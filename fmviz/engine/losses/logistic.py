@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, log, log1p
 
+import numpy as np
+
 from .._exponential import exp_ratio, log1p_ratio
 from .._jit import jitable
 from .base import Loss
@@ -62,3 +64,8 @@ class Logistic(Loss):
     def mu(self) -> float:
         """Return ¼."""
         return 0.25
+
+    def probability(self, f: np.ndarray) -> np.ndarray:
+        """Return 1/(1 + e^−f), without overflow."""
+        e = np.exp(-np.abs(f))
+        return np.asarray(np.where(f >= 0, 1.0, e) / (1.0 + e))

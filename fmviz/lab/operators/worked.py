@@ -76,7 +76,7 @@ def worked_example(
             latex = _power(r"\tau", r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", variant, strength, after.sum())
             latex += rf",\quad \theta = {live}"
         else:
-            latex = rf"\tau_j = \lambda\,t_j(Q),\quad \lambda = {lam}"
+            latex = _general(r"\tau_j", r"t_j", r"\|q_j\|_2", variant, threshold / strength, lam)
         heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
         rows = _around_threshold(before, tau, after, first)
         return Worked(latex, live, P.shape[0], "rows", heads, rows)
@@ -109,11 +109,14 @@ def worked_example(
     elif not threshold.any():
         latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(1 / (1 + squares))}\,p_{{js}}"
         tau = np.zeros_like(q)
-    else:
+    elif variant.name == "omega_ti":
         latex = (
             rf"\tau_{{j,{s}}} = \lambda\big(\|q_{{:,{s}}}\|_1 - |q_{{j,{s}}}|\big),\quad \lambda = {lam},"
             rf"\quad \|q_{{:,{s}}}\|_1 = {_latex(float(np.abs(q).sum()))}"
         )
+    else:
+        names = rf"\tau_{{j,{s}}}", rf"t_{{j,{s}}}", rf"|q_{{j,{s}}}|"
+        latex = _general(*names, variant, threshold[:, column] / strength, lam)
     rows = _around_threshold(p, tau, q, first)
     return Worked(latex, live, P.shape[0], f"entries of column {s}", heads, rows)
 
@@ -124,6 +127,16 @@ def _thresholds(Q: np.ndarray, sums: np.ndarray | float, variant: Variant, stren
         m = variant.params["degree"]
         return strength * m * np.asarray(sums) ** (m - 1)
     return strength * variant.penalty.thresholds(Q)
+
+
+def _general(tau: str, weight: str, size: str, variant: Variant, weights: np.ndarray, strength: str) -> str:
+    """Return τ = λ t(Q) + 2λ c|q|, with c the share of the square and t the weight of |q|."""
+    square = variant.penalty.quad
+    own = rf" + 2\lambda\cdot{_latex(square)}\,{size}" if square else ""
+    same = weights.size > 0 and bool(np.allclose(weights, weights[0], rtol=1e-12))
+    value = _latex(float(weights[0])) + r"\," if same and weights[0] != 1.0 else ""
+    first = rf"{value}\lambda" if same else rf"\lambda\,{weight}(Q)"
+    return rf"{tau} = {first}{own},\quad \lambda = {strength}"
 
 
 def _power(tau: str, total: str, norm: str, variant: Variant, strength: float, value: float) -> str:

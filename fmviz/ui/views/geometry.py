@@ -26,7 +26,7 @@ _LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
 _LABELS = {name: PENALTIES[name].label for name in lab.NAMES}
 TABLE: tuple[ParamSpec | Several, ...] = (
-    Several("penalties", lab.NAMES, lab.NAMES, help="One picture each."),
+    Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
     ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),
     ParamSpec(
         "plane", "choice", "column", choices=tuple(lab.PLANES), help="Which entries of P the axes are."
@@ -182,7 +182,7 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
 def _panel(settings: Settings, section: lab.Section, name: str, point: np.ndarray, strength: float) -> None:
     color = regularizer_color(name)
     st.markdown(f'<span style="color:{color}">■</span> **{_LABELS[name]}**', unsafe_allow_html=True)
-    st.latex(rf"\Omega={section.formulas[name]}")
+    st.latex(rf"\Omega={section.formula(name)}")
     moved = lab.prox_of(section, name, point[None], strength)[0]
     # To twice the strongest λ and beyond: what never becomes zero is seen to creep.
     path = lab.prox_path(
