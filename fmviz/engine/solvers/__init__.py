@@ -11,8 +11,7 @@ from .base import Solver
 # The registry: a line for every solver, in the order of the pages.
 # isort: off
 from .pcd import CD, PCD
-from .pbcd import PBCD
-from .pbcd_line_search import PBCDLineSearch
+from .pbcd import PBCD, PBCDLineSearch
 from .nmapgd import NmAPGD
 from .proximal import APGD, PGD
 from .subgradient import SubGD
