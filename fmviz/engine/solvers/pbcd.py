@@ -39,7 +39,9 @@ class PBCD(SweepingSolver):
         """See `Solver.prepare`."""
         super().prepare()
         problem, design = self.problem, self.problem.design
-        self._wide = in_lines(np.empty((1, problem.rank))).shape[1]
+        # Rows of P start cache lines where a sum for every column is all that is kept.
+        self._padded = not problem.model.columnar
+        self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if self._padded else problem.rank
         self._views = []
         for view in problem.model.views(problem.rank):
             assert view.rows is not None, "the driver asks why_not first"
@@ -68,10 +70,10 @@ class PBCD(SweepingSolver):
         return None
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
-        """Return P, shape (d, columns), as (blocks, d, k), with rows by `in_lines`."""
-        d, blocks = P.shape[0], len(self._views)
-        parts = P.reshape(d, blocks, -1).transpose(1, 0, 2)
-        return in_lines(parts.reshape(blocks * d, -1)).reshape(blocks, d, -1)
+        """Return P, shape (d, columns), as (blocks, d, k), where one block is all with rows by `in_lines`."""
+        if self._padded:
+            return in_lines(P)[None]
+        return np.array(P.reshape(P.shape[0], len(self._views), -1).transpose(1, 0, 2), order="C")
 
     def _flat(self) -> np.ndarray:
         parts = self._P[:, :, : self.problem.rank].transpose(1, 0, 2)
@@ -90,7 +92,6 @@ class PBCD(SweepingSolver):
     def _sweep_factors(self) -> float:
         problem, design = self.problem, self.problem.design
         change = 0.0
-        coefficients = np.zeros(self._wide)
         for b, (view, row, cache) in enumerate(zip(self._views, self._rows, self._caches, strict=True)):
             strengths = (
                 problem.mu,
@@ -115,7 +116,8 @@ class PBCD(SweepingSolver):
                     *strengths,
                 )
             weighted = problem.model.columnar
-            coefficients[: problem.rank] = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
+            # Of a padded P all are 1, and none is looked at.
+            coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
             sweep = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
             moved = sweep(
                 *design.columns,

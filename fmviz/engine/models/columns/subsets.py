@@ -92,36 +92,35 @@ def subsets_slopes_of_rows(storage: Storage, power):
 @jitable
 def others(product, zeros, factor):
     """Return the product of all factors but this one, given that of the non-zero ones."""
-    if factor == 0.0:
-        return product if zeros == 1 else 0.0
-    return product / factor if zeros == 0 else 0.0
+    # Choices rather than branches, so that loops over rows use vector instructions.
+    zero = 1.0 if factor == 0.0 else 0.0
+    rest = product / (factor + zero)
+    return rest if zeros == zero else 0.0
 
 
 def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
-    n = design.n_samples
-    return aligned_copy(np.empty(n)), aligned_copy(np.empty(n), "int64")
+    # One array: to take one of several from a tuple, for every row, would count references each time.
+    return (aligned_copy(np.empty((2, design.n_samples))),)
 
 
 @jitable
 def _open(P, s, state):
-    product, zeros = state
-    product[:] = 1.0
-    zeros[:] = 0
+    state[0][0] = 1.0
+    state[0][1] = 0.0
 
 
 @jitable
 def _column(P, s, state):
-    return state
+    return state[0]
 
 
 @jitable
 def _absorb(kept, n, x, p):
-    product, zeros = kept
     factor = 1.0 + x * p
     if factor == 0.0:
-        zeros[n] += 1
+        kept[1, n] += 1.0
     else:
-        product[n] *= factor
+        kept[0, n] *= factor
 
 
 @jitable
@@ -131,24 +130,19 @@ def _scale(s, state):
 
 @jitable
 def _cofactor(kept, n, x, p, own):
-    product, zeros = kept
-    return others(product[n], zeros[n], 1.0 + x * p)
+    return others(kept[0, n], kept[1, n], 1.0 + x * p)
 
 
 @jitable
 def _advance(kept, n, x, p, q, own):
-    product, zeros = kept
     old = 1.0 + x * p
     new = 1.0 + x * q
-    rest = others(product[n], zeros[n], old)
-    if old == 0.0:
-        zeros[n] -= 1
-    else:
-        product[n] /= old
-    if new == 0.0:
-        zeros[n] += 1
-    else:
-        product[n] *= new
+    was = 1.0 if old == 0.0 else 0.0
+    now = 1.0 if new == 0.0 else 0.0
+    without = kept[0, n] / (old + was)
+    rest = without if kept[1, n] == was else 0.0
+    kept[0, n] = without * (new + now)
+    kept[1, n] += now - was
     return x * (q - p) * rest
 
 
@@ -188,7 +182,7 @@ def subsets_tables(storage: Storage):
                 for s in range(P.shape[1]):
                     factor = 1.0 + value(row, i) * P[j, s]
                     if factor == 0.0:
-                        zeros[n, s] += 1
+                        zeros[n, s] += 1.0
                     else:
                         product[n, s] *= factor
 
@@ -197,7 +191,7 @@ def subsets_tables(storage: Storage):
 
 def _rows_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
     shape = design.n_samples, P.shape[1]
-    product, zeros = np.empty(shape), np.empty(shape, dtype=np.int64)
+    product, zeros = np.empty(shape), np.empty(shape)
     subsets_tables(design.storage)(*design.rows, np.ascontiguousarray(P), product, zeros)
     return product, zeros
 
@@ -209,11 +203,10 @@ def _no_scale(state, live_only):
 
 @jitable
 def _gather(state, at, x, first, second, p, g, h):
-    product, zeros = state
     for i in range(at.size):
-        n = at[i]
+        product, zeros = state[0][at[i]], state[1][at[i]]
         for s in range(p.size):
-            rest = others(product[n, s], zeros[n, s], 1.0 + x[i] * p[s])
+            rest = others(product[s], zeros[s], 1.0 + x[i] * p[s])
             g[s] += first[i] * rest
             h[s] += second[i] * rest * rest
 
@@ -229,20 +222,17 @@ def _rise(state, n, x, p, scaled, along):
 
 @jitable
 def _advance_row(state, n, x, p, step, scaled, along):
-    product, zeros = state
+    product, zeros = state[0][n], state[1][n]
     total = 0.0
     for s in range(p.size):
         old = 1.0 + x * p[s]
         new = 1.0 + x * (p[s] + step[s])
-        total += scaled[s] * others(product[n, s], zeros[n, s], old)
-        if old == 0.0:
-            zeros[n, s] -= 1
-        else:
-            product[n, s] /= old
-        if new == 0.0:
-            zeros[n, s] += 1
-        else:
-            product[n, s] *= new
+        was = 1.0 if old == 0.0 else 0.0
+        now = 1.0 if new == 0.0 else 0.0
+        without = product[s] / (old + was)
+        total += scaled[s] * (without if zeros[s] == was else 0.0)
+        product[s] = without * (new + now)
+        zeros[s] += now - was
     return total
 
 
