@@ -38,6 +38,14 @@ def why_not(
     ------
     ValueError
         If a name is unknown.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.why_not(regularizer="l21", solver="pcd")
+    '...Use PBCD...'
+    >>> fmviz.why_not(regularizer="l21", solver="pbcd") is None
+    True
     """
     chosen, given = get_regularizer(regularizer), dict(regularizer_params or {})
     checked = chosen.check(given)

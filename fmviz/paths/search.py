@@ -109,6 +109,19 @@ def find_lambda(
     ------
     ValueError
         If anything is out of range or does not fit together.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
+    >>> for probe in fmviz.find_lambda(X, y, 18, grid=[0.01, 0.05, 1.0], **settings):
+    ...     print(f"{probe.lambda_sparse:.4f}: {probe.used_interactions} interactions, {probe.status}")
+    1.0000: 0 interactions, searching
+    0.0500: 27 interactions, searching
+    0.5250: 0 interactions, searching
+    0.2875: 6 interactions, searching
+    0.1688: 18 interactions, found
     """
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
