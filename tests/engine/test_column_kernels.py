@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, make_solver
+from fmviz.engine.kernels import AllSubsets, Anova
 from signatures import recompiled
 
 from fmviz.choices import why_not
 from fmviz.engine import counting, kernels, losses
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design
-from fmviz.engine.kernels import AllSubsets, Anova
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import _power_norm
 from fmviz.engine.problem import Problem

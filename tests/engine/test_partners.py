@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, iterate, tiny_problem
+from fmviz.engine.solvers._pairs import add_products, predict_pairs
 from oracles import slow_fm
 
 from fmviz.choices import why_not
@@ -18,7 +19,6 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
-from fmviz.engine.solvers._pairs import add_products, predict_pairs
 
 D = 9
 METHODS = ("cd", "pcd", "pbcd")
