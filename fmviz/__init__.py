@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
+from fmviz.engine import losses, models, penalties, solvers
 from fmviz.engine.design import augmented
 from fmviz.operators import certificate, prox, regularizer_value
 
@@ -40,11 +41,15 @@ __all__ = [
     "list_models",
     "list_regularizers",
     "list_solvers",
+    "losses",
     "metrics",
+    "models",
+    "penalties",
     "prox",
     "ranked_subsets",
     "regularization_path",
     "regularizer_value",
+    "solvers",
     "subset_weight",
     "sweep",
     "tensor_slice",

@@ -154,6 +154,12 @@ class Bound:
 Value = TypeVar("Value", bound=Bound)
 
 
+def registry(kind: type[Value], names: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the default values of all classes of a kind in a module's names, by name, in their order."""
+    classes = (one for one in names.values() if isinstance(one, type) and issubclass(one, kind))
+    return {made.name: made for made in (one() for one in classes if one is not kind)}
+
+
 def bind(
     kind: type[Value],
     registry: Mapping[str, Value],

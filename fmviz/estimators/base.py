@@ -385,8 +385,8 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         positive = self._fitted_loss.probability(self._predict(X))
         if positive is None:
             raise ValueError(
-                f"The loss {self._fitted_loss.name!r} gives scores, not probabilities; fit with loss='logistic', "
-                "or use decision_function."
+                f"The loss {self._fitted_loss.name!r} gives scores, not probabilities; fit with "
+                "loss='logistic', or use decision_function."
             )
         return np.column_stack([1.0 - positive, positive])
 

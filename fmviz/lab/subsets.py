@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import used_matchings, used_subsets
-from fmviz.engine.kernels import Polynomial
 from fmviz.engine.lowrank import eigenform
 from fmviz.engine.matchings import held_factors, matching_weight, ranked_matchings
 from fmviz.engine.models import Model
+from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.thinned import N_TILES, ThinnedFactors
 from fmviz.lab.tiles import pooled_interactions, pooled_rows

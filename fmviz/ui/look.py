@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.kernels import Polynomial
 from fmviz.engine.models import Model
+from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runner import pairs_matrix

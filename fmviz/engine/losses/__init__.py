@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..params import bind
+from ..params import bind, registry
 from .base import Loss
-from .huber import Huber
-from .logistic import Logistic
 from .scalar import ScalarLoss, evaluate
+
+# The registry: a line for every loss, in the order of the pages.
+# isort: off
 from .squared import Squared
+from .logistic import Logistic
 from .squared_hinge import SquaredHinge
+from .huber import Huber
+# isort: on
 
-__all__ = [
-    "LOSSES",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "ScalarLoss",
-    "Squared",
-    "SquaredHinge",
-    "evaluate",
-    "get_loss",
-]
-
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Logistic(), SquaredHinge(), Huber())}
+LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))
+"""Every loss with its default parameters, by name."""
 
 
 def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Loss:
@@ -34,6 +27,6 @@ def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Lo
     Raises
     ------
     ValueError
-        If the name is unknown, or a parameter is not declared or out of range.
+        If the name is unknown, or a parameter is not declared or not allowed.
     """
     return bind(Loss, LOSSES, given, settings)

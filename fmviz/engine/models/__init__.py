@@ -5,41 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..params import bind
-from .all_subsets import AllSubsetsModel
+from ..params import bind, registry
 from .base import Model
-from .convex import ConvexFM
-from .expansion import KernelExpansion
+
+# The registry: a line for every model, in the order of the pages.
+# isort: off
 from .fm import FactorizationMachine
 from .hofm import HigherOrderFM
+from .all_subsets import AllSubsetsModel
+from .expansion import KernelExpansion
 from .lifted import LiftedModel
 from .qr import QuadraticRegression
+from .convex import ConvexFM
+# isort: on
 
-__all__ = [
-    "MODELS",
-    "AllSubsetsModel",
-    "ConvexFM",
-    "FactorizationMachine",
-    "HigherOrderFM",
-    "KernelExpansion",
-    "LiftedModel",
-    "Model",
-    "QuadraticRegression",
-    "get_model",
-]
-
-MODELS: dict[str, Model] = {
-    m.name: m
-    for m in (
-        FactorizationMachine(),
-        HigherOrderFM(),
-        AllSubsetsModel(),
-        KernelExpansion(),
-        LiftedModel(),
-        QuadraticRegression(),
-        ConvexFM(),
-    )
-}
+MODELS: dict[str, Model] = registry(Model, dict(globals()))
+"""Every model with its default parameters, by name."""
 
 
 def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..kernels import AllSubsets, ColumnKernel
 from .columnar import LONGER, ColumnModel
+from .columns import AllSubsets, ColumnKernel
 
 
 @dataclass(frozen=True)

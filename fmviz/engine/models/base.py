@@ -14,6 +14,7 @@ from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..params import Bound
 from ..penalties import Penalty
+from .columns import ColumnViews
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,10 @@ class Model(Bound):
         """Return the penalty as it acts on the columns of this model's P."""
         return penalty
 
+    def views(self, rank: int) -> tuple[ColumnViews, ...]:
+        """Return how sweeps see the columns of P, from left to right; asked of factorised models."""
+        raise NotImplementedError
+
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
         """Return the order of each block of columns and the form that the penalty has there."""
         return []
@@ -207,12 +212,16 @@ class Model(Bound):
         """
         raise NotImplementedError
 
+    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return what the norm of every column of P, to the `shrinkage_power`, is multiplied by."""
+        return np.ones(parameters.P.shape[1])
+
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.
 
         Where the shrinkage is a sum of squared norms that is what ‖p_:,s‖² is multiplied by.
         """
-        return np.ones(parameters.P.shape[1])
+        return self.shrinkage_weights(parameters)
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return what λ_p multiplies: Σ_s ‖p_:,s‖², each with its column's weight."""

@@ -11,11 +11,11 @@ import numpy as np
 from ..counting import used_subsets
 from ..design import Design
 from ..errors import WhyNot
-from ..kernels import ColumnKernel
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.blockwise import Blockwise
 from .base import Model
+from .columns import ColumnKernel, ColumnViews
 
 LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
 """What suits runs whose steps near the end are short for long, and tell nothing new."""
@@ -59,6 +59,12 @@ class ColumnModel(Model):
         """Return the blocks of P, from left to right."""
         return tuple(
             Block(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels())
+        )
+
+    def views(self, rank: int) -> tuple[ColumnViews, ...]:
+        """See `Model.views`."""
+        return tuple(
+            ColumnViews(block.columns, block.kernel.entries, block.kernel.rows) for block in self.blocks(rank)
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:

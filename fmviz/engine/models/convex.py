@@ -32,13 +32,13 @@ import numpy as np
 
 from ..design import Design
 from ..errors import WhyNot
-from ..kernels import Anova, ColumnKernel, Polynomial
 from ..lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..params import setting
 from ..penalties import Penalty
 from .base import Notation
 from .columnar import ColumnModel
+from .columns import Anova, ColumnKernel, Polynomial
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class ConvexFM(ColumnModel):
         """Return ‖W‖_tr."""
         return float(np.abs(eigenform(parameters.P, parameters.multipliers)[1]).sum())
 
-    def column_weights(self, parameters: Parameters) -> np.ndarray:
+    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
         """Return |λ_s|."""
         return np.abs(parameters.multipliers)
 

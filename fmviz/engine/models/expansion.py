@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import WhyNot
-from ..kernels import Anova, ColumnKernel, Polynomial
 from ..parameters import Parameters
 from ..params import setting
 from ..penalties import Penalty
 from .base import Notation
 from .columnar import LONGER, ColumnModel
+from .columns import Anova, ColumnKernel, Polynomial
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -119,9 +119,13 @@ class KernelExpansion(ColumnModel):
         coefficients = rng.choice((-1.0, 1.0), rank) if signs else np.ones(rank)
         return Parameters(start.P, start.w, start.intercept, coefficients=coefficients)
 
+    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return |λ_s|."""
+        return np.abs(parameters.multipliers)
+
     def column_weights(self, parameters: Parameters) -> np.ndarray:
         """Return |λ_s|, or ½m|λ_s|‖p_:,s‖^(m−2) where the norm stands to the power m."""
-        power, size = self.shrinkage_power, np.abs(parameters.multipliers)
+        power, size = self.shrinkage_power, self.shrinkage_weights(parameters)
         if power == 2:
             return size
         return 0.5 * power * size * np.linalg.norm(parameters.P, axis=0) ** (power - 2)

@@ -10,6 +10,8 @@ from ..counting import used_features, used_interactions
 from ..design import Design
 from ..parameters import Parameters
 from .base import Model
+from .columns import ColumnViews
+from .columns.anova import anova_entries, anova_rows
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,10 @@ class FactorizationMachine(Model):
     label = "Factorization machine, order 2"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{i<j}\langle p_i, p_j\rangle\,x_i x_j"
     multilinear = True
+
+    def views(self, rank: int) -> tuple[ColumnViews, ...]:
+        """See `Model.views`."""
+        return (ColumnViews(slice(0, rank), anova_entries(2), anova_rows(2)),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..kernels import Anova, ColumnKernel
 from ..params import setting
 from .columnar import LONGER, ColumnModel
+from .columns import Anova, ColumnKernel
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from ..penalties import Penalty
 from ..penalties.blockwise import Blockwise
 from .base import Model, Notation
 from .columnar import LONGER
+from .columns import ColumnViews
+from .columns.lifted import lifted_entries
 from .fm import design_square_dot
 
 
@@ -130,6 +132,10 @@ class LiftedModel(Model):
             )
         super().check_size(d, rank)
 
+    def views(self, rank: int) -> tuple[ColumnViews, ...]:
+        """See `Model.views`; a row of P holds entries of factors that f multiplies with each other."""
+        return (ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, self.distinct), None),)
+
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """See `Model.shapes`."""
         return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
@@ -200,7 +206,7 @@ class LiftedModel(Model):
         """Return P."""
         return parameters.P
 
-    def column_weights(self, parameters: Parameters) -> np.ndarray:
+    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
         """Return 1/m for every column."""
         return np.full(parameters.P.shape[1], 1.0 / self.degree)
 

@@ -5,53 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..params import bind
+from ..params import bind, registry
 from .base import EntryView, MatrixView, Penalty, RowView, SpectralView
-from .cs import CS
-from .l1 import L1
+
+# The registry: a line for every penalty, in the order of the pages.
+# isort: off
 from .l2 import L2
+from .l1 import L1
 from .l21 import L21
+from .ti import TI
+from .cs import CS
+from .omega_ti import OmegaTI
 from .omega_cs import OmegaCS
 from .omega_star import OmegaStar
-from .omega_ti import OmegaTI
-from .powers import PowerCS, PowerTI
-from .ti import TI
+from .powers import PowerTI, PowerCS
+# isort: on
 
-__all__ = [
-    "CS",
-    "L1",
-    "L2",
-    "L21",
-    "PENALTIES",
-    "TI",
-    "EntryView",
-    "MatrixView",
-    "OmegaCS",
-    "OmegaStar",
-    "OmegaTI",
-    "Penalty",
-    "PowerCS",
-    "PowerTI",
-    "RowView",
-    "SpectralView",
-    "get_penalty",
-]
-
-PENALTIES: dict[str, Penalty] = {
-    penalty.name: penalty
-    for penalty in (
-        L2(),
-        L1(),
-        L21(),
-        TI(),
-        CS(),
-        OmegaTI(),
-        OmegaCS(),
-        OmegaStar(),
-        PowerTI(),
-        PowerCS(),
-    )
-}
+PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))
+"""Every penalty with its default parameters, by name."""
 
 
 def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:

@@ -7,63 +7,30 @@ from typing import Any
 
 from ..errors import one_of
 from .base import Solver
-from .gcd import GCD
-from .katyusha import Katyusha, MiniBatchKatyusha
-from .lbfgs import LBFGS
-from .nmapgd import NmAPGD
-from .pbcd import PBCD
-from .pbcd_line_search import PBCDLineSearch
-from .pcd import CD, PCD
-from .proximal import APGD, PGD
-from .psgd import PSGD, SGD, MiniBatchPSGD
-from .slqr import ExactPGD, IncrementalPGD
-from .subgradient import SubGD
 
-__all__ = [
-    "APGD",
-    "CD",
-    "GCD",
-    "LBFGS",
-    "PBCD",
-    "PCD",
-    "PGD",
-    "PSGD",
-    "SGD",
-    "SOLVERS",
-    "ExactPGD",
-    "IncrementalPGD",
-    "Katyusha",
-    "MiniBatchKatyusha",
-    "MiniBatchPSGD",
-    "NmAPGD",
-    "PBCDLineSearch",
-    "Solver",
-    "SubGD",
-    "get_solver",
-]
+# The registry: a line for every solver, in the order of the pages.
+# isort: off
+from .pcd import CD, PCD
+from .pbcd import PBCD, PBCDLineSearch
+from .nmapgd import NmAPGD
+from .proximal import APGD, PGD
+from .subgradient import SubGD
+from .lbfgs import LBFGS
+from .psgd import SGD, PSGD, MiniBatchPSGD
+from .katyusha import Katyusha, MiniBatchKatyusha
+from .slqr import ExactPGD, IncrementalPGD
+from .gcd import GCD
+# isort: on
 
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
-        CD(),
-        PCD(),
-        PBCD(),
-        PBCDLineSearch(),
-        NmAPGD(),
-        APGD(),
-        PGD(),
-        SubGD(),
-        LBFGS(),
-        SGD(),
-        PSGD(),
-        MiniBatchPSGD(),
-        Katyusha(),
-        MiniBatchKatyusha(),
-        ExactPGD(),
-        IncrementalPGD(),
-        GCD(),
+        one()
+        for one in dict(globals()).values()
+        if isinstance(one, type) and issubclass(one, Solver) and one is not Solver
     )
 }
+"""Every solver with its default settings, by name."""
 
 
 def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -> Solver:

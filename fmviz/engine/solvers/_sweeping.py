@@ -9,12 +9,12 @@ import numpy as np
 from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..params import ParamSpec
-from ..penalties import EntryView, RowView
 from ._anderson import ANDERSON, Extrapolation
+from ._coefficients import CoefficientStep, coefficient_change
 from ._linear import LinearPart
-from ._pairs import predict_pairs
 from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
+from .kernels.matrix_factorization import predict_pairs
 
 # The smallest relative fall of the objective that is surely none of rounding.
 VISIBLE = 1e-13
@@ -31,7 +31,7 @@ ACTIVE_SWEEPS = ParamSpec(
 
 
 class SweepingSolver(Solver):
-    """Sweep over the linear part, then over P, with predictions and component sums kept up to date.
+    """Sweep over λ, where it is fitted, the linear part, and P, with predictions and sums kept up to date.
 
     Where a solver takes `ACTIVE_SWEEPS`, an epoch is one sweep over everything, followed, if that moved
     few entries from or to 0, by sweeps over what is not 0 until these move it little; its kernel heeds
@@ -39,45 +39,46 @@ class SweepingSolver(Solver):
 
     With `ANDERSON`, sweeps that leave the zeros alone are extrapolated from time to time.
 
-    Subclasses hold P and A = XP in the layout of their kernel (`_lay`), say how many largest |A|
-    their kernel tells apart (`_n_largest`), and name the kernel (`_kernel`).
+    Subclasses hold P in the layout of their kernels (`_lay`, `_flat`), make what their kernels keep of every
+    sample (`_hold`), and sweep over P (`_sweep_factors`).
     """
 
-    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
-    takes_pairs = True
-    # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
-    refresh_every = 10
-    memory: ClassVar[tuple[str, ...]] = ("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live")
-    # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
-    enough = 0.1
-    # They begin when a full sweep flips no more than this share of the live entries from or to 0.
-    settled = 0.01
-
     needs_mu: ClassVar[bool] = True
+    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
+    takes_pairs: ClassVar[bool] = True
+    # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
+    refresh_every: ClassVar[int] = 10
+    memory: ClassVar[tuple[str, ...]] = (
+        *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients"),
+    )
+    # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
+    enough: ClassVar[float] = 0.1
+    # They begin when a full sweep flips no more than this share of the live entries from or to 0.
+    settled: ClassVar[float] = 0.01
 
-    def _prepare(self, penalty: EntryView | RowView | None) -> None:
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
         problem = self.problem
+        model = problem.model
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
         self._linear = LinearPart(problem)
         self._moments = second_moments(problem)
         self._live_only = False
-        self._partners = None
-        if penalty is not None:
-            self._penalty: Any = penalty
-            self._lambda_p = problem.lambda_p + problem.lambda_sparse * penalty.quad
-            self._cache = penalty.cache(problem.design.n_features, problem.rank)
-            self._partners = problem.design.partners if self.takes_pairs else None
+        plain = not (model.columnar or model.lifted)
+        self._partners = problem.design.partners if plain and self.takes_pairs else None
+        self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
-        """Return a (d, k) matrix, or XP, as a fresh array in the kernel's layout; its own inverse."""
+        """Return a (d, columns) matrix as a fresh array in the layout of the kernels."""
         raise NotImplementedError
 
-    def _n_largest(self) -> int:
+    def _flat(self) -> np.ndarray:
+        """Return P as a fresh (d, columns) matrix."""
         raise NotImplementedError
 
-    def _kernel(self) -> Any:
-        """Return the compiled sweep over P."""
+    def _hold(self, sums: np.ndarray | None) -> None:
+        """Make what the kernels keep of every sample; `sums` is XP, where it is known."""
         raise NotImplementedError
 
     def _sweep_factors(self) -> float:
@@ -88,9 +89,10 @@ class SweepingSolver(Solver):
         """See `Solver.start`."""
         self._P = self._lay(parameters.P)
         self._w = parameters.w.copy()
-        self._bias = float(parameters.intercept)
+        self._bias = parameters.intercept
+        self._coefficients = parameters.multipliers.copy()
+        self._given = parameters.coefficients is not None
         self._epochs = 0
-        self._compiled = self._kernel()
         self._extrapolation = None
         if depth := self.settings.get(ANDERSON.name, 0):
             self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
@@ -98,22 +100,20 @@ class SweepingSolver(Solver):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._hold(*self._forward(self.parameters()))
+        self._take(*self._forward(self.parameters()))
+
+    def _take(self, f: np.ndarray, sums: np.ndarray | None) -> None:
+        """Take freshly computed predictions and XP."""
+        self._f = aligned_copy(f - self._shift)
+        self._hold(sums)
 
     def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the predictions, and A = XP where the kernel needs it."""
+        """Return the predictions, and XP where the model computes it on the way and the kernel needs it."""
         design = self.problem.design
         if self._partners is None:
             return self.problem.model.forward(design, parameters)
         found = predict_pairs(design, self._partners, parameters.P, parameters.w, parameters.intercept)
         return found, None
-
-    def _hold(self, f: np.ndarray, A: np.ndarray | None) -> None:
-        """Take freshly computed predictions and A, shape (N, k)."""
-        self._f = aligned_copy(f - self._shift)
-        if A is not None:
-            self._A = self._lay(A)
-        self._largest = np.zeros(self._n_largest())
 
     def at_rest(self) -> bool:
         """See `Solver.at_rest`: where the next epoch computes all else anew."""
@@ -142,9 +142,14 @@ class SweepingSolver(Solver):
         return largest
 
     def _sweep(self) -> float:
+        largest = 0.0
+        if self._coefficient_step is not None:
+            before = self.parameters()
+            self._coefficient_step.step(self._f, before.P, self._coefficients)
+            largest = coefficient_change(before, before.replace(coefficients=self._coefficients))
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
-        largest = relative_change((change, self._P), (linear_change, self._w, self._bias))
+        largest = max(largest, relative_change((change, self._P), (linear_change, self._w, self._bias)))
         if self._extrapolation is not None:
             largest = max(largest, self._extrapolate(self._extrapolation))
         return largest
@@ -164,13 +169,13 @@ class SweepingSolver(Solver):
             return 0.0
         P, w, bias = np.split(point, (here.P.size, -1))
         there = here.replace(P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
-        f, A = self._forward(there)
+        f, sums = self._forward(there)
         now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
         # A jump whose fall is a rounding error would keep a run from settling.
         if not now - then > VISIBLE * abs(now):
             return 0.0
         self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
-        self._hold(f, A)
+        self._take(f, sums)
         return relative_change(
             (float(np.abs(there.P - here.P).max()), there.P),
             (max(np.abs(w - here.w).max(initial=0.0), abs(there.intercept - here.intercept)), w, bias),
@@ -178,7 +183,8 @@ class SweepingSolver(Solver):
 
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
-        return Parameters(self._lay(self._P), self._w.copy(), self._bias)
+        coefficients = self._coefficients.copy() if self._given else None
+        return Parameters(self._flat(), self._w.copy(), self._bias, coefficients=coefficients)
 
 
 def relative_change(*blocks: Any) -> float:

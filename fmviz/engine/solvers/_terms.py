@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
-from ..kernels import Anova, ColumnKernel, Polynomial
+from ..models.columns import Anova, ColumnKernel, Polynomial
 from ._sample import descend, pair_term
 
 

@@ -96,16 +96,10 @@ class Solver:
     def on(self, problem: Problem) -> Self:
         """Return a solver of the same settings that is prepared for a problem, and next to be started."""
         run = copy(self)
-        run.__class__ = self.for_model(problem.model)  # type: ignore[assignment]
         run.settings = dict(self.settings)
         run.problem = problem
         run.prepare()
         return run
-
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """Return the class that carries this method out for the model."""
-        return cls
 
     def prepare(self) -> None:
         """Make what depends on the problem, but not on the starting point.

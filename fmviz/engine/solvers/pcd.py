@@ -6,18 +6,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..design import DENSE
 from ..errors import WhyNot
 from ..memory import aligned_copy
 from ..models import Model
 from ..parameters import Parameters
 from ..params import ParamSpec
+from ..penalties import EntryView
+from ..penalties.blockwise import parts_of
 from ..problem import Formulation, Problem
 from ._anderson import ANDERSON
-from ._factors import Screen, factor_sweep, stores_slope
-from ._pairs import Lanes, pair_factor_sweep
-from ._revival import REVIVE, Revival
+from ._saddle_escape import ESCAPE, SaddleEscape
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver, relative_change
-from .base import Solver
+from .kernels.dense_entry_sweep import Screen, dense_entry_sweep, stores_slope
+from .kernels.entry_sweep import entry_sweep
+from .kernels.matrix_factorization import Lanes, pair_entry_sweep
 
 # "auto" sweeps feature by feature where a dense X has more entries than this, so that it cannot be read from
 # the caches once for every column of P, and XP has fewer than that, so that it can for every feature.
@@ -41,22 +44,7 @@ ORDER = ParamSpec(
 def mixed_is_best(problem: Problem) -> bool:
     """Return whether sweeps by features pay: X is dense and large, and XP is not."""
     n, d = problem.design.shape
-    return problem.design.storage.name == "dense" and n * d > LARGE_X and n * problem.rank < SMALL_XP
-
-
-def check_by_columns(solver: Solver) -> None:
-    """Raise ValueError where a solver is asked for what only machines of second order have."""
-    if solver.settings.get(REVIVE.name):
-        raise ValueError(
-            "revive = True is for machines of second order, where a column at 0 is kept by no term of lower "
-            f"degree than what it could gain; for the model {solver.problem.model.name!r} leave it out."
-        )
-    if solver.settings[ORDER.name] not in ("auto", "columns"):
-        raise ValueError(
-            f"order = {solver.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
-            f"⟨p_:,s, x⟩ for every column of P; for the model {solver.problem.model.name!r} what is kept is "
-            "made anew for each: choose 'auto' or 'columns'."
-        )
+    return problem.design.storage is DENSE and n * d > LARGE_X and n * problem.rank < SMALL_XP
 
 
 class PCD(SweepingSolver):
@@ -70,26 +58,50 @@ class PCD(SweepingSolver):
         "one-dimensional problem. No step size to tune, and the objective never rises. Dense sweeps pass "
         "over entries that provably stay 0, and go feature by feature where X is large."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, REVIVE)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
     memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_revival")
-    _revival: Revival | None = None
+    _revival: SaddleEscape | None = None
 
     def prepare(self) -> None:
         """See `Solver.prepare`."""
+        super().prepare()
         problem = self.problem
-        penalty = problem.penalty.entry
-        assert penalty is not None, "the driver asks why_not first"
-        self._prepare(penalty)
-        stored = stores_slope(problem.design.storage, self._loss)
+        model = problem.model
+        self._plain = not (model.columnar or model.lifted)
+        if not self._plain:
+            self._check_settings(model)
         if self.settings[ORDER.name] == "auto":
             # Said now: choices decide which kernels are made ready.
-            self.settings[ORDER.name] = "mixed" if mixed_is_best(problem) else "columns"
+            self.settings[ORDER.name] = "mixed" if self._plain and mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
-        self._column_caches = np.tile(self._cache, (1 if penalty.shared else problem.rank, 1))
-        self._slope = aligned_copy(np.zeros(problem.design.n_samples if stored else 0))
+        self._views = model.views(problem.rank)
+        self._entries: list[EntryView] = []
+        for _, penalty in parts_of(problem.penalty):
+            assert penalty.entry is not None, "the driver asks why_not first"
+            self._entries.append(penalty.entry)
+        d = problem.design.n_features
+        self._caches = []
+        for view, entry in zip(self._views, self._entries, strict=True):
+            columns = view.columns.stop - view.columns.start
+            self._caches.append(np.tile(entry.cache(d, columns), (1 if entry.shared else columns, 1)))
+        self._screened = self._plain and self._partners is None and problem.design.storage is DENSE
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
+
+    def _check_settings(self, model: Model) -> None:
+        """Raise ValueError where the solver is asked for what only machines of second order have."""
+        if self.settings.get(ESCAPE.name):
+            raise ValueError(
+                f"{ESCAPE.name} = True is for machines of second order, where a column at 0 is kept by no "
+                f"term of lower degree than what it could gain; for the model {model.name!r} leave it out."
+            )
+        if self.settings[ORDER.name] not in ("auto", "columns"):
+            raise ValueError(
+                f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
+                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} what is kept is "
+                "made anew for each: choose 'auto' or 'columns'."
+            )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""
@@ -106,32 +118,23 @@ class PCD(SweepingSolver):
             )
         return None
 
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """See `Solver.for_model`."""
-        from .columns import ColumnPCD
-        from .lifted import LiftedPCD
-
-        if model.lifted:
-            return LiftedPCD
-        return ColumnPCD if model.columnar else cls
-
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
-        design, rank = self.problem.design, self.problem.rank
-        dense = design.storage.name == "dense"
-        shape = (rank, design.n_features) if dense else (0, 0)
-        self._screen = Screen(
-            np.sqrt(design.power(2).T @ np.ones(design.n_samples)),
-            np.full(shape, np.inf),
-            np.zeros(shape),
-            np.zeros(rank),
-            aligned_copy(np.zeros((rank, design.n_samples) if dense else (0, 0))),
-            float(self.problem.weights.max(initial=1.0)),
-        )
         problem = self.problem
-        if self.settings.get(REVIVE.name) and problem.penalty.saddles:
-            self._revival = Revival(problem, rng)
+        if self._screened:
+            design, shape = problem.design, (problem.rank, problem.design.n_features)
+            kept = stores_slope(self._loss)
+            self._slope = aligned_copy(np.zeros(design.n_samples if kept else 0))
+            self._screen = Screen(
+                np.sqrt(design.power(2).T @ np.ones(design.n_samples)),
+                np.full(shape, np.inf),
+                np.zeros(shape),
+                np.zeros(problem.rank),
+                aligned_copy(np.zeros((problem.rank, design.n_samples))),
+                float(problem.weights.max(initial=1.0)),
+            )
+        if self.settings.get(ESCAPE.name) and problem.penalty.saddles:
+            self._revival = SaddleEscape(problem, rng)
         super().start(parameters, rng)
 
     def epoch(self) -> float:
@@ -148,45 +151,89 @@ class PCD(SweepingSolver):
         return max(change, relative_change((float(np.abs(column).max()), self._P)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
+        """Return P, shape (d, columns), as (columns, d)."""
         return aligned_copy(P.T)
 
-    def _n_largest(self) -> int:
-        return self.problem.rank
+    def _flat(self) -> np.ndarray:
+        return aligned_copy(self._P.T)
 
-    def _kernel(self) -> Any:
+    def _hold(self, sums: np.ndarray | None) -> None:
         if self._partners is not None:
-            return pair_factor_sweep(self._loss, self._penalty, self._weight)
-        design = self.problem.design
-        return [
-            factor_sweep(design.storage, self._loss, self._penalty, self._weight, by_features)
-            for by_features in (False, True)
+            return
+        if self._screened:
+            self._A = aligned_copy(np.asarray(sums).T)
+            self._largest = np.zeros(self.problem.rank)
+            return
+        self._states = [
+            view.entries.state(
+                self.problem.design,
+                self._P[view.columns],
+                None if sums is None else sums[:, view.columns],
+            )
+            for view in self._views
         ]
 
     def rehearse(self) -> None:
         """See `Solver.rehearse`."""
-        for _ in range(FIRST_SWEEPS + 1 if self.settings.get(ORDER.name) == "mixed" else 1):
+        for _ in range(FIRST_SWEEPS + 1 if self.settings[ORDER.name] == "mixed" else 1):
             self.epoch()
         if self._revival is not None:
             self._revival.column(self._f + self._shift, 0.0)
 
     def _sweep_factors(self) -> float:
-        problem = self.problem
+        order = self.settings[ORDER.name]
+        by_features = order == "features" or (order == "mixed" and self._epochs > FIRST_SWEEPS)
         if self._partners is not None:
-            return self._compiled(
-                *self._lanes,
+            return self._sweep_pairs()
+        if self._screened:
+            return self._sweep_screened(by_features)
+        problem = self.problem
+        model: Model = problem.model
+        weights = problem.lambda_p * model.shrinkage_weights(self.parameters())
+        change = 0.0
+        for view, entry, cache, state in zip(
+            self._views, self._entries, self._caches, self._states, strict=True
+        ):
+            power = model.shrinkage_power
+            sweep = entry_sweep(
+                problem.design.storage, self._loss, entry, self._weight, view.entries, power, by_features
+            )
+            moved = sweep(
+                *problem.design.columns,
+                problem.y,
+                problem.weights,
                 self._f,
-                self._P,
+                self._P[view.columns],
+                self._coefficients[view.columns],
+                state,
                 self._moments,
-                self._cache,
+                cache,
                 problem.mu,
                 problem.loss.theta,
-                self._lambda_p,
+                weights[view.columns] + problem.lambda_sparse * entry.quad,
                 problem.lambda_sparse,
                 self._live_only,
             )
-        order = self.settings[ORDER.name]
-        by_features = order == "features" or (order == "mixed" and self._epochs > FIRST_SWEEPS)
-        return self._compiled[by_features](
+            change = max(change, moved)
+        return change
+
+    def _strengths(self) -> tuple[Any, ...]:
+        problem = self.problem
+        return (
+            problem.mu,
+            problem.loss.theta,
+            problem.lambda_p + problem.lambda_sparse * self._entries[0].quad,
+            problem.lambda_sparse,
+            self._live_only,
+        )
+
+    def _sweep_pairs(self) -> float:
+        sweep = pair_entry_sweep(self._loss, self._entries[0], self._weight)
+        return sweep(*self._lanes, self._f, self._P, self._moments, self._caches[0][0], *self._strengths())
+
+    def _sweep_screened(self, by_features: bool) -> float:
+        problem = self.problem
+        return dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)(
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -196,13 +243,9 @@ class PCD(SweepingSolver):
             self._A,
             self._moments,
             self._largest,
-            self._column_caches,
+            self._caches[0],
             self._screen,
-            problem.mu,
-            problem.loss.theta,
-            self._lambda_p,
-            problem.lambda_sparse,
-            self._live_only,
+            *self._strengths(),
         )
 
 
@@ -237,16 +280,6 @@ class CD(PCD):
 
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
-
-    @classmethod
-    def for_model(cls, model: Any) -> type[Solver]:
-        """See `Solver.for_model`."""
-        from .columns import ColumnCD
-        from .lifted import LiftedCD
-
-        if model.lifted:
-            return LiftedCD
-        return ColumnCD if model.columnar else cls
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         """See `Solver.why_not`."""

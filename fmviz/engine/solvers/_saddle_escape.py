@@ -1,4 +1,4 @@
-r"""New life for columns of P that are 0.
+r"""The escape from saddle points at which columns of P are 0.
 
 A column that is 0 has no slope, whatever the others are, so that no step on single entries moves it. Where
 Ω is a sum over the columns and homogeneous of degree 2, as TI is, such a point is yet often a saddle. With G
@@ -18,7 +18,7 @@ from ..lowrank import PairGradient
 from ..params import ParamSpec
 from ..problem import Problem
 
-REVIVE = ParamSpec(
+ESCAPE = ParamSpec(
     "revive",
     "bool",
     False,
@@ -40,7 +40,7 @@ _GROWTH = 5
 _WORTH = 1e-8
 
 
-class Revival:
+class SaddleEscape:
     r"""The search for a direction, by the power method with a proximal step.
 
     From a random unit vector it repeats u ← prox((L u − G u)/(L + 2λ_p)), ‖u‖ ← 1, with the operator of

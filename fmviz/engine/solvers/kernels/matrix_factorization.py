@@ -9,17 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import cached_factory, named
-from ..design import Design, Partners
-from ..losses import ScalarLoss
-from ..memory import aligned_copy
-from ..penalties import EntryView, RowView
-from ..penalties._vectors import norm, soft
+from ..._jit import cached_factory, named
+from ...design import Design, Partners
+from ...losses import ScalarLoss
+from ...memory import aligned_copy
+from ...penalties import EntryView, RowView
+from ...penalties._vectors import norm, soft
+from .rounding import BEYOND, NOISE
 
-# The square of a relative rounding error, with room for sums of many.
-NOISE = 1e-28
-# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
-BEYOND = 1e300
 _FOUR = 4
 # Numbers that a derivative is computed for together.
 _VECTORS = 8
@@ -44,7 +41,7 @@ def predict_pairs(design: Design, partners: Partners, P: np.ndarray, w: np.ndarr
 
 
 class Lanes(NamedTuple):
-    """The entries of X in the order in which `pair_factor_sweep` reads them, and room for what it keeps.
+    """The entries of X in the order in which `pair_entry_sweep` reads them, and room for what it keeps.
 
     First come, of every column, the entries whose partner is swept before it, then those whose partner is
     swept after. Each part ends in entries without effect, of partner d, up to a multiple of four.
@@ -108,10 +105,10 @@ class Lanes(NamedTuple):
 
 
 @cached_factory()
-def pair_factor_sweep(loss: ScalarLoss, penalty: EntryView, weight):
-    """Return the kernel of one sweep over the entries of P as `_factors.factor_sweep` makes it.
+def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
+    """Return the kernel of one sweep over the entries of P as `entry_sweep` makes it.
 
-    The arguments that are not those of `factor_sweep` are the fields of `Lanes`. A prediction is held twice,
+    The arguments that are not those of `entry_sweep` are the fields of `Lanes`. A prediction is held twice,
     at its row's entries in both columns, so that every column finds its own side by side and they are never
     gathered. A column catches up with what its partners have done since when it is next visited. Say p
     is its own entry and q its partner's, P and Q what they were at the end of the component before. Where
@@ -257,9 +254,9 @@ def pair_factor_sweep(loss: ScalarLoss, penalty: EntryView, weight):
 
 @cached_factory()
 def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
-    """Return the kernel of one sweep over the rows of P as `pbcd.row_sweep` makes it.
+    """Return the kernel of one sweep over the rows of P as `row_sweep` makes it.
 
-    P has shape (d, k), by `pbcd.in_lines`; `other` holds the partner of every entry of X. `sizes`, shape
+    P has shape (d, k), by `row_sweep.in_lines`; `other` holds the partner of every entry of X. `sizes`, shape
     (d,), and `slope`, shape (longest column,), are work space.
     """
     derivative = loss.derivative

@@ -1,4 +1,8 @@
-"""The sweep of proximal coordinate descent over the entries of P, in either order."""
+"""The sweep over the entries of P for dense X and machines of second order, in either order, with a screen.
+
+It makes the steps of `entry_sweep`, passes over entries that are 0 and provably stay 0, and keeps the loss's
+derivatives.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._exponential import from_bits, size_bits
-from .._jit import cached_factory, jitable
-from ..design import Storage
-from ..losses import ScalarLoss
-from ..penalties import EntryView
-from ..penalties._vectors import soft
-from ._pairs import NOISE
+from ..._exponential import from_bits, size_bits
+from ..._jit import cached_factory, jitable
+from ...design import DENSE
+from ...losses import ScalarLoss
+from ...penalties import EntryView
+from ...penalties._vectors import soft
+from .rounding import NOISE
 
 # For the rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
 
-def stores_slope(storage: Storage, loss: ScalarLoss) -> bool:
-    """Return whether a kernel keeps the loss's derivatives in an array of their own.
-
-    Where f is a residual it is the derivative itself. Scattered over the rows of a sparse column they
-    would be computed one at a time; gathered, many at once.
-    """
-    return storage.name == "dense" and not loss.is_residual
+def stores_slope(loss: ScalarLoss) -> bool:
+    """Return whether the derivatives are kept in an array of their own; f is the derivative of a residual."""
+    return not loss.is_residual
 
 
 class Screen(NamedTuple):
@@ -85,24 +85,16 @@ def multiply(A, which, u, found):
 
 
 @cached_factory()
-def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight, by_features: bool):
+def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features: bool):
     """Return the kernel of one sweep over the entries of P, column by column or, `by_features`, row by row.
 
-    P has shape (k, d), A = (XP)ᵀ shape (k, N) and f, the predictions shifted as by `working_loss`, shape
-    (N,). `slope` is work space for the ℓ'(f) of every row, shape (N,), kept up with f; it may be
-    empty where it is not kept (`stores_slope`). `moments` holds the Σ c x_j² of
-    every column and `largest` the largest |A| of every component so far: together they tell a slope from a
-    rounding error. `caches` has a row for each column of P, or one for all where the penalty shares it.
-    `screen` holds what tells which zeros stay, see `Screen`; sparse kernels do not touch it.
-    `lam_p` contains the penalty's own quadratic part. With `live_only` the entries that are
-    0 are passed over. The step for entry (j, s), with g the derivative of the risk and h its Lipschitz
-    constant, is the closed minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|. It lowers the objective in
-    any order.
+    Arguments as for `entry_sweep`, with A = (XP)ᵀ, shape (k, N), for the state. `slope` is work space for the
+    ℓ'(f) of every row, shape (N,), kept up with f, and empty where it is not kept (`stores_slope`); `largest`
+    holds the largest |A| of every column so far, and `screen` what tells which zeros stay, see `Screen`.
     """
-    row, value, derivative = storage.row, storage.value, loss.derivative
+    value, derivative = DENSE.value, loss.derivative
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
-    dense = storage.name == "dense"
-    stored = stores_slope(storage, loss)
+    stored = stores_slope(loss)
     nudges = stored and loss.nudged is not None
     nudged: Any = loss.nudged or derivative
     reach = loss.nudge_reach
@@ -134,7 +126,7 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
         tops = np.zeros(rank)
         which = np.empty(rank, dtype=np.int64)
         found = np.empty(rank)
-        force = np.empty(n_samples if dense and by_features else 0)
+        force = np.empty(n_samples if by_features else 0)
         # The columns of P that take turns at a feature.
         together = rank if by_features else 1
         for first in range(0, rank, together):
@@ -157,21 +149,18 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                     size = max(size, size_bits(a[n]))
                 tops[s] = from_bits(size)
                 largest[s] = max(largest[s], tops[s])
-                if dense:
-                    moved = 0.0
-                    for n in range(n_samples):
-                        v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
-                        moved += v * v
-                    screen.paths[s] += sqrt(moved)
+                moved = 0.0
+                for n in range(n_samples):
+                    v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
+                    moved += v * v
+                screen.paths[s] += sqrt(moved)
             # Taken out of the loops: to take a row costs as much as a short column.
             if not by_features:
                 a = A[first]
                 cache = caches[first % caches.shape[0]]
             for j in range(d):
                 column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
-                if dense and by_features and not live_only:
+                if by_features and not live_only:
                     # Zeros that the screen does not know are looked at together.
                     unknown = 0
                     for s in range(first, last):
@@ -200,16 +189,14 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                     if p == 0.0:
                         if live_only:
                             continue
-                        if dense:
-                            path = screen.paths[s] - screen.marks[s, j]
-                            if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
-                                continue
+                        path = screen.paths[s] - screen.marks[s, j]
+                        if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
+                            continue
                     g = 0.0
                     h = 0.0
                     size = 0
-                    for i in range(count):
-                        n = row(rows, i)
-                        x = value(column, i)
+                    for n in range(n_samples):
+                        x = value(column, n)
                         df = x * (a[n] - x * p)
                         c_df = weight(weights, n) * df
                         g += (slope[n] if stored else derivative(f[n], y[n], theta)) * c_df
@@ -217,9 +204,8 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                         if nudges:
                             size = max(size, size_bits(df))
                     g /= n_samples
-                    if dense:
-                        screen.slopes[s, j] = abs(g) if p == 0.0 else inf
-                        screen.marks[s, j] = screen.paths[s]
+                    screen.slopes[s, j] = abs(g) if p == 0.0 else inf
+                    screen.marks[s, j] = screen.paths[s]
                     # The only live entry of a component has no slope, but for rounding errors; a step of one
                     # rounding error over the square of another must not be taken.
                     bend = h
@@ -238,9 +224,8 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                         moved = 0.0
                         # Computing df again is cheaper than writing it down and reading it back.
                         if nudges and abs(step) * from_bits(size) <= reach:
-                            for i in range(count):
-                                n = row(rows, i)
-                                x = value(column, i)
+                            for n in range(n_samples):
+                                x = value(column, n)
                                 was, now = a[n], a[n] + step * x
                                 ahead = step * x * (was - x * p)
                                 old = slope[n]
@@ -251,9 +236,8 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                                 v = weight(weights, n) * (new * now - old * was)
                                 moved += v * v
                         else:
-                            for i in range(count):
-                                n = row(rows, i)
-                                x = value(column, i)
+                            for n in range(n_samples):
+                                x = value(column, n)
                                 was, now = a[n], a[n] + step * x
                                 old = f[n]
                                 new = old + step * x * (was - x * p)
@@ -263,26 +247,23 @@ def factor_sweep(storage: Storage, loss: ScalarLoss, penalty: EntryView, weight,
                                     old = slope[n]
                                     new = derivative(new, y[n], theta)
                                     slope[n] = new
-                                if dense:
-                                    v = weight(weights, n) * (new * now - old * was)
-                                    moved += v * v
-                        if dense:
-                            screen.paths[s] += sqrt(moved)
-                            if by_features:
-                                # |ℓ'(f)| has moved by μ|Δf| at most, and f by step·df.
-                                turned = mu * abs(step) * sqrt(screen.heaviest * bend)
-                                tops[s] += abs(step) * screen.norms[j]
-                                for r in range(rank):
-                                    if r != s:
-                                        screen.paths[r] += turned * tops[r]
+                                v = weight(weights, n) * (new * now - old * was)
+                                moved += v * v
+                        screen.paths[s] += sqrt(moved)
+                        if by_features:
+                            # |ℓ'(f)| has moved by μ|Δf| at most, and f by step·df.
+                            turned = mu * abs(step) * sqrt(screen.heaviest * bend)
+                            tops[s] += abs(step) * screen.norms[j]
+                            for r in range(rank):
+                                if r != s:
+                                    screen.paths[r] += turned * tops[r]
                         P[s, j] = q
                         update(cache, j, p, q)
                         change = max(change, abs(step))
-            if dense:
-                for s in range(first, last):
-                    if exists[s]:
-                        for n in range(n_samples):
-                            screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
+            for s in range(first, last):
+                if exists[s]:
+                    for n in range(n_samples):
+                        screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
         return change
 
     return sweep

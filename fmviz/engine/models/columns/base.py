@@ -1,0 +1,211 @@
+"""What a column of P stands for: its kernel K(p_s, x), and K as a function of one entry or row of P."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..._exponential import from_bits, size_bits
+from ..._jit import jitable
+from ...design import Design
+
+State = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class EntryColumnView:
+    """K(p_s, x_n) along one entry p_js, for all rows x_n of X: what `entry_sweep` is built from.
+
+    The functions are jitable. P has shape (k, d), and `state` is what the function of that name returned.
+    With x = x_nj, every K here depends on p_js by way of x·p_js, so that ∂K/∂p_js = x·cofactor.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    state : callable
+        ``state(design, P, sums=None)``: the work arrays of a sweep, for `P` as it is now. `sums` is XP, shape
+        (N, k), where the caller has it. What of it lives from sweep to sweep collects rounding errors, so
+        that it is to be made anew from time to time.
+    open : callable
+        ``open(P, s, state)``: begin with column s, which `absorb` has then still to be told of where the view
+        is `rebuilt`.
+    column : callable
+        ``column(P, s, state)``: the arrays of column s, `kept` in the functions below.
+    absorb : callable
+        ``absorb(kept, n, x, p)``: the entry p of a feature that is x at row n joins the column.
+    scale : callable
+        ``scale(s, state)``: the largest |cofactor| + |its share of the entry itself| of an open column, which
+        tells a slope from a rounding error; 0 where nothing is ever subtracted.
+    partner : callable
+        ``partner(kept, j)``: what the functions below need besides p_js, `own`; 0 for most.
+    cofactor : callable
+        ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n.
+    advance : callable
+        ``advance(kept, n, x, p, q, own)``: the entry moves from p to q; the change of K at row n.
+    close : callable
+        ``close(s, state, live)``: the sweep leaves column s, of which `live` entries are not 0.
+    needs : int
+        How many other entries of the column must not be 0 for an entry to have a slope.
+    linear : bool
+        Whether K is linear in the entry. Where it is not, the two functions below exist.
+    rebuilt : bool
+        Whether the state of a column is made of its entries when it is opened, rather than kept.
+    independent : bool
+        Whether columns may take turns: no column's state depends on another column of P.
+    curvature : callable, optional
+        ``curvature(kept, n)``: ∂²K/∂(x·p)² at row n.
+    change : callable, optional
+        ``change(kept, n, x, step)``: by how much K would change at row n.
+    """
+
+    name: str
+    state: Callable[..., State] = field(compare=False)
+    open: Callable[..., None]
+    column: Callable[..., Any]
+    absorb: Callable[..., None]
+    scale: Callable[..., float]
+    partner: Callable[..., float]
+    cofactor: Callable[..., float]
+    advance: Callable[..., float]
+    close: Callable[..., None]
+    needs: int = 0
+    linear: bool = True
+    rebuilt: bool = False
+    independent: bool = False
+    curvature: Callable[..., float] | None = None
+    change: Callable[..., float] | None = None
+
+
+@dataclass(frozen=True)
+class RowColumnsView:
+    """The kernels K(p_s, x_n) of k columns along one row p_j: what `row_sweep` is built from.
+
+    The functions are jitable; K is linear in the row, with ∂K(p_s, x_n)/∂p_js = x_nj·cofactor_s. P has shape
+    (d, k), `state` is what the function of that name returned, `p` is the row as it is, and `step` by how
+    much it moves, `scaled` that times the columns' coefficients.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    state : callable
+        ``state(design, P, sums=None)``: the work arrays, for `P` as it is now, which live from sweep to
+        sweep. `sums` is XP, shape (N, at most k), where the caller has it.
+    scale : callable
+        ``scale(state, live_only)``: the largest |cofactor| + |its share of the row itself| so far, which
+        tells a slope from a rounding error; 0 where nothing is ever subtracted.
+    gather : callable
+        ``gather(state, at, x, first, second, p, g, h)``: add Σ_i first_i·cofactor_s to g_s and
+        Σ_i second_i·cofactor_s² to h_s, over the rows ``at[i]`` of X, where the feature is ``x[i]``.
+    rise : callable
+        ``rise(state, n, x, p, scaled, along)``: Σ_s scaled_s·cofactor_s at row n; `along` is ⟨p, scaled⟩.
+    advance : callable
+        ``advance(state, n, x, p, step, scaled, along)``: the row moves; return the same sum as it was.
+    """
+
+    name: str
+    state: Callable[..., State] = field(compare=False)
+    scale: Callable[..., float]
+    gather: Callable[..., None]
+    rise: Callable[..., float]
+    advance: Callable[..., float]
+
+
+@dataclass(frozen=True)
+class ColumnViews:
+    """Some columns of P, and how sweeps see what they stand for.
+
+    Attributes
+    ----------
+    columns : slice
+        Which columns.
+    entries : EntryColumnView
+        The view along entries.
+    rows : RowColumnsView or None
+        The view along rows, None where the model is not linear in them.
+    """
+
+    columns: slice
+    entries: EntryColumnView
+    rows: RowColumnsView | None
+
+
+class ColumnKernel:
+    """K(p_s, x_n) for all rows x_n of a design and all columns p_s of P at once.
+
+    Attributes
+    ----------
+    degree : int or None
+        The order of its interactions; None for all subsets.
+    multilinear : bool
+        Whether it is linear in every single p_j.
+    """
+
+    degree: int | None
+    multilinear: bool = True
+
+    @property
+    def entries(self) -> EntryColumnView:
+        """K along an entry of a column."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> RowColumnsView | None:
+        """The kernels of all columns along a row of P, None where they are not linear in it."""
+        return None
+
+    def values(self, design: Design, P: np.ndarray) -> np.ndarray:
+        """Return K(p_s, x_n), shape (N, k), for P of shape (d, k)."""
+        raise NotImplementedError
+
+    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Return Σ_n slope[n, s] ∂K(p_s, x_n)/∂p_js, shape (d, k), for a slope of shape (N, k)."""
+        raise NotImplementedError
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return Σ_n weight[n, s] (∂K(p_s, x_n)/∂p_js)², shape (d, k), for weights of shape (N, k)."""
+        raise NotImplementedError
+
+    def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
+        """Return what K of augmented data is in kernels of the data themselves ([B] Section 8).
+
+        With n features more that are always 1 and their factors γ, `dummies` of shape (n, k), K of degree m
+        is Σ_t weight_t K_t(p_s, x), K_t the same kernel of degree t. The weights, shape (k,), are returned by
+        degree, K_0 = 1 included.
+        """
+        raise NotImplementedError
+
+
+@jitable
+def once(x):
+    """Return x."""
+    return x
+
+
+@jitable
+def twice(x):
+    """Return x²."""
+    return x * x
+
+
+@jitable
+def no_partner(kept, j):
+    return 0.0
+
+
+@jitable
+def nothing_to_close(s, state, live):
+    pass
+
+
+@jitable
+def largest_of(a):
+    """Return max |a_n|."""
+    size = 0
+    for n in range(a.size):
+        size = max(size, size_bits(a[n]))
+    return from_bits(size)

@@ -1,0 +1,126 @@
+"""The homogeneous polynomial kernel, H^m(p, x) = ⟨p, x⟩^m ([B] Section 3)."""
+
+from __future__ import annotations
+
+import functools
+from math import comb
+
+import numpy as np
+
+from ..._jit import jitable
+from ...design import Design
+from ...memory import aligned_copy
+from .base import ColumnKernel, EntryColumnView, State, no_partner, nothing_to_close
+
+
+def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
+    return (aligned_copy((design.dot(P.T) if sums is None else sums).T),)
+
+
+@jitable
+def _open(P, s, state):
+    pass
+
+
+@jitable
+def _column(P, s, state):
+    return state[0][s]
+
+
+@jitable
+def _absorb(kept, n, x, p):
+    kept[n] += x * p
+
+
+@jitable
+def _scale(s, state):
+    return 0.0
+
+
+@functools.cache
+def polynomial_entries(degree: int) -> EntryColumnView:
+    """Return ⟨p_s, x⟩^m, m ≥ 2, along an entry, in which it is a polynomial of degree m.
+
+    A row's state is ⟨p_s, x⟩, kept from sweep to sweep.
+    """
+
+    @jitable
+    def power(a, exponent):
+        product = 1.0
+        for _ in range(exponent):
+            product *= a
+        return product
+
+    @jitable
+    def cofactor(kept, n, x, p, own):
+        return degree * power(kept[n], degree - 1)
+
+    @jitable
+    def curvature(kept, n):
+        return degree * (degree - 1) * power(kept[n], degree - 2)
+
+    @jitable
+    def change(kept, n, x, step):
+        return power(kept[n] + step * x, degree) - power(kept[n], degree)
+
+    @jitable
+    def advance(kept, n, x, p, q, own):
+        rise = change(kept, n, x, q - p)
+        kept[n] += (q - p) * x
+        return rise
+
+    return EntryColumnView(
+        f"polynomial({degree})",
+        _state,
+        _open,
+        _column,
+        _absorb,
+        _scale,
+        no_partner,
+        cofactor,
+        advance,
+        nothing_to_close,
+        linear=False,
+        independent=True,
+        curvature=curvature,
+        change=change,
+    )
+
+
+class Polynomial(ColumnKernel):
+    """The homogeneous polynomial ⟨p, x⟩^m ([B] Section 3).
+
+    Parameters
+    ----------
+    degree : int
+        m ≥ 1.
+    """
+
+    def __init__(self, degree: int) -> None:
+        self.degree: int = degree
+        self.multilinear = degree == 1
+
+    @property
+    def entries(self) -> EntryColumnView:
+        """See `ColumnKernel.entries`."""
+        return polynomial_entries(self.degree)
+
+    def values(self, design: Design, P: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.values`."""
+        return np.asarray(design.dot(P) ** self.degree)
+
+    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.gradient`."""
+        return design.transpose_dot(slope * self._outer(design, P))
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.squares`."""
+        return np.asarray(design.power(2).T @ (weight * self._outer(design, P) ** 2))
+
+    def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
+        """See `ColumnKernel.split`; (γ + ⟨p, x⟩)^m by the binomial theorem."""
+        gamma = dummies.sum(axis=0)
+        return {t: comb(self.degree, t) * gamma ** (self.degree - t) for t in range(self.degree + 1)}
+
+    def _outer(self, design: Design, P: np.ndarray) -> np.ndarray:
+        return np.asarray(self.degree * design.dot(P) ** (self.degree - 1))

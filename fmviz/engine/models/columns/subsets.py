@@ -1,0 +1,282 @@
+"""The kernel of all subsets of features, Π_j (1 + p_j x_j) ([A] Eq. 54)."""
+
+from __future__ import annotations
+
+from math import frexp, ldexp
+from typing import Any
+
+import numpy as np
+
+from ..._jit import cached_factory, jitable
+from ...design import Design, Storage
+from ...memory import aligned_copy
+from .base import (
+    ColumnKernel,
+    EntryColumnView,
+    RowColumnsView,
+    State,
+    no_partner,
+    nothing_to_close,
+    once,
+    twice,
+)
+
+# Mantissas of products are scaled back before their exponents could leave the range of doubles.
+_SAFE = 2.0**500
+
+
+@cached_factory()
+def subsets_of_rows(storage: Storage):
+    """Return the kernel that writes Π_j (1 + p_js x_nj) to out[n, s], infinite only if that is too large."""
+    entry, value = storage.row, storage.value
+
+    def subsets(data, indices, indptr, P, out):
+        for n in range(out.shape[0]):
+            row = data[indptr[n] : indptr[n + 1]]
+            features = indices[indptr[n] : indptr[n + 1]]
+            for s in range(P.shape[1]):
+                product = 1.0
+                exponent = 0
+                for i in range(indptr[n + 1] - indptr[n]):
+                    product *= 1.0 + value(row, i) * P[entry(features, i), s]
+                    size = abs(product)
+                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
+                        product, shift = frexp(product)
+                        exponent += shift
+                out[n, s] = ldexp(product, exponent)
+
+    return subsets
+
+
+@cached_factory()
+def subsets_slopes_of_rows(storage: Storage, power):
+    """Return the kernel that adds Σ_n weight[n, s] power(∂K_all(p_s, x_n)/∂p_js) to G[j, s].
+
+    `before` and `shifts` have the length of the longest row: mantissa and exponent of the product of all
+    earlier factors.
+    """
+    entry, value = storage.row, storage.value
+
+    def slopes(data, indices, indptr, P, weight, before, shifts, G):
+        for n in range(weight.shape[0]):
+            row = data[indptr[n] : indptr[n + 1]]
+            features = indices[indptr[n] : indptr[n + 1]]
+            count = indptr[n + 1] - indptr[n]
+            for s in range(P.shape[1]):
+                product = 1.0
+                exponent = 0
+                for i in range(count):
+                    before[i] = product
+                    shifts[i] = exponent
+                    product *= 1.0 + value(row, i) * P[entry(features, i), s]
+                    size = abs(product)
+                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
+                        product, shift = frexp(product)
+                        exponent += shift
+                after = 1.0
+                exponent = 0
+                for i in range(count - 1, -1, -1):
+                    j = entry(features, i)
+                    x = value(row, i)
+                    slope = x * ldexp(before[i] * after, int(shifts[i]) + exponent)
+                    G[j, s] += weight[n, s] * power(slope)
+                    after *= 1.0 + x * P[j, s]
+                    size = abs(after)
+                    if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
+                        after, shift = frexp(after)
+                        exponent += shift
+
+    return slopes
+
+
+@jitable
+def others(product, zeros, factor):
+    """Return the product of all factors but this one, given that of the non-zero ones."""
+    # Choices rather than branches, so that loops over rows use vector instructions.
+    zero = 1.0 if factor == 0.0 else 0.0
+    rest = product / (factor + zero)
+    return rest if zeros == zero else 0.0
+
+
+def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
+    # One array: to take one of several from a tuple, for every row, would count references each time.
+    return (aligned_copy(np.empty((2, design.n_samples))),)
+
+
+@jitable
+def _open(P, s, state):
+    state[0][0] = 1.0
+    state[0][1] = 0.0
+
+
+@jitable
+def _column(P, s, state):
+    return state[0]
+
+
+@jitable
+def _absorb(kept, n, x, p):
+    factor = 1.0 + x * p
+    if factor == 0.0:
+        kept[1, n] += 1.0
+    else:
+        kept[0, n] *= factor
+
+
+@jitable
+def _scale(s, state):
+    return 0.0
+
+
+@jitable
+def _cofactor(kept, n, x, p, own):
+    return others(kept[0, n], kept[1, n], 1.0 + x * p)
+
+
+@jitable
+def _advance(kept, n, x, p, q, own):
+    old = 1.0 + x * p
+    new = 1.0 + x * q
+    was = 1.0 if old == 0.0 else 0.0
+    now = 1.0 if new == 0.0 else 0.0
+    without = kept[0, n] / (old + was)
+    rest = without if kept[1, n] == was else 0.0
+    kept[0, n] = without * (new + now)
+    kept[1, n] += now - was
+    return x * (q - p) * rest
+
+
+SUBSETS_ENTRIES = EntryColumnView(
+    "subsets",
+    _state,
+    _open,
+    _column,
+    _absorb,
+    _scale,
+    no_partner,
+    _cofactor,
+    _advance,
+    nothing_to_close,
+    rebuilt=True,
+)
+"""The product along an entry ([A] Section 6.2).
+
+A row's state is the product of its factors that are not 0, and how many are: so the cofactor, the product of
+the others, needs no division by 0, and a factor that has been 0 can come back.
+"""
+
+
+@cached_factory()
+def subsets_tables(storage: Storage):
+    """Return the kernel that writes the products of non-zero factors and the counts of zero ones, (N, k)."""
+    entry, value = storage.row, storage.value
+
+    def fill(data, indices, indptr, P, product, zeros):
+        product[:] = 1.0
+        zeros[:] = 0
+        for n in range(product.shape[0]):
+            row = data[indptr[n] : indptr[n + 1]]
+            features = indices[indptr[n] : indptr[n + 1]]
+            for i in range(indptr[n + 1] - indptr[n]):
+                j = entry(features, i)
+                for s in range(P.shape[1]):
+                    factor = 1.0 + value(row, i) * P[j, s]
+                    if factor == 0.0:
+                        zeros[n, s] += 1.0
+                    else:
+                        product[n, s] *= factor
+
+    return fill
+
+
+def _rows_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
+    shape = design.n_samples, P.shape[1]
+    product, zeros = np.empty(shape), np.empty(shape)
+    subsets_tables(design.storage)(*design.rows, np.ascontiguousarray(P), product, zeros)
+    return product, zeros
+
+
+@jitable
+def _no_scale(state, live_only):
+    return 0.0
+
+
+@jitable
+def _gather(state, at, x, first, second, p, g, h):
+    for i in range(at.size):
+        product, zeros = state[0][at[i]], state[1][at[i]]
+        for s in range(p.size):
+            rest = others(product[s], zeros[s], 1.0 + x[i] * p[s])
+            g[s] += first[i] * rest
+            h[s] += second[i] * rest * rest
+
+
+@jitable
+def _rise(state, n, x, p, scaled, along):
+    product, zeros = state
+    total = 0.0
+    for s in range(p.size):
+        total += scaled[s] * others(product[n, s], zeros[n, s], 1.0 + x * p[s])
+    return total
+
+
+@jitable
+def _advance_row(state, n, x, p, step, scaled, along):
+    product, zeros = state[0][n], state[1][n]
+    total = 0.0
+    for s in range(p.size):
+        old = 1.0 + x * p[s]
+        new = 1.0 + x * (p[s] + step[s])
+        was = 1.0 if old == 0.0 else 0.0
+        now = 1.0 if new == 0.0 else 0.0
+        without = product[s] / (old + was)
+        total += scaled[s] * (without if zeros[s] == was else 0.0)
+        product[s] = without * (new + now)
+        zeros[s] += now - was
+    return total
+
+
+SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, _no_scale, _gather, _rise, _advance_row)
+"""The products of all columns along a row; the state of a row and column is that of `SUBSETS_ENTRIES`."""
+
+
+class AllSubsets(ColumnKernel):
+    """The product Π_j (1 + p_j x_j) ([A] Eq. 54)."""
+
+    degree = None
+
+    @property
+    def entries(self) -> EntryColumnView:
+        """See `ColumnKernel.entries`."""
+        return SUBSETS_ENTRIES
+
+    @property
+    def rows(self) -> RowColumnsView:
+        """See `ColumnKernel.rows`."""
+        return SUBSETS_ROWS
+
+    def values(self, design: Design, P: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.values`."""
+        out = np.empty((design.n_samples, P.shape[1]))
+        subsets_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), out)
+        return out
+
+    def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.gradient`."""
+        return self._slopes(design, P, slope, once)
+
+    def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """See `ColumnKernel.squares`."""
+        return self._slopes(design, P, weight, twice)
+
+    def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:
+        G, longest = np.zeros(P.shape), max(1, design.longest_row)
+        subsets_slopes_of_rows(design.storage, power)(
+            *design.rows,
+            np.ascontiguousarray(P),
+            np.ascontiguousarray(weight),
+            np.empty(longest),
+            np.empty(longest, dtype=np.int64),
+            G,
+        )
+        return G

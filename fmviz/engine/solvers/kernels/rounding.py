@@ -1,0 +1,6 @@
+"""What tells a number from a rounding error, and a very large one from infinity."""
+
+# The square of a relative rounding error, with room for sums of many.
+NOISE = 1e-28
+# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
+BEYOND = 1e300

@@ -1,0 +1,127 @@
+"""Plant faults one at a time and see whether the tests find them.
+
+    .venv/bin/python tools/mutants.py              every fault, with the tests of its own folder
+    .venv/bin/python tools/mutants.py 3 17         these two
+    .venv/bin/python tools/mutants.py --full       what survives there, with all that `make test` runs
+    .venv/bin/python tools/mutants.py --all        and with all that `make test-all` runs
+
+Nothing is written to the checkout: every process that a test run starts reads the one faulty module through
+an import hook. Faults inside kernels get a kernel cache of their own; all others share the warm one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_HOOK = """
+import json, os, sys
+from importlib import machinery
+
+_FAULT = json.loads(os.environ["FMVIZ_FAULT"])
+
+
+class Loader(machinery.SourceFileLoader):
+    def get_code(self, name):
+        if os.path.realpath(self.path) != _FAULT["path"]:
+            return super().get_code(name)
+        source = self.get_data(self.path).decode()
+        assert source.count(_FAULT["before"]) == 1, "the fault no longer fits its file"
+        return compile(source.replace(_FAULT["before"], _FAULT["after"]), self.path, "exec")
+
+
+details = (
+    (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+    (Loader, machinery.SOURCE_SUFFIXES),
+    (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+)
+sys.path_hooks.insert(0, machinery.FileFinder.path_hook(*details))
+sys.path_importer_cache.clear()
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One edit that changes what the code does.
+
+    Attributes
+    ----------
+    where : str
+        The file, relative to `fmviz`.
+    before, after : str
+        What stands there once, and what is put in its place.
+    tests : str
+        The tests of its own folder, relative to `tests`.
+    kernel : bool
+        Whether it is in compiled code.
+    """
+
+    where: str
+    before: str
+    after: str
+    tests: str
+    kernel: bool = False
+
+
+def faults() -> list[Fault]:
+    """Return the faults that `mutants.toml` beside this file lists."""
+    import tomllib
+
+    with open(Path(__file__).with_suffix(".toml"), "rb") as file:
+        return [Fault(**entry) for entry in tomllib.load(file)["fault"]]
+
+
+def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
+    """Return whether the tests fail with the fault in place."""
+    path = str((ROOT / "fmviz" / fault.where).resolve())
+    told = json.dumps({"path": path, "before": fault.before, "after": fault.after})
+    environment = os.environ | {"FMVIZ_FAULT": told, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([hook, *filter(None, [os.environ.get("PYTHONPATH")])])
+    if fault.kernel:
+        environment["FMVIZ_CACHE_DIR"] = cache
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "--dist", "loadgroup", *arguments]
+    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if found.returncode not in (0, 1):
+        sys.exit(f"pytest could not run: {found.stdout[-2000:]}{found.stderr[-2000:]}")
+    return found.returncode == 1
+
+
+def main() -> int:
+    """Plant the faults that are asked for; return how many survive."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("numbers", type=int, nargs="*", help="which faults; all without")
+    parser.add_argument("--full", action="store_true", help="survivors meet all tests of `make test`")
+    parser.add_argument("--all", action="store_true", help="and all tests of `make test-all`")
+    given = parser.parse_args()
+    listed = faults()
+    survivors = 0
+    for number in given.numbers or range(1, len(listed) + 1):
+        fault, begin = listed[number - 1], time.monotonic()
+        rounds = [["-m", "not slow and not browser", *(f"tests/{part}" for part in fault.tests.split())]]
+        rounds += [["-m", "not slow"]] if given.full or given.all else []
+        rounds += [["tests"]] if given.all else []
+        with tempfile.TemporaryDirectory(prefix="fmviz-fault-") as scratch:
+            Path(scratch, "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+            end = next((i for i, one in enumerate(rounds) if killed(fault, one, scratch, scratch)), None)
+        by = "nobody" if end is None else ("its folder", "make test", "make test-all")[end]
+        survivors += end is None
+        first = fault.before.strip().splitlines()[0]
+        print(
+            f"{number:3} {fault.where}: {first} · killed by {by}, {time.monotonic() - begin:.0f} s",
+            flush=True,
+        )
+    print(f"{survivors} of {len(given.numbers) or len(listed)} survive")
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 100))
