@@ -6,27 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.errors import finite_number, one_of
+from fmviz.engine.errors import finite_matrix, finite_number, one_of
 from fmviz.engine.penalties import Penalty, get_penalty
-
-
-def finite_matrix(what: str, P: Any) -> np.ndarray:
-    """Return P as a C-contiguous matrix of finite numbers, a vector as one column; `what` names it."""
-    if hasattr(P, "toarray"):
-        P = P.toarray()
-    if np.iscomplexobj(P):
-        raise ValueError(f"{what} holds complex numbers; give real ones.")
-    try:
-        array = np.asarray(P, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} holds something that is not a number: {error}.") from None
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(
-            f"{what} has shape {array.shape}; give a matrix (features × rank) or a vector, not empty."
-        )
-    if not np.isfinite(array).all():
-        raise ValueError(f"{what} contains NaN or infinity; replace those entries first.")
-    return np.ascontiguousarray(array.reshape(array.shape[0], -1))
 
 
 def prox(

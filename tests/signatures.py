@@ -1,4 +1,4 @@
-"""What was compiled more often than it should be."""
+"""What was compiled, and what more often than it should be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections import Counter
 from numba import float32
 
 from fmviz.engine._jit import KERNELS
+
+
+def signatures() -> dict[str, int]:
+    """Return how many signatures each kernel was compiled for."""
+    return {name: len(kernel.signatures) for name, kernel in KERNELS.items()}
 
 
 def recompiled() -> list[str]:

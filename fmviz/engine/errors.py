@@ -1,4 +1,4 @@
-"""Checks of single values whose messages name the value, what is allowed and a way out."""
+"""Checks of arguments whose messages name the value, what is allowed and a way out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import numbers
 from collections.abc import Iterable
 from typing import Any, Self
+
+import numpy as np
 
 
 class WhyNot(str):
@@ -66,3 +68,22 @@ def whole_number(what: str, value: Any, low: float | None = None, high: float | 
     if not ok or (low is not None and value < low) or (high is not None and value > high):
         raise ValueError(f"{what} = {value!r} must be a whole number{_range(low, high)}.")
     return int(value)
+
+
+def finite_matrix(what: str, P: Any) -> np.ndarray:
+    """Return P as a C-contiguous matrix of finite numbers, a vector as one column; `what` names it."""
+    if hasattr(P, "toarray"):
+        P = P.toarray()
+    if np.iscomplexobj(P):
+        raise ValueError(f"{what} holds complex numbers; give real ones.")
+    try:
+        array = np.asarray(P, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} holds something that is not a number: {error}.") from None
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(
+            f"{what} has shape {array.shape}; give a matrix (features × rank) or a vector, not empty."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what} contains NaN or infinity; replace those entries first.")
+    return np.ascontiguousarray(array.reshape(array.shape[0], -1))

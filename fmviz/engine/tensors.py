@@ -15,10 +15,9 @@ import numpy as np
 
 from ._jit import named
 from .counting import used_subsets
-from .errors import finite_number, whole_number
+from .errors import finite_matrix, finite_number, whole_number
 from .lowrank import spectrum
 from .memory import available_bytes, in_words
-from .operators import finite_matrix
 from .solvers._heap import keep_largest
 
 __all__ = ["ranked_subsets", "subset_weight", "tensor_slice", "weight_matrix", "weight_spectrum"]

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from oracles import slow_kernels
 
-from fmviz.engine.penalties import PENALTIES, get_penalty
+from fmviz.engine.errors import WhyNot
+from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 
 ORDERS = [2, 3, 4, 6, None]
 CHOICES = [(name, order) for name in ("omega_ti", "omega_cs") for order in ORDERS]
 
 
-def part(name: str, order: int | None):
-    found = get_penalty(name).of_order(order, {})
-    assert not isinstance(found, str)
-    return found[0]
+def part(name: str, order: int | None) -> Penalty:
+    found = get_penalty(name).of_order(order)
+    assert not isinstance(found, WhyNot)
+    return found
 
 
 def definition(name: str, order: int | None, P: np.ndarray) -> float:
@@ -36,18 +37,18 @@ def test_value_is_the_sum_over_subsets(name, order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_coordinate_view_is_omega_along_an_entry(order):
+def test_entry_view_is_omega_along_an_entry(order):
     rng = np.random.default_rng(1)
-    penalty = part("omega_ti", order).coordinate()
+    view = part("omega_ti", order).entry
     P = rng.normal(size=(6, 3))
     PT = np.array(P.T, order="C")
-    cache = penalty.cache(6, 3)
+    cache = view.cache(6, 3)
     for s in range(3):
-        penalty.begin(PT, s, cache)
+        view.begin(PT, s, cache)
         for _ in range(25):
             j = int(rng.integers(6))
             old = PT[s, j]
-            t = penalty.threshold(cache, j, old)
+            t = view.threshold(cache, j, old)
             for q in (0.0, *rng.normal(size=3)):
                 moved = PT.T.copy()
                 moved[j, s] = q
@@ -55,37 +56,37 @@ def test_coordinate_view_is_omega_along_an_entry(order):
                 assert t * (abs(q) - abs(old)) == pytest.approx(change, abs=1e-10)
             new = 0.0 if rng.random() < 0.4 else rng.normal()
             PT[s, j] = new
-            penalty.update(cache, j, old, new)
+            view.update(cache, j, old, new)
 
 
 @pytest.mark.parametrize(("name", "order"), CHOICES)
 def test_row_view_is_omega_along_a_row(name, order):
     rng = np.random.default_rng(2)
-    penalty = part(name, order).row()
+    view = part(name, order).row
     P = rng.normal(size=(6, 3))
-    cache = penalty.cache(6, 3)
-    penalty.begin(P, cache)
+    cache = view.cache(6, 3)
+    view.begin(P, cache)
     for _ in range(40):
         j = int(rng.integers(6))
         q = rng.normal(size=3) * (rng.random() < 0.7)
         moved = P.copy()
         moved[j] = q
         change = definition(name, order, moved) - definition(name, order, P)
-        expected = penalty.penalty(q, j, P, cache) - penalty.penalty(P[j], j, P, cache)
+        expected = view.penalty(q, j, P, cache) - view.penalty(P[j], j, P, cache)
         assert expected == pytest.approx(change, abs=1e-10)
         u = rng.normal(size=3)
         shrunk = u.copy()
-        penalty.shrink(shrunk, 0.2, j, P, cache)
+        view.shrink(shrunk, 0.2, j, P, cache)
 
         def value(z, u=u, j=j):
-            return 0.5 * np.sum((z - u) ** 2) + 0.2 * penalty.penalty(z, j, P, cache)
+            return 0.5 * np.sum((z - u) ** 2) + 0.2 * view.penalty(z, j, P, cache)
 
         probes = [shrunk + 10.0 ** rng.uniform(-5, 0) * rng.normal(size=3) for _ in range(30)]
         assert min(value(z) for z in [u, 0 * u, *probes]) >= value(shrunk) - 1e-12
-        penalty.update(cache, j, P, q)
+        view.update(cache, j, P, q)
         P[j] = q
-    again = penalty.cache(6, 3)
-    penalty.begin(P, again)
+    again = view.cache(6, 3)
+    view.begin(P, again)
     assert cache == pytest.approx(again, rel=1e-9, abs=1e-11)
 
 
@@ -93,9 +94,9 @@ def test_row_view_is_omega_along_a_row(name, order):
 def test_thresholds_and_subgradients_match_the_definition(name, order):
     rng = np.random.default_rng(3)
     P = rng.normal(size=(5, 3))
-    regularizer = part(name, order)
-    gradient = regularizer.subgradient(P)
-    thresholds = regularizer.thresholds(P)
+    penalty = part(name, order)
+    gradient = penalty.subgradient(P)
+    thresholds = penalty.thresholds(P)
     for j, s in np.ndindex(P.shape):
         E = np.zeros_like(P)
         E[j, s] = 1e-6
@@ -105,9 +106,8 @@ def test_thresholds_and_subgradients_match_the_definition(name, order):
         assert thresholds[j, s if name == "omega_ti" else 0] * along == pytest.approx(slope, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", list(PENALTIES))
-def test_every_regularizer_knows_every_order_or_says_why_not(name):
-    regularizer = PENALTIES[name]
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+def test_every_penalty_knows_every_order_or_says_why_not(penalty):
     for order in (2, 3, 5, None):
-        found = regularizer.of_order(order, regularizer.check({}))
-        assert found[1] is not None if isinstance(found, tuple) else len(found) > 40
+        found = penalty.of_order(order)
+        assert isinstance(found, Penalty) or (found.code and len(found) > 40)

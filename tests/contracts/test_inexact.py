@@ -31,14 +31,10 @@ def objective(name: str, Q: np.ndarray, P: np.ndarray, strength: float) -> float
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_why_there_are_no_steps_and_what_it_costs(name):
-    regularizer = PENALTIES[name]
-    assert regularizer.coordinate() is None
-    assert regularizer.row() is None
-    for sentence in (
-        regularizer.why_no_coordinate,
-        regularizer.why_no_row,
-        regularizer.cost_note(100, 5, **regularizer.check({})),
-    ):
+    penalty = PENALTIES[name]
+    assert penalty.entry is None
+    assert penalty.row is None
+    for sentence in (penalty.why_no_entry, penalty.why_no_row, penalty.cost_note(100, 5)):
         assert sentence.endswith(".")
 
 

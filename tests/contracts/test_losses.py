@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from math import inf, log1p, sqrt
 
 import numpy as np
 import pytest
 from oracles import slow_fm
 
+import fmviz
 from fmviz.engine import _jit
 from fmviz.engine._exponential import from_bits, size_bits
-from fmviz.engine.losses import LOGISTIC, LOSSES, evaluate
+from fmviz.engine._jit import jitable
+from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.duality import dual_value, relative_gap
+from fmviz.engine.losses import LOSSES, Huber, Logistic, Loss, evaluate
+from fmviz.engine.losses.scalar import residual_loss
+from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.solvers import SOLVERS
 
 LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
 
@@ -20,56 +30,61 @@ def test_value_and_slopes_are_the_formulae(loss):
     f = np.linspace(-4, 4, 81) + 0.0123
     for y in LABELS[loss.task]:
         target = np.full_like(f, y)
-        assert evaluate(loss.value, f, target, 1.0) == pytest.approx(slow_fm.LOSS[loss.name](f, target))
-        assert evaluate(loss.derivative, f, target, 1.0) == pytest.approx(slow_fm.SLOPE[loss.name](f, target))
-        assert evaluate(loss.second, f, target, 1.0) == pytest.approx(slow_fm.BEND[loss.name](f, target))
+        assert loss.value(f, target) == pytest.approx(slow_fm.LOSS[loss.name](f, target))
+        assert loss.derivative(f, target) == pytest.approx(slow_fm.SLOPE[loss.name](f, target))
+        assert loss.second(f, target) == pytest.approx(slow_fm.BEND[loss.name](f, target))
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8)], ids=repr)
 def test_slope_is_the_finite_difference(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-6
     for y in LABELS[loss.task]:
         target = np.full_like(f, y)
-        rise = evaluate(loss.value, f + h, target, 0.8) - evaluate(loss.value, f - h, target, 0.8)
-        assert evaluate(loss.derivative, f, target, 0.8) == pytest.approx(rise / (2 * h), abs=1e-7)
-        bend = evaluate(loss.derivative, f + h, target, 0.8) - evaluate(loss.derivative, f - h, target, 0.8)
-        assert evaluate(loss.second, f, target, 0.8) == pytest.approx(bend / (2 * h), abs=1e-6)
+        rise = loss.value(f + h, target) - loss.value(f - h, target)
+        assert loss.derivative(f, target) == pytest.approx(rise / (2 * h), abs=1e-7)
+        bend = loss.derivative(f + h, target) - loss.derivative(f - h, target)
+        assert loss.second(f, target) == pytest.approx(bend / (2 * h), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_mu_bounds_the_bend(loss):
     f = np.linspace(-20, 20, 4001)
     for y in LABELS[loss.task]:
-        slope = evaluate(loss.derivative, f, np.full_like(f, y), 1.0)
+        slope = loss.derivative(f, np.full_like(f, y))
         steepest = (np.diff(slope) / np.diff(f)).max()
-        assert steepest <= loss.mu * (1 + 1e-9)
-        assert steepest >= 0.99 * loss.mu
+        assert steepest <= loss.mu() * (1 + 1e-9)
+        assert steepest >= 0.99 * loss.mu()
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_extreme_margins_stay_finite(loss):
     f = np.array([-1e150, -800.0, -40.0, 40.0, 800.0, 1e150])
     for y in LABELS[loss.task]:
-        for scalar in (loss.value, loss.derivative, loss.second):
-            assert np.isfinite(evaluate(scalar, f, np.full_like(f, y), 1.0)).all()
+        for function in (loss.value, loss.derivative, loss.second):
+            assert np.isfinite(function(f, np.full_like(f, y))).all()
     if loss.name == "logistic":
         ones = np.ones_like(f)
-        assert evaluate(loss.value, f, ones, 0.0) == pytest.approx([1e150, 800, 40, np.exp(-40), 0, 0])
-        assert evaluate(loss.derivative, f, ones, 0.0) == pytest.approx([-1, -1, -1, -np.exp(-40), 0, 0])
+        assert loss.value(f, ones) == pytest.approx([1e150, 800, 40, np.exp(-40), 0, 0])
+        assert loss.derivative(f, ones) == pytest.approx([-1, -1, -1, -np.exp(-40), 0, 0])
 
 
-@pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.of_residual])
+@pytest.mark.parametrize(
+    "loss", [x for x in (*LOSSES.values(), Huber(0.7)) if x.scalar.of_residual is not None], ids=repr
+)
 def test_residual_form_is_the_same_loss(loss):
     rng = np.random.default_rng(0)
     f, y = rng.normal(size=(2, 50)) * 2
-    other = loss.of_residual
+    own, other = loss.scalar, loss.scalar.of_residual
     for one, two in zip(
-        (loss.value, loss.derivative, loss.second),
+        (own.value, own.derivative, own.second),
         (other.value, other.derivative, other.second),
         strict=True,
     ):
-        same = evaluate(two, f - y, np.zeros(50), 0.7)
-        assert evaluate(one, f, y, 0.7) == pytest.approx(same, abs=1e-15)
+        same = evaluate(two, f - y, np.zeros(50), loss.theta)
+        assert evaluate(one, f, y, loss.theta) == pytest.approx(same, abs=1e-15)
+
+
+LOGISTIC = Logistic.scalar
 
 
 def exact_logistic(z: float) -> tuple[Decimal, Decimal, Decimal]:
@@ -108,9 +123,9 @@ def test_logistic_is_right_to_rounding_in_every_compilation():
     for i, scalar in enumerate((LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second)):
         loose, plain = np.empty_like(MARGINS), np.empty_like(MARGINS)
         kernel = apply_loosely(scalar)
-        kernel(MARGINS, ones, 0.0, loose)
-        _jit.python_version(kernel)(MARGINS, ones, 0.0, plain)
-        for found in (evaluate(scalar, MARGINS, ones, 0.0), loose, plain):
+        kernel(MARGINS, ones, (), loose)
+        _jit.python_version(kernel)(MARGINS, ones, (), plain)
+        for found in (evaluate(scalar, MARGINS, ones, ()), loose, plain):
             error = [abs(Decimal(float(x)) / one[i] - 1) for x, one in zip(found, exact, strict=True)]
             assert max(error) < 5e-16
 
@@ -118,27 +133,29 @@ def test_logistic_is_right_to_rounding_in_every_compilation():
 def test_logistic_lets_nan_through():
     broken = np.array([np.nan, np.nan])
     for scalar in (LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.second):
-        assert np.isnan(evaluate(scalar, broken, np.array([1.0, -1.0]), 0.0)).all()
+        assert np.isnan(evaluate(scalar, broken, np.array([1.0, -1.0]), ())).all()
         out = np.zeros(2)
-        apply_loosely(scalar)(broken, np.array([1.0, -1.0]), 0.0, out)
+        apply_loosely(scalar)(broken, np.array([1.0, -1.0]), (), out)
         assert np.isnan(out).all()
 
 
-@pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.nudged])
+@pytest.mark.parametrize("loss", [x for x in LOSSES.values() if x.scalar.nudged], ids=repr)
 def test_a_nudged_slope_is_the_slope_there(loss):
     rng = np.random.default_rng(0)
     f = np.concatenate([rng.normal(size=400), rng.uniform(-30, 30, 400)])
     y = np.where(rng.random(f.size) < 0.5, -1.0, 1.0)
-    step = loss.nudge_reach * np.where(rng.random(f.size) < 0.5, rng.uniform(-1, 1, f.size), np.sign(f))
+    step = loss.scalar.nudge_reach * np.where(
+        rng.random(f.size) < 0.5, rng.uniform(-1, 1, f.size), np.sign(f)
+    )
 
-    nudged = loss.nudged
+    nudged, theta = loss.scalar.nudged, loss.theta
 
     def nudge(slope, step, y, out):
         for n in range(slope.size):
-            out[n] = nudged(slope[n], step[n], y[n], 0.0)
+            out[n] = nudged(slope[n], step[n], y[n], theta)
 
-    slope = evaluate(loss.derivative, f, y, 0.0)
-    there = evaluate(loss.derivative, f + step, y, 0.0)
+    slope = loss.derivative(f, y)
+    there = loss.derivative(f + step, y)
     for kernel in (_jit._kernel(nudge, nudge.__name__, exact=False), nudge):
         out = np.empty_like(f)
         kernel(slope, step, y, out)
@@ -155,3 +172,206 @@ def test_bits_of_sizes_stand_in_order():
     assert bits == sorted(bits)
     assert [from_bits(b) for b in bits[:-1]] == np.abs(x[:-1]).tolist()
     assert np.isnan(from_bits(bits[-1]))
+
+
+# ---------------------------------------------- losses that lack what those of the registry have
+
+
+@jitable
+def quartic(r, unused, theta):
+    return 0.25 * r * r * r * r
+
+
+@jitable
+def quartic_derivative(r, unused, theta):
+    return r * r * r
+
+
+@jitable
+def quartic_second(r, unused, theta):
+    return 3.0 * r * r
+
+
+@jitable
+def quartic_conjugate(a, y, theta):
+    return 0.75 * abs(a) ** (4.0 / 3.0) + a * y
+
+
+@dataclass(frozen=True)
+class Quartic(Loss):
+    """¼(f − y)⁴: convex, with a conjugate, and a derivative without a Lipschitz constant."""
+
+    name = "quartic"
+    label = "Quartic"
+    formula = r"\tfrac14 (f-y)^4"
+    task = "regression"
+    scalar = residual_loss("quartic", quartic, quartic_derivative, quartic_second)
+    jitable_conjugate = staticmethod(quartic_conjugate)
+
+    def mu(self) -> None:
+        return None
+
+
+@jitable
+def root(r, unused, theta):
+    return sqrt(1.0 + r * r) - 1.0
+
+
+@jitable
+def root_derivative(r, unused, theta):
+    return r / sqrt(1.0 + r * r)
+
+
+@jitable
+def root_second(r, unused, theta):
+    return (1.0 + r * r) ** -1.5
+
+
+@dataclass(frozen=True)
+class Root(Loss):
+    """√(1 + (f − y)²) − 1: convex, with μ = 1; its conjugate is not declared."""
+
+    name = "root"
+    label = "Root"
+    formula = r"\sqrt{1+(f-y)^2}-1"
+    task = "regression"
+    scalar = residual_loss("root", root, root_derivative, root_second)
+
+    def mu(self) -> float:
+        return 1.0
+
+
+@jitable
+def cauchy(r, unused, theta):
+    return 0.5 * log1p(r * r)
+
+
+@jitable
+def cauchy_derivative(r, unused, theta):
+    return r / (1.0 + r * r)
+
+
+@jitable
+def cauchy_second(r, unused, theta):
+    return (1.0 - r * r) / (1.0 + r * r) ** 2
+
+
+@dataclass(frozen=True)
+class Cauchy(Root):
+    """½log(1 + (f − y)²): not convex, with μ = 1."""
+
+    name = "cauchy"
+    label = "Cauchy"
+    formula = r"\tfrac12\log(1+(f-y)^2)"
+    scalar = residual_loss("cauchy", cauchy, cauchy_derivative, cauchy_second)
+    convex = False
+
+
+WITHOUT_MU = [name for name, solver in SOLVERS.items() if not solver.needs_mu]
+
+
+def problem_of(loss: Loss, **more) -> Problem:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 4))
+    y = 2.0 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=12)
+    given = {"penalty": "l2", "rank": 2, "lambda_w": 0.01, "lambda_p": 0.005, "lambda_sparse": 0.0}
+    return Problem.build(X, y, loss=loss, **(given | more))
+
+
+def test_without_mu_solvers_that_need_it_say_so():
+    assert set(WITHOUT_MU) >= {"apgd", "pgd", "nmapgd", "lbfgs", "psgd"}
+    for penalty in ("l2", "l1", "ti", "cs", "omega_star"):
+        for name, solver in SOLVERS.items():
+            own = why_not(Formulation.build("fm", penalty), name)
+            reason = why_not(Formulation.build("fm", penalty, Quartic()), name)
+            if own is not None:
+                assert reason is not None
+            elif solver.needs_mu:
+                assert reason.code == "no_mu"
+            else:
+                assert reason is None
+        assert best_solver(Formulation.build("fm", penalty, Quartic())) in WITHOUT_MU
+    reason = fmviz.why_not("l1", "pcd", loss=Quartic())
+    assert reason.startswith("PCD ")
+    assert "quartic loss has no Lipschitz constant" in reason
+    assert "Use APGD" in reason
+    assert fmviz.why_not("l1", loss=Quartic()) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "solver"),
+    [("qr", "exact_pgd"), ("qr", "incremental_pgd"), ("convex_fm", "gcd"), ("expansion", "lbfgs")],
+)
+def test_without_mu_solvers_with_a_part_that_needs_it_say_so(model, solver):
+    # The fit of the weights of an expansion's columns takes steps of its own.
+    penalty = "l1" if model == "qr" else "l2"
+    assert why_not(Formulation.build(model, penalty), solver) is None
+    assert why_not(Formulation.build(model, penalty, Quartic()), solver).code == "no_mu"
+
+
+@pytest.mark.parametrize("solver", ["apgd", "pgd", "nmapgd", "lbfgs", "psgd"])
+def test_without_mu_the_other_solvers_run(solver):
+    settings = {"eta0": 0.01} if solver == "psgd" else {}
+    chosen = type(SOLVERS[solver])(**settings)
+    snapshots = list(
+        iterate(problem_of(Quartic()), chosen, Budget(20, tol=0.0), rng=np.random.default_rng(0))
+    )
+    values = [snapshot.objective for snapshot in snapshots]
+    assert values[-1] < values[0]
+    assert np.isfinite([snapshot.certificate for snapshot in snapshots]).all()
+
+
+@pytest.mark.parametrize("penalty", ["l2", "ti", "cs"])
+def test_without_mu_the_certificate_is_0_at_the_optimum_alone(penalty):
+    problem = problem_of(Quartic(), penalty=penalty, lambda_sparse=0.0 if penalty == "l2" else 0.005)
+    assert problem.loss.mu() is None
+    budget = Budget(20_000, tol=1e-13, report_every=None)
+    *_, last = iterate(problem, "apgd", budget, init_scale=0.5, rng=np.random.default_rng(0))
+    assert last.parameters.P.any()
+    assert last.certificate < 1e-8
+    moved = last.parameters.replace(P=last.parameters.P * 1.01)
+    assert fmviz.engine.certificate.certify(problem, moved) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"), [(Root(), "no convex conjugate in closed form"), (Cauchy(), "is not convex")], ids=repr
+)
+@pytest.mark.parametrize(("model", "penalty"), [("qr", "l1"), ("convex_fm", "l2")])
+def test_without_a_conjugate_models_with_a_gap_say_so(loss, words, model, penalty):
+    problem = problem_of(loss, model=model, penalty=penalty)
+    for solver in ("auto", *SOLVERS):
+        assert why_not(problem, solver).code == "no_conjugate"
+    reason = why_not(problem)
+    assert words in reason
+    assert "Choose another loss, or a factorization machine" in reason
+    with pytest.raises(ValueError, match="duality gap"):
+        iterate(problem)
+    # The bound is what is known without one: losses are at least 0.
+    start = problem.start(0.1, np.random.default_rng(0))
+    assert loss.conjugate(np.zeros(3), np.zeros(3)) is None
+    assert dual_value(problem, start) == 0.0
+    assert relative_gap(problem, start) == 1.0
+
+
+@pytest.mark.parametrize("loss", [Root(), Cauchy()], ids=repr)
+@pytest.mark.parametrize("solver", ["pcd", "apgd"])
+def test_without_a_conjugate_machines_are_fitted(loss, solver):
+    problem = problem_of(loss, penalty="ti", lambda_sparse=0.005)
+    budget = Budget(5_000, tol=1e-12, report_every=None)
+    *_, last = iterate(problem, solver, budget, init_scale=0.5, rng=np.random.default_rng(0))
+    assert last.parameters.P.any()
+    assert last.certificate < 1e-6
+
+
+@pytest.mark.parametrize("loss", [Quartic(), Root(), Cauchy()], ids=repr)
+def test_losses_defined_here_keep_the_contract(loss):
+    f, y, h = np.linspace(-3, 3, 61) + 0.0171, np.full(61, 0.5), 1e-6
+    assert loss.derivative(f, y) == pytest.approx(
+        (loss.value(f + h, y) - loss.value(f - h, y)) / (2 * h), abs=1e-7
+    )
+    bend = (loss.derivative(f + h, y) - loss.derivative(f - h, y)) / (2 * h)
+    assert loss.second(f, y) == pytest.approx(bend, abs=1e-6)
+    assert np.abs(bend).max() <= (loss.mu() or inf) * (1 + 1e-6)
+    slope = loss.derivative(f, y)
+    if (conjugate := loss.conjugate(slope, y)) is not None:
+        assert loss.value(f, y) + conjugate == pytest.approx(slope * f, abs=1e-12)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,13 +10,14 @@ from fmviz.engine.kernels import AllSubsets, Anova
 from signatures import recompiled
 
 from fmviz.choices import why_not
-from fmviz.engine import counting, kernels, losses
+from fmviz.engine import counting, kernels
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design
+from fmviz.engine.losses import scalar
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import _power_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import _coefficients, _linear, column_steps, columns, lifted
+from fmviz.engine.solvers import _coefficients, _linear, _sample_columns, columns, lifted
 
 pytestmark = pytest.mark.needs_jit
 
@@ -61,12 +60,12 @@ FACTORIES = (
     (columns, "anova_tables"),
     (columns, "subsets_tables"),
     (_coefficients, "coefficient_sweeps"),
-    (column_steps, "lazy_entries"),
+    (_sample_columns, "lazy_entries"),
     (lifted, "lifted_sweep"),
     (kernels, "anova_of_rows"),
     (kernels, "subsets_of_rows"),
     (_linear, "linear_sweep"),
-    (losses, "_evaluate"),
+    (scalar, "_evaluate"),
 )
 
 
@@ -107,7 +106,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     method = make_solver(solver, problem, **noisy)
     rng = np.random.default_rng(1)
     start = problem.start(0.5, rng)
-    start = replace(start, w=0.1 * rng.normal(size=4), intercept=0.2)
+    start = start.replace(w=0.1 * rng.normal(size=4), intercept=0.2)
     method.start(start, rng)
     method.epoch()
     method.epoch()

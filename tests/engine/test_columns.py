@@ -293,7 +293,7 @@ def test_counts_are_those_of_all_subsets():
     rng = np.random.default_rng(0)
     for _ in range(20):
         P = rng.normal(size=(7, 6)) * (rng.random((7, 6)) < 0.4)
-        model = get_model("hofm", order=4)
+        model = get_model("hofm", {"order": 4})
         here = Parameters(P, np.zeros(7), 0.0)
         expected = {
             m: sum(

@@ -24,10 +24,10 @@ def lifted(d: int, rank: int, seed: int = 0) -> Parameters:
 @pytest.mark.parametrize(("d", "rank"), [(1, 1), (3, 5), (7, 2), (40, 3)])
 def test_lifted_factors_become_columns_that_predict_alike(kernel, d, rank):
     here = lifted(d, rank)
-    model = get_model("lifted", kernel=kernel)
+    model = get_model("lifted", {"kernel": kernel})
     found = to_expansion(model, here)
     design = Design(np.random.default_rng(1).normal(size=(9, d)))
-    direct = get_model("expansion", kernel=kernel)
+    direct = get_model("expansion", {"kernel": kernel})
     assert direct.predict(design, found) == pytest.approx(model.predict(design, here), abs=1e-10)
     assert found.P.shape[1] <= min(2 * rank, d)
     assert pytest.approx(np.eye(found.P.shape[1]), abs=1e-12) == found.P.T @ found.P
@@ -82,11 +82,11 @@ def test_convex_machines_are_expansions(diagonal):
     here = Parameters(rng.normal(size=(6, 4)), rng.normal(size=6), 0.2, coefficients=rng.normal(size=4))
     here.coefficients[1] = 0.0
     here.P[2] = 0.0
-    model = get_model("convex_fm", diagonal=diagonal)
+    model = get_model("convex_fm", {"diagonal": diagonal})
     found = to_expansion(model, here)
     assert found.P.shape == (6, 3)
     assert not found.P[2].any()
-    direct = get_model("expansion", kernel="polynomial" if diagonal else "anova")
+    direct = get_model("expansion", {"kernel": "polynomial" if diagonal else "anova"})
     design = Design(rng.normal(size=(9, 6)))
     assert direct.predict(design, found) == pytest.approx(model.predict(design, here))
     assert to_weights(model, here) == pytest.approx(to_weights(direct, found))
@@ -99,7 +99,7 @@ def test_convex_machines_are_expansions(diagonal):
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_coefficients_move_into_columns(kernel, degree):
     rng = np.random.default_rng(0)
-    model = get_model("expansion", kernel=kernel, degree=degree)
+    model = get_model("expansion", {"kernel": kernel, "degree": degree})
     design = Design(rng.normal(size=(8, 5)))
     P = rng.normal(size=(5, 4))
     mixed = Parameters(P, np.ones(5), 0.1, coefficients=np.array([2.0, -0.5, 0.0, 3.0]))
@@ -125,7 +125,7 @@ def test_a_positive_semidefinite_solution_is_a_machine():
     here = Parameters(np.hstack([U, U]), np.zeros(5), 0.0)
     machine = fmviz.absorb_coefficients(to_expansion("lifted", here))
     design = Design(rng.normal(size=(7, 5)))
-    expected = get_model("lifted", kernel="anova").predict(design, here)
+    expected = get_model("lifted", {"kernel": "anova"}).predict(design, here)
     assert get_model("fm").predict(design, machine) == pytest.approx(expected)
 
 
@@ -133,6 +133,6 @@ def test_a_positive_semidefinite_solution_is_a_machine():
 def test_tensors_are_refused_with_a_sentence(model):
     name, params = model
     with pytest.raises(ValueError, match="tensor, not a matrix"):
-        to_expansion(get_model(name, **params), Parameters(np.ones((4, 6)), np.zeros(4), 0.0))
+        to_expansion(get_model(name, params), Parameters(np.ones((4, 6)), np.zeros(4), 0.0))
     with pytest.raises(ValueError, match="into"):
         absorb_coefficients(Parameters(np.ones((4, 6)), np.zeros(4), 0.0), into="roots")

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from by_name import best_solver, build_problem, iterate
+from by_name import best_solver, build_problem, iterate, make_solver
 
 import fmviz
 from fmviz.engine import drive
@@ -133,9 +133,8 @@ def test_divergence_stops_at_the_last_finite_state():
 
 def test_incremental_predictions_do_not_drift():
     problem = build(lambda_sparse=1e-4)
-    from fmviz.engine.solvers import get_solver
 
-    method = get_solver("pcd")(problem)
+    method = make_solver("pcd", problem)
     rng = np.random.default_rng(0)
     method.start(problem.start(0.5, rng), rng)
     for _ in range(500):
@@ -163,9 +162,12 @@ def test_reasons_and_auto():
         for solver in SOLVERS:
             reason = fmviz.why_not(name, solver)
             assert reason is None or reason.endswith(".")
-    assert "norm" in fmviz.why_not("l21", "pcd")
+    assert fmviz.why_not("l21", "pcd").code == "no_entry_view"
+    assert fmviz.why_not("ti", "cd").code == "not_smooth"
     assert "PCD" in fmviz.why_not("ti", "cd")
-    assert "PCD" in fmviz.why_not("ti", "pbcd", regularizer_params={"axis": "rows"})
+    refused = fmviz.why_not("ti", "pbcd", regularizer_params={"axis": "rows"})
+    assert refused.code == "no_row_view"
+    assert "PCD" in refused
     with pytest.raises(ValueError, match="no gradient"):
         run(solver="cd")
     with pytest.raises(ValueError, match="solver = 'sgdd'"):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem
+from by_name import build_problem, make_solver
 from oracles import slow_fm
 
 from fmviz.choices import why_not
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.solvers import get_solver
 
 CASES = [
     (regularizer, params, solver, "")
@@ -88,7 +87,7 @@ def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):
                 sample_weight=weights,
             )
             assert problem.design.storage.name == storage
-            method = get_solver(solver)(problem, **({"order": order} if order else {}))
+            method = make_solver(solver, problem, **({"order": order} if order else {}))
             method.start(begin, np.random.default_rng(0))
             method.epoch()
             found = method.parameters()
@@ -130,7 +129,7 @@ def test_a_lone_entry_without_curvature_stays_put(regularizer, solver):
         return
     X, y = data("dense", "squared")
     problem = build_problem(X, y, regularizer=regularizer, rank=3, lambda_sparse=0.3)
-    method = get_solver(solver)(problem)
+    method = make_solver(solver, problem)
     method.start(start(), np.random.default_rng(0))
     last = problem.objective(start())
     for _ in range(60):

@@ -103,11 +103,11 @@ def test_other_solvers_say_why_not():
     assert best_solver("l2", model="expansion", model_params=given) == "cd"
     assert why_not("l2", "lbfgs", model="expansion", model_params=given) is None
     for solver in ("sgd", "psgd"):
-        assert "to that power" in why_not("l2", solver, model="expansion", model_params=given)
+        assert why_not("l2", solver, model="expansion", model_params=given).code == "powers_of_norms"
         fixed = given | {"coefficients": "signs"}
         assert why_not("l2", solver, model="expansion", model_params=fixed) is None
-    assert "‖pₛ‖³" in get_model("expansion", degree=3).notation.shrinkage_term
-    assert "‖pₛ‖²" in get_model("expansion", degree=3, coefficients="ones").notation.shrinkage_term
+    assert "‖pₛ‖³" in get_model("expansion", {"degree": 3}).notation.shrinkage_term
+    assert "‖pₛ‖²" in get_model("expansion", {"degree": 3, "coefficients": "ones"}).notation.shrinkage_term
 
 
 @pytest.mark.parametrize("degree", [3, 4, 7, 10])

@@ -7,13 +7,14 @@ import importlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem
+from by_name import build_problem, make_solver
 from signatures import recompiled
 
 from fmviz.choices import why_not
-from fmviz.engine import counting, losses
+from fmviz.engine import counting
 from fmviz.engine._jit import KERNELS, cache_directory, python_version
 from fmviz.engine.design import STORAGES, Design
+from fmviz.engine.losses import LOSSES, scalar
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, _squared_norm
 from fmviz.engine.problem import Problem
@@ -22,7 +23,6 @@ from fmviz.engine.solvers import (
     _factors,
     _linear,
     _safeguard,
-    get_solver,
     katyusha,
     pbcd,
     pbcd_line_search,
@@ -33,7 +33,7 @@ from fmviz.engine.solvers import (
 pytestmark = pytest.mark.needs_jit
 
 PAIRS = [(r, s) for r in PENALTIES for s in SOLVERS if why_not(r, s) is None]
-NOISY = [name for name, solver in SOLVERS.items() if issubclass(solver, psgd.StochasticSolver)]
+NOISY = [name for name, solver in SOLVERS.items() if isinstance(solver, psgd.StochasticSolver)]
 CASES = [(r, s, storage) for r, s in PAIRS if s not in NOISY for storage in STORAGES]
 # Stochastic kernels are made of the same parts in many ways: each pair meets one storage, in turn.
 CASES += [(r, s, list(STORAGES)[i % 3]) for i, (r, s) in enumerate((r, s) for r, s in PAIRS if s in NOISY)]
@@ -68,7 +68,7 @@ def problem_for(
 
 def two_epochs(problem: Problem, solver: str, **settings) -> Parameters:
     # The safeguard would replace an epoch that a wrong kernel has spoilt.
-    method = get_solver(solver)(problem, **({"monotone": False} if solver in NOISY else settings))
+    method = make_solver(solver, problem, **({"monotone": False} if solver in NOISY else settings))
     rng = np.random.default_rng(1)
     start = Parameters(rng.normal(size=(5, 3)) * 0.5, rng.normal(size=5) * 0.1, 0.2)
     method.start(start, rng)
@@ -86,7 +86,7 @@ def in_python(monkeypatch) -> None:
         (pbcd, "pair_row_sweep"),
         (pbcd_line_search, "row_sweep_line_search"),
         (_linear, "linear_sweep"),
-        (losses, "_evaluate"),
+        (scalar, "_evaluate"),
         (psgd, "lazy_entries"),
         (psgd, "lazy_rows"),
         (psgd, "coupled_entries"),
@@ -132,7 +132,7 @@ def test_kernels_agree_with_python_on_single_precision(regularizer, solver, stor
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("loss", losses.LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", ["dense", "pairs"])
 def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     compiled = two_epochs(problem_for(storage, loss, "ti", True, axis="rows"), "pcd")
@@ -141,7 +141,7 @@ def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
 
 
-@pytest.mark.parametrize("loss", losses.LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["ti", "omega_ti"])
 def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):
     storage = "sparse" if regularizer == "omega_ti" else "dense"
@@ -159,7 +159,7 @@ def test_products_of_components_agree_with_python():
     assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
-@pytest.mark.parametrize("loss", losses.LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss):
     problem = problem_for(storage, loss, "ti", loss != "huber")
@@ -168,8 +168,8 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
     at = Parameters(rng.normal(size=(5, 3)), rng.normal(size=5), 0.2)
     at.P[1] = 0.0
     c = np.ones(11) if problem.sample_weight is None else problem.sample_weight
-    arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss_param)
-    kernel = _safeguard.risk_by_rows(design.storage, problem.loss)
+    arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss.theta)
+    kernel = _safeguard.risk_by_rows(design.storage, problem.loss.scalar)
     assert kernel(*arguments) == pytest.approx(python_version(kernel)(*arguments), rel=1e-13)
     assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
 
@@ -211,7 +211,7 @@ def test_no_kernel_is_left_out():
         "kernels.anova_slopes_of_rows",
         "kernels.subsets_of_rows",
         "kernels.subsets_slopes_of_rows",
-        "losses._evaluate",
+        "losses.scalar._evaluate",
         "matchings.search_matchings",
         "regularizers._power_norm.prox_power_rows",
         "regularizers._squared_norm.prox_each_row",
@@ -258,11 +258,11 @@ def test_settings_never_recompile():
             )
             rng = np.random.default_rng(0)
             for method in (
-                get_solver("pcd")(problem),
-                get_solver("psgd")(problem, eta0=lam + 0.01, operator="sparse"),
-                get_solver("psgd")(problem, eta0=lam + 0.01, operator="dense"),
-                get_solver("mb_psgd")(problem, schedule="constant", batch_size=rank),
-                get_solver("mb_katyusha")(problem, eta0=0.01, batch_size=rank),
+                make_solver("pcd", problem),
+                make_solver("psgd", problem, eta0=lam + 0.01, operator="sparse"),
+                make_solver("psgd", problem, eta0=lam + 0.01, operator="dense"),
+                make_solver("mb_psgd", problem, schedule="constant", batch_size=rank),
+                make_solver("mb_katyusha", problem, eta0=0.01, batch_size=rank),
             ):
                 method.start(problem.start(0.1, rng), rng)
                 method.epoch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, iterate, tiny_problem
+from by_name import build_problem, iterate, make_solver, tiny_problem
 from fmviz.engine.solvers._pairs import add_products, predict_pairs
 from oracles import slow_fm
 
@@ -68,8 +68,9 @@ def start(scale: float = 0.6) -> Parameters:
 
 
 def started(problem: Problem, solver: str, begin: Parameters | None = None, pairs: bool = True, **settings):
-    kind = type(get_solver(solver).__name__, (get_solver(solver),), {"takes_pairs": pairs})
-    method = kind(problem, **settings)
+    own = type(get_solver(solver))
+    kind = type(own.__name__, (own,), {"takes_pairs": pairs})
+    method = kind(**settings).on(problem)
     method.start(start() if begin is None else begin, np.random.default_rng(0))
     return method
 
@@ -260,7 +261,7 @@ def test_the_line_search_takes_pairs_as_any_ones():
         fit_intercept=False,
     )
     at = start()
-    method = get_solver("pbcd_ls")(problem)
+    method = make_solver("pbcd_ls", problem)
     method.start(Parameters(at.P, 0 * at.w, 0.0), np.random.default_rng(0))
     method.epoch()
     settings = {"loss": "squared", "name": "cs", "lam_p": 0.0, "lam": 0.05, "search": (0.01, 0.5)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -100,7 +99,7 @@ def test_the_first_step_is_the_best_one_along_its_direction(weighted):
     problem = problem_of(sample_weight=c)
     one = run(problem, epochs=1, revive=True)[-1].parameters
     assert one.P.any(axis=0).tolist() == [True, False, False]
-    objectives = [problem.objective(replace(one, P=t * one.P)) for t in (0.99, 1.0, 1.01)]
+    objectives = [problem.objective(one.replace(P=t * one.P)) for t in (0.99, 1.0, 1.01)]
     assert min(objectives) == objectives[1] < problem.objective(zeros(problem))
 
 
@@ -165,7 +164,7 @@ def test_other_models_say_that_they_have_no_such_columns():
 @pytest.mark.parametrize("name", ["ti", "omega_ti", "l2"])
 def test_penalties_with_saddles_are_sums_over_columns_of_degree_two(name):
     penalty = get_penalty(name)
-    assert penalty.saddles()
+    assert penalty.saddles
     P = np.random.default_rng(0).normal(size=(7, 3))
     parts = sum(4.0 * penalty.value(np.ascontiguousarray(P[:, [s]])) for s in range(3))
     assert penalty.value(2.0 * P) == pytest.approx(parts, rel=1e-13)

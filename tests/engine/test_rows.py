@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, iterate
+from by_name import build_problem, iterate, make_solver
 from oracles import slow_fm
 
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine.certificate import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers.pbcd import PBCD, in_lines
 
 X, Y, _ = make_sparse_interactions(60, 8, 1, 12, random_state=0)
@@ -33,7 +32,7 @@ def problem(regularizer: str = "cs", lam: float = 0.02, sparse: bool = False, ra
 
 def started(of: Problem, solver: str = "pbcd", **settings) -> PBCD:
     rng = np.random.default_rng(0)
-    method = get_solver(solver)(of, **settings)
+    method = make_solver(solver, of, **settings)
     method.start(of.start(0.3, rng), rng)
     return method
 
@@ -82,7 +81,7 @@ def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
     P[:2] = 1e3
     here = of.start(0.3, np.random.default_rng(0))
     here.P[:] = P
-    plain, search = (get_solver(name)(of) for name in ("pbcd", "pbcd_ls"))
+    plain, search = (make_solver(name, of) for name in ("pbcd", "pbcd_ls"))
     for method in (plain, search):
         method.start(here, np.random.default_rng(0))
         method.epoch()

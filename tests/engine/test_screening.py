@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import build_problem, iterate
+from by_name import build_problem, iterate, make_solver
 from oracles import slow_fm
 from scipy.sparse import csr_array
 
@@ -39,7 +39,7 @@ def problem(loss: str = "squared", regularizer: str = "ti", lam: float = 0.05, *
 
 def started(of: Problem, solver: str = "pcd", **settings) -> Any:
     rng = np.random.default_rng(0)
-    method = get_solver(solver)(of, **settings)
+    method = make_solver(solver, of, **settings)
     method.start(of.start(0.3, rng), rng)
     return method
 
@@ -110,7 +110,7 @@ def test_a_dead_component_stays_dead(order):
     rng = np.random.default_rng(0)
     start = of.start(0.3, rng)
     start.P[:, 1] = 0.0
-    method = get_solver("pcd")(of, order=order)
+    method = make_solver("pcd", of, order=order)
     method.start(start, rng)
     for _ in range(3):
         method.epoch()
@@ -202,7 +202,7 @@ def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
         fit_intercept=False,
         **settings,
     )
-    method = get_solver("pcd")(of)
+    method = make_solver("pcd", of)
     method.start(begin, rng)
     method.epoch()
     P = slow_fm.pcd_epoch(
@@ -216,9 +216,9 @@ def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
 )
 def test_large_dense_data_is_swept_by_features_after_the_first_epochs(shape, order):
     of = build_problem(np.ones(shape), np.arange(shape[0]), rank=30)
-    assert get_solver("pcd")(of).settings["order"] == order
+    assert make_solver("pcd", of).settings["order"] == order
     few = build_problem(csr_array((shape[0], shape[1] + 10**4)), np.arange(shape[0]), rank=3)
-    assert get_solver("pcd")(few).settings["order"] == "columns"
+    assert make_solver("pcd", few).settings["order"] == "columns"
 
 
 def test_pairs_can_be_swept_by_features():
@@ -227,7 +227,7 @@ def test_pairs_can_be_swept_by_features():
     ends = []
     for table in (M, csr_array(M)):
         of = build_problem(table, M[:, 0] - 0.5, rank=3, lambda_sparse=0.01)
-        method = get_solver("pcd")(of, order="features")
+        method = make_solver("pcd", of, order="features")
         method.start(of.start(0.5, np.random.default_rng(1)), rng)
         method.epoch()
         ends.append(method.parameters().P)
@@ -278,7 +278,7 @@ def test_near_an_optimum_extrapolated_sweeps_end_where_plain_ones_do(solver, reg
         near.epoch()
     ends = []
     for depth in (0, 5):
-        method = get_solver(solver)(of, anderson=depth)
+        method = make_solver(solver, of, anderson=depth)
         method.start(near.parameters(), np.random.default_rng(0))
         for _ in range(3_000):
             method.epoch()

@@ -64,7 +64,7 @@ def test_differences_are_exact_or_tiles(monkeypatch):
 
 
 def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
-    cubic = get_model("expansion", degree=3)
+    cubic = get_model("expansion", {"degree": 3})
     with pytest.raises(ValueError, match="no weights of pairs"):
         Weights.of(cubic, Parameters(np.ones((4, 2)), np.zeros(4), 0.0, coefficients=np.ones(2)))
     monkeypatch.setattr(comparison, "MOST_FEATURES", 3)

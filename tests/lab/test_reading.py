@@ -47,7 +47,7 @@ def fitted(name: str, seed: int = 0, d: int = D):
     """Return a model and random parameters of it, half of them zero."""
     rng = np.random.default_rng(seed)
     kind, params = MODELS[name]
-    model = get_model(kind, **params)
+    model = get_model(kind, params)
     shapes = model.shapes(d, K)
 
     def draw(shape):

@@ -38,7 +38,7 @@ CASES = [
 def made(name, params, blocks, d=9, k=4):
     """Return a model, sparse parameters, and for every column of a block its coefficient."""
     rng = np.random.default_rng(3)
-    model = get_model(name, **params)
+    model = get_model(name, params)
     P = rng.normal(size=(d, k * blocks)) * (rng.random((d, k * blocks)) < 0.6)
     P[2] = 0.0
     coefficients = None
@@ -123,9 +123,11 @@ def test_products_that_cancel_or_underflow_are_still_drawn():
     P = np.zeros((5, 4))
     P[:2] = [[1, 1, 0, 0], [1, -1, 0, 0]]
     P[2:] = [[0, 0, 1e-120, 0]] * 3
-    model = get_model("hofm", order=2)
+    model = get_model("hofm", {"order": 2})
     assert factors_of(model, Parameters(P, np.zeros(5), 0.0), 2).matrix()[0, 1] != 0
-    triple = factors_of(get_model("expansion", kernel="anova", degree=3), Parameters(P, np.zeros(5), 0.0), 3)
+    triple = factors_of(
+        get_model("expansion", {"kernel": "anova", "degree": 3}), Parameters(P, np.zeros(5), 0.0), 3
+    )
     assert triple.fixed([2]).matrix()[3, 4] != 0
 
 
@@ -144,9 +146,9 @@ def test_many_features_are_tiles():
 def test_orders_and_limits():
     assert orders_of(get_model("qr")) == ()
     assert orders_of(get_model("fm")) == (2,)
-    assert orders_of(get_model("hofm", order=5)) == (2, 3, 4, 5)
+    assert orders_of(get_model("hofm", {"order": 5})) == (2, 3, 4, 5)
     assert orders_of(get_model("all_subsets")) == (2, 3)
-    assert orders_of(get_model("expansion", degree=4)) == (4,)
+    assert orders_of(get_model("expansion", {"degree": 4})) == (4,)
     assert rankable(512, 3) == 512
     assert rankable(512, 4) < 200
     assert rankable(4, 4) == 4
@@ -165,7 +167,7 @@ def lifted(kernel, degree, d=6, k=3):
     rng = np.random.default_rng(4)
     P = rng.normal(size=(d, k * degree)) * (rng.random((d, k * degree)) < 0.6)
     P[2] = 0.0
-    model = get_model("lifted", kernel=kernel, degree=degree)
+    model = get_model("lifted", {"kernel": kernel, "degree": degree})
     return model, Parameters(P, np.zeros(d), 0.0)
 
 

@@ -25,7 +25,7 @@ def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
         "squared": lambda: 0.5 * cvxpy.square(f - y),
         "logistic": lambda: cvxpy.logistic(-cvxpy.multiply(y, f)),
         "squared_hinge": lambda: cvxpy.square(cvxpy.pos(1 - cvxpy.multiply(y, f))),
-        "huber": lambda: 0.5 * cvxpy.huber(f - y, problem.loss_param),
+        "huber": lambda: 0.5 * cvxpy.huber(f - y, *problem.loss.theta),
     }[problem.loss.name]()
     objective = c @ risk / n + problem.lambda_w * cvxpy.sum_squares(w)
     # ‖W‖_tr of a symmetric W is the least tr(A + B) over W = A − B, both positive semidefinite.

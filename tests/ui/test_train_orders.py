@@ -257,7 +257,7 @@ def test_the_penalty_is_written_for_every_order():
     from fmviz.engine.models import get_model
     from fmviz.engine.penalties import PENALTIES
 
-    forms = penalty_forms(get_model("hofm", order=4), PENALTIES["ti"], {})
+    forms = penalty_forms(get_model("hofm", {"order": 4}), PENALTIES["ti"], {})
     assert [order for order, _, _ in forms] == [2, 3, 4]
     assert len({text for _, text, _ in forms}) == 3
     assert len({text for _, text, _ in penalty_forms(get_model("hofm"), PENALTIES["l1"], {})}) == 1

@@ -121,7 +121,9 @@ class Solver:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
         if (reason := self._why_not_model(problem.model)) is not None:
             return reason
-        if self.needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
+        # The fit of the columns' weights takes steps of its own; see `fmviz.engine.solvers._coefficients`.
+        needs_mu = self.needs_mu or problem.model.fits_coefficients
+        if needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
             return reason
         return self._why_not(problem)
 

@@ -111,6 +111,8 @@ class GCD(Solver):
     )
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_moved", "_now", "_objective")
+    # For the refits by `IncrementalPGD`.
+    needs_mu: ClassVar[bool] = True
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
         """See `Solver._why_not_model`."""

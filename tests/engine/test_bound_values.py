@@ -1,0 +1,257 @@
+"""Losses, penalties, models and solvers are values with their parameters, bound by name or as they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from signatures import signatures
+from sklearn.base import clone
+
+import fmviz
+from fmviz.choices import bound
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.errors import WhyNot
+from fmviz.engine.losses import LOSSES, Huber, Squared, get_loss
+from fmviz.engine.models import MODELS, HigherOrderFM, get_model
+from fmviz.engine.params import setting
+from fmviz.engine.penalties import L1, PENALTIES, TI, EntryView, MatrixView, OmegaStar, RowView, get_penalty
+from fmviz.engine.penalties._coupled import entries_penalty, entry_penalty
+from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.solvers import APGD, PBCD, PCD, PSGD, SOLVERS, get_solver
+
+VALUES = [
+    *LOSSES.values(),
+    *PENALTIES.values(),
+    *MODELS.values(),
+    Huber(2.5),
+    TI(axis="rows"),
+    OmegaStar(prox_steps=3),
+    HigherOrderFM(order=5),
+]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 5))
+Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=20)
+
+
+# ---------------------------------------------------------------------------------------- by name, by value
+
+
+def test_a_name_with_parameters_is_the_value():
+    assert get_loss("huber", {"delta": 2}) == Huber(2)
+    assert get_penalty("ti", {"axis": "rows"}) == TI(axis="rows")
+    assert get_model("hofm", {"order": 5}) == HigherOrderFM(5)
+    assert get_loss("huber") == Huber() == Huber(1.0)
+
+
+@pytest.mark.parametrize(
+    ("get", "registry"), [(get_loss, LOSSES), (get_penalty, PENALTIES), (get_model, MODELS)]
+)
+def test_every_name_is_bound_and_every_value_stays_as_it_is(get, registry):
+    for name, value in registry.items():
+        assert get(name) == value
+        assert get(value) is value
+        assert get(name, value.settings) == value
+        assert value.name == name
+
+
+def test_parameters_are_kept_in_one_form():
+    assert Huber(2).delta == 2.0
+    assert isinstance(Huber(2).delta, float)
+    assert Huber(2).theta == (2.0,)
+    assert Squared().theta == ()
+    assert TI(axis="rows").settings == {"axis": "rows"}
+    assert repr(Huber(2)) == "Huber(delta=2.0)"
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
+    again = type(value)(**value.settings)
+    assert again == value
+    assert hash(again) == hash(value)
+    assert pickle.loads(pickle.dumps(value)) == value
+    for name in value.settings:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, getattr(value, name))
+
+
+def test_values_of_other_parameters_differ():
+    assert len(set(VALUES)) == len(VALUES)
+    assert Huber(1.0) != Huber(2.0)
+    assert TI() != TI(axis="rows")
+
+
+# ------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: get_loss("hubber"), r"loss = 'hubber' is not known; .*Did you mean 'huber'\?"),
+        (lambda: get_penalty("omega_t"), r"regularizer = 'omega_t' is not known; .* l2, l1, .*'omega_ti'"),
+        (lambda: get_model("fmm"), r"model = 'fmm' is not known; .*'fm'"),
+        (lambda: get_solver("pcdd"), r"solver = 'pcdd' is not known; .*'pcd'"),
+        (lambda: get_loss(None), "loss = None is not known"),
+        (lambda: get_penalty(Huber()), r"regularizer = Huber\(delta=1.0\) is not known"),
+        (lambda: get_penalty("ti", {"axes": "rows"}), "'ti' has no parameter 'axes'; it takes axis"),
+        (lambda: get_loss("squared", {"delta": 1}), "'squared' has no parameter 'delta'; it takes none"),
+        (lambda: get_solver("pcd", {"eta": 1}), "'pcd' has no parameter 'eta'; it takes order"),
+        (lambda: PCD(eta=1), "'pcd' has no parameter 'eta'"),
+        (lambda: Huber(0), "delta = 0 is out of range: give a number from 1e-06 to 1e"),
+        (lambda: Huber("wide"), "delta = 'wide' must be a finite number from"),
+        (lambda: Huber(True), "delta = True must be a finite number"),
+        (lambda: TI(axis="row"), r"axis = 'row' is not known; choose one of columns, rows.*'rows'"),
+        (lambda: HigherOrderFM(order=1), "order = 1 must be a whole number from 2 to 10"),
+        (lambda: HigherOrderFM(order=2.5), "order = 2.5 must be a whole number"),
+        (lambda: get_model("convex_fm", {"diagonal": "yes"}), "diagonal = 'yes' is neither True nor False"),
+        (lambda: PCD(anderson=-1), "anderson = -1 must be a whole number"),
+    ],
+)
+def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: get_loss(Huber(2), {"delta": 3}), r"Huber\(delta=2.0\) has .* leave delta out, .*'huber'"),
+        (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) has .* the name 'ti'"),
+        (lambda: get_model(HigherOrderFM(), {"order": 4}), r"HigherOrderFM\(order=3\) has"),
+        (lambda: get_solver(PCD(anderson=5), {"order": "columns"}), r"PCD\(anderson=5\) has its settings"),
+        (lambda: bound(loss=Huber(2), loss_param=3.0), r"Huber\(delta=2.0\) has its parameters already"),
+        (lambda: fmviz.prox(TI(), X, 0.1, axis="rows"), r"TI\(axis='columns'\) has its parameters already"),
+        (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "leave axis out"),
+    ],
+)
+def test_parameters_beside_a_value_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_reasons_are_sentences_with_a_code():
+    reason = fmviz.why_not("l21", "pcd")
+    assert isinstance(reason, str)
+    again = pickle.loads(pickle.dumps(reason))
+    assert (again, again.code) == (reason, reason.code)
+    assert isinstance(again, WhyNot)
+
+
+# ------------------------------------------------------------------------------------------------ whole runs
+
+
+def run(penalty, loss, solver) -> np.ndarray:
+    problem = Problem.build(X, Y, penalty=penalty, loss=loss, rank=2, lambda_p=0.01, lambda_sparse=0.02)
+    *_, last = iterate(problem, solver, Budget(3, tol=0.0), rng=np.random.default_rng(0), init_scale=0.3)
+    return last.parameters.P
+
+
+def test_names_and_values_make_the_same_run():
+    by_name = bound("huber", "ti", loss_param=0.5, regularizer_params={"axis": "rows"})
+    one = run(by_name["penalty"], by_name["loss"], get_solver("pcd", {"order": "features"}))
+    assert np.array_equal(one, run(TI(axis="rows"), Huber(0.5), PCD(order="features")))
+    assert not np.array_equal(one, run(TI(axis="rows"), Huber(5.0), PCD(order="features")))
+
+
+def test_estimators_take_values_and_can_be_cloned():
+    machine = fmviz.FactorizationMachineRegressor(
+        rank=2, regularizer=TI(axis="rows"), loss=Huber(0.5), solver=PCD(order="features"), max_iter=3
+    )
+    named = fmviz.FactorizationMachineRegressor(
+        rank=2,
+        regularizer="ti",
+        regularizer_params={"axis": "rows"},
+        loss="huber",
+        loss_param=0.5,
+        solver="pcd",
+        solver_params={"order": "features"},
+        max_iter=3,
+    )
+    one, other = (clone(each).set_params(random_state=0).fit(X, Y) for each in (machine, named))
+    assert np.array_equal(one.P_, other.P_)
+
+
+@dataclass(frozen=True)
+class Scaled(L1):
+    """weight·‖P‖₁: a penalty with a number of its own, and all views."""
+
+    weight: float = setting(1.0, low=0.0)
+    name = "scaled"
+
+    def value(self, P: np.ndarray) -> float:
+        return self.weight * super().value(P)
+
+    def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
+        return super().prox(P, self.weight * strength, algorithm)
+
+    def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
+        return super().residual(G, Q, self.weight * strength)
+
+    def thresholds(self, P: np.ndarray) -> np.ndarray:
+        return self.weight * super().thresholds(P)
+
+    @property
+    def entry(self) -> EntryView:
+        return entry_penalty(fixed=self.weight)
+
+    @property
+    def row(self) -> RowView:
+        return entries_penalty(fixed=self.weight)
+
+    @property
+    def matrix(self) -> MatrixView:
+        return dataclasses.replace(super().matrix, weight=self.weight)
+
+
+@pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
+def test_a_penalty_defined_elsewhere_runs_and_its_number_counts(solver):
+    assert np.array_equal(run(Scaled(1.0), Squared(), solver), run(L1(), Squared(), solver))
+    assert not np.array_equal(run(Scaled(2.0), Squared(), solver), run(L1(), Squared(), solver))
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
+def test_a_slider_compiles_nothing(solver):
+    run(Scaled(1.0), Huber(1.0), solver)
+    before = signatures()
+    for weight, delta in ((0.5, 1.0), (1.0, 2), (3, 0.1)):
+        run(Scaled(weight), Huber(delta), solver)
+    assert signatures() == before
+
+
+# -------------------------------------------------------------------------------------------------- solvers
+
+
+def test_solvers_show_the_settings_that_are_not_the_usual_ones():
+    assert repr(PCD(anderson=5)) == "PCD(anderson=5)"
+    assert repr(PCD(order="auto")) == repr(PCD()) == "PCD()"
+    assert get_solver("pcd", {"anderson": 5}).settings == PCD(anderson=5).settings
+    assert get_solver(SOLVERS["pcd"]) is SOLVERS["pcd"]
+    again = pickle.loads(pickle.dumps(PCD(anderson=5)))
+    assert (type(again), again.settings) == (PCD, PCD(anderson=5).settings)
+
+
+def test_a_solver_set_to_a_problem_leaves_the_original_as_it_was():
+    problems = [Problem.build(X, Y, rank=2), Problem.build(X, Y, rank=2, model="hofm", penalty="l1")]
+    for solver in (PCD(anderson=5), APGD(), get_solver("lbfgs")):
+        settings, attributes = dict(solver.settings), set(vars(solver))
+        for problem in problems:
+            method = solver.on(problem)
+            method.settings["order"] = "changed"
+            assert method is not solver
+            assert method.problem is problem
+        assert solver.settings == settings
+        assert set(vars(solver)) == attributes
+        assert not hasattr(solver, "problem")
+    for name, solver in SOLVERS.items():
+        assert solver.settings == {spec.name: spec.default for spec in solver.params}, name
+
+
+def test_a_formulation_needs_no_data():
+    formulation = Formulation.build("hofm", "ti", Huber(2))
+    assert (formulation.model, formulation.penalty.chosen) == (HigherOrderFM(3), TI())
+    assert fmviz.choices.compatibility.why_not(formulation, "pcd") is not None
+    assert fmviz.choices.compatibility.best_solver(formulation) == "nmapgd"

@@ -1,0 +1,152 @@
+"""Parameters are named arrays; packing, copies and checkpoints are loops over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmviz.engine.checkpoint import Checkpoint, recall, remember
+from fmviz.engine.models import MODELS, Model, get_model
+from fmviz.engine.parameters import Parameters
+
+ALL = [*MODELS.values(), get_model("hofm", {"order": 4}), get_model("lifted", {"degree": 3})]
+D, RANK = 5, 3
+
+
+def filled(model: Model) -> Parameters:
+    """Return parameters of the model's shapes in which every number is another one."""
+    shapes = model.shapes(D, RANK)
+    numbers = np.arange(1.0, 1.0 + sum(int(np.prod(shape)) for shape in shapes.values()))
+    return Parameters.unpack(numbers, shapes)
+
+
+def same(one: Parameters, other: Parameters) -> bool:
+    return list(one) == list(other) and all(
+        one[name].shape == other[name].shape and np.array_equal(one[name], other[name]) for name in one
+    )
+
+
+class Owner:
+    """What remembers parameters, as solvers do."""
+
+    memory = ("_now",)
+
+    def __init__(self, now: Parameters) -> None:
+        self._now = now
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_a_start_has_the_arrays_that_the_model_names(model):
+    start = model.start(D, RANK, 0.1, np.random.default_rng(0))
+    assert {name: array.shape for name, array in start.items()} == model.shapes(D, RANK)
+    assert all(array.dtype == np.float64 for array in start.values())
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_packing_and_unpacking_are_inverse(model):
+    shapes = model.shapes(D, RANK)
+    here = filled(model)
+    vector = here.pack(shapes)
+    assert vector.tolist() == list(range(1, vector.size + 1))
+    # Views into the vector, in the order of the shapes; the packed vector is new.
+    there = Parameters.unpack(vector, shapes)
+    assert same(here, there)
+    assert all(np.shares_memory(array, vector) for array in there.values() if array.size)
+    assert not any(np.shares_memory(array, vector) for array in here.values())
+
+
+def test_some_arrays_may_be_held_while_others_are_packed():
+    here = filled(get_model("expansion"))
+    shapes = {name: here[name].shape for name in ("P", "w", "intercept")}
+    vector = 2.0 * here.pack(shapes)
+    there = Parameters.unpack(vector, shapes, coefficients=here.coefficients)
+    assert np.array_equal(there.P, 2.0 * here.P)
+    assert there.intercept == 2.0 * here.intercept
+    assert there.coefficients is here.coefficients
+
+
+def test_names_are_those_of_a_mapping_and_attributes():
+    here = Parameters([[1, 2], [3, 4]], [5, 6], 7)
+    assert list(here) == ["P", "w", "intercept"]
+    assert len(here) == 3
+    assert "W" not in here
+    assert (here.W, here.coefficients) == (None, None)
+    assert here.P is here["P"]
+    assert here.intercept == 7.0
+    assert isinstance(here.intercept, float)
+    assert here.multipliers.tolist() == [1.0, 1.0]
+    assert repr(here) == "Parameters(P: (2, 2), w: (2,), intercept: ())"
+    with pytest.raises(ValueError, match="they hold P, not W"):
+        _ = here.weights
+    quadratic = Parameters.of_weights(np.eye(3))
+    assert quadratic.weights is quadratic["W"]
+    assert quadratic.P.shape == (3, 0)
+    assert Parameters(here.P, here.w, 0.0, coefficients=[2, 0]).multipliers.tolist() == [2.0, 0.0]
+
+
+def test_names_of_future_models_are_arrays_like_others():
+    many = Parameters(P=np.ones((4, 2)), w=np.zeros((4, 3)), intercept=np.zeros(3), cuts=[0.0, 1.0])
+    assert many.pack(many).size == 8 + 12 + 3 + 2
+    assert same(many, Parameters.unpack(many.pack(many), {name: array.shape for name, array in many.items()}))
+
+
+def test_replacing_leaves_the_original_as_it_is():
+    here = Parameters(np.ones((2, 1)), np.zeros(2), 0.5, coefficients=[3.0])
+    there = here.replace(w=[1.0, 2.0], coefficients=None, W=np.eye(2))
+    assert list(there) == ["P", "w", "intercept", "W"]
+    assert there.P is here.P
+    assert there.w.tolist() == [1.0, 2.0]
+    assert here.w.tolist() == [0.0, 0.0]
+    assert here.coefficients.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_copies_share_nothing(model):
+    here = filled(model)
+    there = here.copy()
+    assert same(here, there)
+    assert not any(np.shares_memory(here[name], there[name]) for name in here)
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_one_bad_number_anywhere_is_not_finite(model):
+    here = filled(model)
+    assert here.finite()
+    for name, array in here.items():
+        for bad in (np.nan, np.inf) if array.size else ():
+            broken = array.copy()
+            broken.flat[-1] = bad
+            assert not here.replace(**{name: broken}).finite()
+
+
+def test_two_parameters_are_equal_where_they_are_one():
+    here = filled(MODELS["fm"])
+    assert here == here
+    assert here != here.copy()
+    assert len({here, here.copy()}) == 2
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_checkpoints_bring_parameters_back(model):
+    here = filled(model)
+    packed = Checkpoint(3, 0.5, 0.1, remember(Owner(here))).to_bytes()
+    other = Owner(model.start(D, RANK, 0.1, np.random.default_rng(0)))
+    recall(other, Checkpoint.from_bytes(packed).memory)
+    assert same(here, other._now)
+    assert not any(np.shares_memory(here[name], other._now[name]) for name in here)
+
+
+def test_checkpoints_of_earlier_versions_are_still_taken():
+    # There Parameters had five fields, of which two could be None, and the bias was a number.
+    P, w = np.arange(6.0).reshape(3, 2), np.arange(3.0)
+    for more in (
+        {"W": None, "coefficients": None},
+        {"W": None, "coefficients": np.array([1.0, -1.0])},
+        {"W": np.eye(3), "coefficients": None},
+    ):
+        memory = {"_now": {"P": P, "w": w, "intercept": 0.25, **more}}
+        checkpoint = Checkpoint.from_bytes(Checkpoint(1, 0.0, 0.0, memory).to_bytes())
+        owner = Owner(Parameters(np.ones((3, 2)), np.ones(3), 9.0))
+        recall(owner, checkpoint.memory)
+        expected = {name: array for name, array in more.items() if array is not None}
+        assert same(owner._now, Parameters(P, w, 0.25, **expected))
