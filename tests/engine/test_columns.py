@@ -185,7 +185,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")

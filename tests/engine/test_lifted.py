@@ -157,7 +157,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), RUNS)
 def test_every_solver_falls(case, regularizer, solver):
     X, y = data("dense", "squared")
