@@ -71,45 +71,16 @@ def fresh(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_importing_fmviz_leaves_the_heavy_packages_alone():
-    loaded = set(json.loads(fresh("import json, sys, fmviz; print(json.dumps(sorted(sys.modules)))")))
-    for name in ("joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"):
-        assert name not in loaded
-
-
-ESTIMATOR = """
-import json, sys, threading
-if {threads} > 1:
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-import fmviz
-import numpy as np
-machine = fmviz.FactorizationMachineRegressor(2, max_iter=2).fit(np.eye(3), [1.0, 2.0, 3.0])
-before = [name for name in ("pandas", "scipy.stats") if name in sys.modules]
-import pandas as pd
-import scipy.stats
-from sklearn.utils import fixes
-machine.fit(pd.DataFrame(np.eye(3), columns=["a", "b", "c"]), [1.0, 2.0, 3.0])
-print(json.dumps({{
-    "before": before,
-    "names": list(machine.feature_names_in_),
-    "history": list(machine.history_["epoch"]),
-    "mode": int(fixes._mode(np.array([1, 2, 2])).mode.item()),
-    "median": float(scipy.stats.norm(2.0).median()),
-}}))
+ENGINE = """
+import json, sys
+import fmviz.engine.drive, fmviz.engine.models, fmviz.engine.regularizers, fmviz.engine.solvers
+print(json.dumps(sorted(sys.modules)))
 """
 
 
-@pytest.mark.parametrize(("threads", "before"), [(1, []), (2, ["pandas", "scipy.stats"])])
-def test_estimators_leave_them_alone_too(threads, before):
-    """And whoever needs pandas or SciPy's statistics later, scikit-learn too, has them whole."""
-    said = json.loads(fresh(ESTIMATOR.format(threads=threads)))
-    assert said == {
-        "before": before,
-        "names": ["a", "b", "c"],
-        "history": [0, 1, 2],
-        "mode": 2,
-        "median": 2.0,
-    }
+def test_the_engine_takes_no_tables_or_pages_along():
+    loaded = set(json.loads(fresh(ENGINE)))
+    assert not loaded & {"pandas", "plotly", "streamlit"}
 
 
 def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):

@@ -208,6 +208,7 @@ def test_words_of_others_are_shown_as_they_are():
     assert r"**\:red\[\*\*Kiel\*\*\]** is +1" in words(app)
 
 
+@pytest.mark.slow
 def test_hostile_files_through_the_page():
     app = page("data", seed="42")
     slow = {}

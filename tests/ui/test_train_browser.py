@@ -181,6 +181,7 @@ def test_downloads_hold_the_run(server, page):
     np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
 
 
+@pytest.mark.slow
 def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full")
     wait_idle(page)
@@ -215,6 +216,7 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
     assert (query["model"], query["regularizer"]) == (["qr"], ["l1"])
 
 
+@pytest.mark.slow
 def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&init_scale=0.1")
     wait_idle(page)
@@ -259,7 +261,7 @@ def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     shoot(page, "train-narrow-dark")
 
 
-@pytest.mark.parametrize("width", [1440, 700])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 700])
 def test_formulae_of_higher_orders_fit_the_column_of_settings(server, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{server.url}/train?dataset=planted_triples&model=hofm&regularizer=omega_ti")
