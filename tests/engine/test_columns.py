@@ -87,7 +87,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1, together=("case", "solver"))
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -126,6 +126,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     assert found.intercept == pytest.approx(b, abs=1e-9)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize(
     ("solver", "regularizer"), [("pcd", "l1"), ("pcd", "omega_ti"), ("pbcd", "omega_cs")]

@@ -105,6 +105,34 @@ def test_play_draws_live_and_ends(server, page, shoot):
     shoot(page, "train-finished")
 
 
+# Count how often the canvas of the matrix is another one, or gone, from its first picture on.
+WATCH = """() => {
+  window.changes = 0;
+  let first = null;
+  const look = () => {
+    const host = document.querySelector('.st-key-train_matrix [data-testid="stBidiComponentIsolated"]');
+    const canvas = host && host.shadowRoot && host.shadowRoot.querySelector("canvas");
+    if (first && canvas !== first) window.changes += 1;
+    first = canvas || first;
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+@pytest.mark.slow
+def test_the_matrix_stays_the_same_element_on_a_busy_machine(server, page, wait_idle):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=300")
+    wait_idle(page)
+    page.evaluate(WATCH)
+    # So slow that data overtake each other on their way into the component.
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
+    press(page, "play")
+    wait_for_state(page, LIMIT, 240)
+    page.wait_for_timeout(3000)
+    assert page.evaluate("window.changes") == 0
+
+
 def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
     page.goto(f"{server.url}/{ENDLESS}&play=1")
     wait_for_state(page, "Running")
