@@ -234,7 +234,7 @@ _IDLE = """() => {
 def wait_idle() -> Callable[..., None]:
     """Return a function of a page that waits until its script has ended and stays ended for a moment."""
 
-    def wait(page: Any, seconds: float = 30.0, calm: float = 0.25) -> None:
+    def wait(page: Any, seconds: float = 60.0, calm: float = 0.25) -> None:
         deadline = time.monotonic() + seconds
         since: float | None = None
         while True:

@@ -44,7 +44,7 @@ def epoch(page: Any) -> int:
     return int(number(page, "Epoch").replace(",", ""))
 
 
-def wait_for_state(page: Any, word: str, seconds: float = 40) -> None:
+def wait_for_state(page: Any, word: str, seconds: float = 60) -> None:
     page.locator(".st-key-train_status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
 
 
