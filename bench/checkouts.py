@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,18 +112,48 @@ def parser(prog: str, description: str) -> argparse.ArgumentParser:
     )
     found.add_argument("--old", type=Path, metavar="PATH", help="a checkout of it; without, one is made")
     found.add_argument("--quick", action="store_true", help="few cases: some minutes")
+    found.add_argument(
+        "--every", type=int, default=1, metavar="K", help="every K-th case alone: a sample of all of them"
+    )
     return found
+
+
+def together(checkouts: tuple[Checkout, ...], what: str, *arguments: Any) -> list[Any]:
+    """Ask all of them at once; return their answers.
+
+    Raises
+    ------
+    FailedError
+        If one of them raised something; the others are then ready for the next question, too.
+    """
+    for checkout in checkouts:
+        checkout.begin(what, *arguments)
+    answers, errors = [], []
+    for checkout in checkouts:
+        try:
+            answers.append(checkout.end())
+        except FailedError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return answers
 
 
 def fitting(old: Checkout, new: Checkout, cases: list[Case]) -> tuple[list[Case], list[str]]:
     """Return the cases that both checkouts can run, and sentences on those that one of them alone can."""
-    for one in (old, new):
-        one.begin("fits", cases)
-    before, after = old.end(), new.end()
-    both = [case for case, old_can, new_can in zip(cases, before, after, strict=True) if old_can and new_can]
-    apart = [
-        f"{case['name']}: only the {'old' if old_can else 'new'} checkout can run it"
-        for case, old_can, new_can in zip(cases, before, after, strict=True)
-        if old_can != new_can
-    ]
+    both, apart = [], []
+    for case, *can in zip(cases, *together((old, new), "fits", cases), strict=True):
+        if all(can):
+            both.append(case)
+        elif any(can):
+            apart.append(f"{case['name']}: only the {'old' if can[0] else 'new'} checkout can run it.")
     return both, apart
+
+
+def lasted(begin: float) -> str:
+    """Return how long it took since `begin`, and how much of a processor the ended processes used."""
+    ended = os.times()
+    return (
+        f"{time.perf_counter() - begin:.0f} s; {ended.children_user + ended.children_system:.0f} processor "
+        "seconds of the checkouts."
+    )

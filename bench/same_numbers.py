@@ -4,6 +4,7 @@
     python -m bench.same_numbers --against COMMIT
     python -m bench.same_numbers --old PATH           # against a checkout that is there
     python -m bench.same_numbers --quick              # small data
+    python -m bench.same_numbers --every 10           # a sample of the cases
 
 Two processes, one a checkout, make the same epochs from the same start with the same generator, one after the
 other, and are compared; there is such a pair for every core.
@@ -43,7 +44,7 @@ import numpy as np
 
 from . import cases
 from .adapter import Case
-from .checkouts import Checkout, FailedError, chosen, fitting, parser
+from .checkouts import Checkout, FailedError, chosen, fitting, lasted, parser
 from .report import RESULTS, keep, pick
 
 AFTER_ONE, AT_END, TIMES_OWN = 1e-12, 1e-10, 10.0
@@ -243,6 +244,7 @@ def main() -> int:
         with Checkout(roots[0]) as old, Checkout(roots[1]) as new:
             every = list_of_cases(Path(folder), old.ask("names"), arguments.quick)
             fit, apart = fitting(old, new, every)
+        fit = fit[:: arguments.every]
         for row in follow_all(roots, fit):
             rows.append(row)
             if missed := row.misses():
@@ -251,11 +253,12 @@ def main() -> int:
                 seconds = time.perf_counter() - begin
                 print(f"  {len(rows):,} of {len(fit):,} cases, {seconds:.0f} s", flush=True)
     bad = [row for row in rows if row.misses()]
-    lines = [*summary(rows), *apart, f"{time.perf_counter() - begin:.0f} s."]
+    lines = [*summary(rows), *apart, lasted(begin)]
     if bad:
         print(pick([asdict(row) | {"missed": ", ".join(row.misses())} for row in bad], COLUMNS))
     print("\n".join(lines))
-    result = {"against": arguments.against, "quick": arguments.quick, "summary": lines}
+    result: dict[str, Any] = {"against": arguments.against, "summary": lines}
+    result |= {"quick": arguments.quick, "every": arguments.every}
     result["rows"] = [asdict(row) | {"missed": row.misses()} for row in rows]
     keep("same_numbers", result, RESULTS / "same_numbers.json")
     return int(bool(bad or apart))

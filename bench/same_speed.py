@@ -4,6 +4,7 @@
     python -m bench.same_speed --against COMMIT
     python -m bench.same_speed --old PATH           # against a checkout that is there
     python -m bench.same_speed --quick              # two shapes, few rounds
+    python -m bench.same_speed --every 10           # a sample of the cells
     python -m bench.same_speed --only epochs        # or startup, pages
 
 Two processes, one a checkout, take turns: a lap of some epochs in one, the same epochs in the other, then in
@@ -41,7 +42,7 @@ import numpy as np
 
 from . import cases
 from .adapter import Case
-from .checkouts import Checkout, FailedError, chosen, fitting, parser
+from .checkouts import Checkout, FailedError, chosen, fitting, lasted, parser, together
 from .epochs import SWEEPS, pairs_seconds
 from .report import RESULTS, keep, pick
 from .startup import FMVIZ, SCIKIT_LEARN, allowed, stages, to_first_fit, warmup
@@ -83,9 +84,7 @@ def rounds_for(seconds: float, quick: bool) -> int:
 def measure(old: Checkout, new: Checkout, case: Case, quick: bool) -> dict[str, Any]:
     """Time a cell by turns; return the seconds of an epoch of both, and the ratios."""
     both = (old, new)
-    for checkout in both:
-        checkout.begin("prepare", case)
-    seconds = [checkout.end() for checkout in both]
+    seconds = together(both, "prepare", case)
     count = repeats(min(seconds), LAP)
     times = by_turns(lambda side: both[side].ask("lap", count), rounds_for(max(seconds), quick))
     return {
@@ -120,13 +119,14 @@ def cells(folder: Path, names: dict[str, list[str]], quick: bool) -> list[Case]:
 
 
 def time_cells(
-    roots: Roots, every: Callable[[dict[str, list[str]]], list[Case]], quick: bool
+    roots: Roots, every: Callable[[dict[str, list[str]]], list[Case]], quick: bool, step: int = 1
 ) -> dict[str, Any]:
     """Time every cell; measure those again that are too slow."""
     rows: list[dict[str, Any]] = []
     skipped: list[dict[str, Any]] = []
     with Checkout(roots[0]) as old, Checkout(roots[1]) as new:
         fit, apart = fitting(old, new, every(old.ask("names")))
+        fit = fit[::step]
         for case in fit:
             row: dict[str, Any] = {"case": case["name"], "again": []}
             try:
@@ -281,7 +281,8 @@ def main() -> int:
     arguments = options.parse_args()
     quick, begin = arguments.quick, time.perf_counter()
     rows: list[dict[str, Any]] = []
-    result: dict[str, Any] = {"against": arguments.against, "quick": quick, "skipped": [], "apart": []}
+    result: dict[str, Any] = {"against": arguments.against, "quick": quick, "every": arguments.every}
+    result |= {"skipped": [], "apart": []}
     with chosen(arguments) as roots:
         if "startup" in arguments.only:
             rows += time_startup(roots, quick)
@@ -294,13 +295,15 @@ def main() -> int:
         beginnings = len(rows)
         if "epochs" in arguments.only:
             with tempfile.TemporaryDirectory() as folder:
-                found = time_cells(roots, lambda names: cells(Path(folder), names, quick), quick)
+                found = time_cells(
+                    roots, lambda names: cells(Path(folder), names, quick), quick, arguments.every
+                )
             rows += found["rows"]
             result |= {"skipped": found["skipped"], "apart": found["apart"]}
     for row in rows:
         row["median again"] = float(np.median(row["again"])) if row.get("again") else None
     bad = [row for row in rows if row["verdict"] in ("slower", "failed")]
-    lines = [spread(rows[beginnings:]), f"{len(bad)} slower; {time.perf_counter() - begin:.0f} s."]
+    lines = [spread(rows[beginnings:]), f"{len(bad)} slower.", lasted(begin)]
     if result["skipped"]:
         named = ", ".join(f"{row['case']} ({row['predicted']:.0f} s)" for row in result["skipped"])
         lines.insert(1, f"Not tried, since an epoch is predicted to take long: {named}.")
