@@ -20,6 +20,7 @@ def test_names_are_stable():
         "omega_star",
         "ti_power",
         "cs_power",
+        "elastic_net",
     ]
     assert {"cd", "pcd", "pbcd", "pbcd_ls", "pgd", "apgd", "nmapgd", "subgd", "lbfgs"} <= set(
         fmviz.list_solvers()
