@@ -9,6 +9,7 @@ from math import inf, log1p, sqrt
 import numpy as np
 import pytest
 from oracles import slow_fm
+from oracles.generic_convex import generic_optimum
 
 import fmviz
 from fmviz.engine import _jit
@@ -17,8 +18,10 @@ from fmviz.engine._jit import jitable
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.duality import dual_value, relative_gap
-from fmviz.engine.losses import LOSSES, Huber, Logistic, Loss, evaluate
+from fmviz.engine.losses import LOSSES, Huber, Logistic, Loss, QuantileHuber, evaluate
 from fmviz.engine.losses.scalar import residual_loss
+from fmviz.engine.models import get_model
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.solvers import SOLVERS
 
@@ -35,7 +38,7 @@ def test_value_and_slopes_are_the_formulae(loss):
         assert loss.second(f, target) == pytest.approx(slow_fm.BEND[loss.name](f, target))
 
 
-@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8)], ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8), QuantileHuber(0.2, 0.3)], ids=repr)
 def test_slope_is_the_finite_difference(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-6
     for y in LABELS[loss.task]:
@@ -56,6 +59,35 @@ def test_mu_bounds_the_bend(loss):
         assert steepest >= 0.99 * loss.mu()
 
 
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("delta", [1e-3, 1.0])
+def test_the_quantile_huber_loss_is_its_formula(tau, delta):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=500)
+    f = y + np.concatenate([rng.normal(size=250), delta * rng.uniform(-1.5, 1.5, size=250)])
+    loss = QuantileHuber(tau, delta)
+    value, slope, bend = slow_fm.quantile_huber(f, y, tau, delta)
+    assert loss.value(f, y) == pytest.approx(value, rel=1e-12)
+    assert loss.derivative(f, y) == pytest.approx(slope, rel=1e-9)
+    assert loss.second(f, y) == pytest.approx(bend)
+    assert bend.max() == pytest.approx(loss.mu())
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+def test_the_quantile_huber_loss_agrees_with_a_generic_solver_and_finds_the_quantile(tau):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 4)), rng.normal(size=200)
+    model, penalty = get_model("qr"), get_penalty("l1")
+    problem = Problem.build(
+        X, y, loss=QuantileHuber(tau, 0.02), penalty=penalty, model=model, lambda_p=0.01, lambda_sparse=0.02
+    )
+    *_, last = iterate(problem, "exact_pgd", Budget(5_000, tol=1e-10, report_every=None))
+    assert last.objective == pytest.approx(generic_optimum(problem), rel=1e-6)
+    assert last.certificate <= 1e-6
+    below = np.mean(y <= problem.model.predict(problem.design, last.parameters))
+    assert below == pytest.approx(tau, abs=0.03)
+
+
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_extreme_margins_stay_finite(loss):
     f = np.array([-1e150, -800.0, -40.0, 40.0, 800.0, 1e150])
@@ -69,7 +101,9 @@ def test_extreme_margins_stay_finite(loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [x for x in (*LOSSES.values(), Huber(0.7)) if x.scalar.of_residual is not None], ids=repr
+    "loss",
+    [x for x in (*LOSSES.values(), Huber(0.7), QuantileHuber(0.2, 0.3)) if x.scalar.of_residual is not None],
+    ids=repr,
 )
 def test_residual_form_is_the_same_loss(loss):
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def test_names_are_stable():
         "qr",
         "convex_fm",
     ]
-    assert fmviz.list_losses() == ["squared", "logistic", "squared_hinge", "huber"]
+    assert fmviz.list_losses() == ["squared", "logistic", "squared_hinge", "huber", "quantile_huber"]
     for name in fmviz.__all__:
         assert getattr(fmviz, name) is not None
     assert set(fmviz.__all__) <= set(dir(fmviz))

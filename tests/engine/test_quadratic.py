@@ -12,7 +12,7 @@ from fmviz.choices import list_models, why_not
 from fmviz.engine import duality, memory
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.losses import LOSSES, Huber
+from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
 from fmviz.engine.models import MODELS, qr
 from fmviz.engine.models.qr import factors_of
 from fmviz.engine.pairs import ranked_weights
@@ -278,7 +278,7 @@ def test_slqr_is_never_above_the_ti_machine_with_the_same_strengths():
         assert best <= problem.objective(same) * (1 + 1e-9) <= end.objective * (1 + 1e-8)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.7)], ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.7), QuantileHuber(0.9, 0.4)], ids=repr)
 def test_conjugates_meet_fenchel_and_young(loss):
     rng = np.random.default_rng(6)
     f, y = 3 * rng.normal(size=500), np.sign(rng.normal(size=500))

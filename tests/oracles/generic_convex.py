@@ -26,6 +26,7 @@ def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
         "logistic": lambda: cvxpy.logistic(-cvxpy.multiply(y, f)),
         "squared_hinge": lambda: cvxpy.square(cvxpy.pos(1 - cvxpy.multiply(y, f))),
         "huber": lambda: 0.5 * cvxpy.huber(f - y, *problem.loss.theta),
+        "quantile_huber": lambda: _quantile_huber(f - y, *problem.loss.theta),
     }[problem.loss.name]()
     objective = c @ risk / n + problem.lambda_w * cvxpy.sum_squares(w)
     # ‖W‖_tr of a symmetric W is the least tr(A + B) over W = A − B, both positive semidefinite.
@@ -38,6 +39,11 @@ def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
         # On some processors rounding stops it short of 1e-9, of which it warns; callers compare to 1e-6.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         return generic.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+
+
+def _quantile_huber(residual: cvxpy.Expression, tau: float, delta: float) -> cvxpy.Expression:
+    high, low = (cvxpy.huber(cvxpy.pos(side), delta) for side in (residual, -residual))
+    return ((1.0 - tau) * high + tau * low) / (2.0 * delta)
 
 
 def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3, rho: float = 0.5) -> np.ndarray:

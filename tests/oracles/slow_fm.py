@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
+
+def quantile_huber(f, y, tau=0.5, delta=0.1):
+    """Value, slope and bend of the pinball loss of y − f, its kink replaced by a parabola for |f − y| ≤ δ."""
+    high, inside = f > y, np.abs(f - y) <= delta
+    weight = np.where(high, 1.0 - tau, tau)
+    value = np.where(inside, (f - y) ** 2 / (2 * delta), np.abs(f - y) - delta / 2)
+    slope = np.where(inside, (f - y) / delta, np.where(high, 1.0, -1.0))
+    return weight * value, weight * slope, weight * inside / delta
+
+
 LOSS = {
     "squared": lambda f, y: 0.5 * (f - y) ** 2,
     "logistic": lambda f, y: np.logaddexp(0.0, -y * f),
     "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
     "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
+    "quantile_huber": lambda f, y: quantile_huber(f, y)[0],
 }
 SLOPE = {
     "squared": lambda f, y: f - y,
     "logistic": lambda f, y: -y / (1.0 + np.exp(y * f)),
     "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
     "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
+    "quantile_huber": lambda f, y: quantile_huber(f, y)[1],
 }
 BEND = {
     "squared": lambda f, y: np.ones_like(f),
     "logistic": lambda f, y: 1.0 / (2.0 + np.exp(y * f) + np.exp(-y * f)),
     "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
     "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
+    "quantile_huber": lambda f, y: quantile_huber(f, y)[2],
 }
-MU = {"squared": 1.0, "logistic": 0.25, "squared_hinge": 2.0, "huber": 1.0}
+MU = {"squared": 1.0, "logistic": 0.25, "squared_hinge": 2.0, "huber": 1.0, "quantile_huber": 5.0}
 
 
 def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndarray:

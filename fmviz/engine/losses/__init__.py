@@ -15,6 +15,7 @@ from .squared import Squared
 from .logistic import Logistic
 from .squared_hinge import SquaredHinge
 from .huber import Huber
+from .quantile_huber import QuantileHuber
 # isort: on
 
 LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))
