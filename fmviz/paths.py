@@ -23,16 +23,13 @@ __all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
-# Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its
-# support already.
-ACTIVE_SWEEPS = 10
-# Sweeps to an extrapolation, where a solver takes them.
-ANDERSON = 5
+# Where a solver takes them: sweeps over the live entries between two over all, since a warm start has most of
+# its support already, and sweeps to an extrapolation.
+ACTIVE_SWEEPS, ANDERSON = 10, 5
 # Where the paper's search begins (atarashi2021, 8.3): powers of ten.
+GRID = tuple(10.0**e for e in range(-7, -1))
 # Of `Problem.build`: what is given in another way.
 _GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
-
-GRID = tuple(10.0**e for e in range(-7, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ def iterate_path(
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     budget: Budget | None = None,
     init_scale: float = 0.01,
     random_state: Any = None,
@@ -90,8 +87,8 @@ def iterate_path(
 ) -> Iterator[PathPoint]:
     """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`.
 
-    A solver with `active_sweeps` makes 10 of them, and one with `anderson` extrapolates 5 sweeps, unless
-    `solver_params` say otherwise.
+    A solver that is named makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), where it can
+    and `solver_params` do not say otherwise.
     """
     strengths = sorted(_strengths("lambdas", lambdas))
     if isinstance(orders, str) or not isinstance(orders, Iterable):
@@ -109,14 +106,14 @@ def iterate_path(
                 f"{problem.design.n_features}; they must agree."
             )
         if held_out[1].shape != (held_out[0].n_samples,):
-            raise ValueError(
-                f"The validation target has shape {held_out[1].shape}; it needs one value a row."
-            )
+            raise ValueError(f"The validation target has shape {held_out[1].shape}; give one value a row.")
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
-    name = chosen_solver(problem, solver).name
-    method = get_solver(name, path_params(name, solver_params))
+    if not isinstance(solver, Solver):
+        solver = chosen_solver(problem, solver).name
+        solver_params = path_params(solver, solver_params)
+    method = get_solver(solver, solver_params)
     return _path(problem, strengths, orders, method, budget, start, rng, held_out, should_stop)
 
 
@@ -159,7 +156,7 @@ def regularization_path(
     *,
     orders: Sequence[Order] = ("down",),
     validation: tuple[Any, Any] | None = None,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
     init_scale: float = 0.01,
@@ -183,8 +180,8 @@ def regularization_path(
     validation : (X, y), optional
         Rows kept out, for the column ``validation_loss``.
     solver, max_iter, tol, init_scale, random_state
-        As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each
-        epoch and extrapolates every 5 sweeps (`anderson`).
+        As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
+        in each epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
         What else describes the objective: ``loss``, ``regularizer`` and ``model``, names or values such as
         ``TI(axis="rows")``, the parameters of those that are named (``loss_param``, ``regularizer_params``,
@@ -290,7 +287,7 @@ def find_lambda(
     *,
     grid: Sequence[float] = GRID,
     narrowest: float = 1e-12,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
     init_scale: float = 0.01,
@@ -360,7 +357,7 @@ def search_lambda(
     *,
     grid: Sequence[float] = GRID,
     narrowest: float = 1e-12,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     budget: Budget,
     init_scale: float = 0.01,
     random_state: Any = None,
