@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from oracles import slow_kernels
 
 from fmviz.engine.design import Design
-from fmviz.engine.kernels import AllSubsets, Anova, Polynomial
+from fmviz.engine.models.columns import AllSubsets, Anova, Polynomial
 
 
 def data(storage: str, d: int, rng: np.random.Generator) -> tuple[np.ndarray, Design]:

@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
-from fmviz.engine.solvers._pairs import add_products, predict_pairs
+from fmviz.engine.solvers.kernels.matrix_factorization import add_products, predict_pairs
 
 D = 9
 METHODS = ("cd", "pcd", "pbcd")

@@ -10,7 +10,7 @@ import pytest
 from fmviz.engine import tensors
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design, augmented
-from fmviz.engine.kernels import Anova, Polynomial
+from fmviz.engine.models.columns import Anova, Polynomial
 from fmviz.engine.tensors import ranked_subsets, subset_weight, tensor_slice, weight_matrix, weight_spectrum
 
 
