@@ -23,7 +23,7 @@ from fmviz.engine.solvers import SOLVERS
 from .data import Data, shapes
 from .ours import Ours, alive
 from .report import alone, at_most, pick
-from .timing import Lap, floor_lap, in_turns, median_ratio, repeats
+from .timing import RANK, Lap, floor_lap, in_turns, median_ratio, repeats
 
 # The solvers whose epoch is a pass over single samples: its cost is predicted from fewer samples.
 BY_SAMPLE = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
@@ -38,12 +38,19 @@ def settings(solver: str) -> dict[str, float]:
     return {"eta0": SMALL_STEP} if "eta0" in names else {}
 
 
+def pairs_seconds(d: int, solver: str) -> float:
+    """Return what an epoch with Ω_* may take: its gradient compares all pairs of rows of P.
+
+    An inexact proximal step does so 41 times.
+    """
+    return 2e-10 * d * d * RANK * (41 if solver == "nmapgd" else 1)
+
+
 def predicted_seconds(data: Data, regularizer: str, solver: str) -> float | None:
     """Return what an epoch may take, where that can be too much to try it out; else None."""
     n, d = data.X.shape
     if regularizer == "omega_star":
-        # The gradient compares all pairs of rows; an inexact proximal step does so 41 times.
-        return 2e-10 * d * d * 30 * (41 if solver == "nmapgd" else 1)
+        return pairs_seconds(d, solver)
     if solver in BY_SAMPLE and n >= 2_500:
         few = n // 100
         part = Data(data.name, data.X[:few], data.y[:few], data.lambda_p, data.lambda_sparse, data.init_scale)

@@ -105,9 +105,7 @@ def matrices() -> list[dict[str, Any]]:
         P = rng.normal(size=shape)
         calls: dict[str, Callable[[], object]] = {"copy": P.copy}
         calls |= {name: partial(PENALTIES[name].prox, P, 0.1) for name in ("l1", "l21", "ti", "cs")}
-        calls |= {
-            f"{name}, Random": partial(PENALTIES[name].prox, P, 0.1, "random") for name in ("ti", "cs")
-        }
+        calls |= {f"{name}, Random": partial(PENALTIES[name].prox, P, 0.1, "random") for name in ("ti", "cs")}
         times = seconds_of(calls)
         rows += [
             {

@@ -9,12 +9,20 @@ Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 
 from __future__ import annotations
 
+import os
+import socket
 import statistics
+import subprocess
 import sys
 import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
+from .peers import ROOT
 from .plot import chromium
 
 # The pictures live in a shadow tree.
@@ -41,6 +49,50 @@ KEY = f"""() => new Promise((done) => {{
 }})"""
 
 
+@contextmanager
+def served(surroundings: Mapping[str, str], root: Path = ROOT) -> Iterator[str]:
+    """Serve a checkout's dashboard on a free port, with more environment variables; yield its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
+        cwd=root,
+        env={**os.environ, **surroundings},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+                    if answer.read() == b"ok":
+                        break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def browser_of(playwright: Playwright) -> Browser:
+    """Return a Chromium that paints without a graphics card and calls nobody."""
+    return playwright.chromium.launch(
+        executable_path=chromium(),
+        args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+    )
+
+
+def first_visit(window: BrowserContext, url: str) -> float:
+    """Return the seconds until the start page has its heading."""
+    page = window.new_page()
+    begin = time.perf_counter()
+    page.goto(url)
+    page.get_by_role("heading", level=1).wait_for(timeout=180_000)
+    return time.perf_counter() - begin
+
+
 def visit(window: BrowserContext, url: str) -> tuple[Page, float]:
     """Open the operators page; return the page and the seconds until all heatmaps are painted."""
     page = window.new_page()
@@ -54,16 +106,9 @@ def main() -> None:
     """Measure and print."""
     url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8501"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium(),
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+        browser = browser_of(playwright)
         window = browser.new_context(viewport={"width": 1440, "height": 900})
-        page = window.new_page()
-        begin = time.perf_counter()
-        page.goto(url)
-        page.get_by_role("heading", level=1).wait_for(timeout=180_000)
-        print(f"start page, first visit:            {time.perf_counter() - begin:.2f} s")
+        print(f"start page, first visit:            {first_visit(window, url):.2f} s")
         page, first = visit(window, url)
         print(f"operators, first visit, painted:    {first:.2f} s")
         later = []

@@ -11,15 +11,9 @@ Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 from __future__ import annotations
 
 import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +25,8 @@ from fmviz.lab.datasets.movielens import GENRES
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore
 
-from .plot import chromium
+from .pages import browser_of, served
 
-ROOT = Path(__file__).resolve().parents[1]
 RANK, USED = 30, 3_000
 PAIR = (0.31, 0.77)
 # The canvas lies in a shadow tree, as does its title, which a new picture changes.
@@ -129,33 +122,6 @@ def plant_runs(path: Path) -> dict[tuple[int, bool], str]:
     return found
 
 
-@contextmanager
-def served(folder: Path, store: Path) -> Iterator[str]:
-    """Serve the dashboard on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
-        cwd=ROOT,
-        env={**os.environ, "FMVIZ_DATA": str(folder), "FMVIZ_STORE": str(store)},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
-                    if answer.read() == b"ok":
-                        break
-            except OSError:
-                time.sleep(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
 def visit(window: BrowserContext, url: str, sizes: list[int]) -> tuple[Page, float]:
     """Open a matrix; return the page and the seconds until it is painted."""
     page = window.new_page()
@@ -210,12 +176,11 @@ def main() -> None:
         folder = Path(place)
         draw_data(folder)
         os.environ["FMVIZ_DATA"] = str(folder)
-        runs = plant_runs(folder / "runs.sqlite")
-        with served(folder, folder / "runs.sqlite") as url, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=chromium(),
-                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-            )
+        store = folder / "runs.sqlite"
+        runs = plant_runs(store)
+        surroundings = {"FMVIZ_DATA": str(folder), "FMVIZ_STORE": str(store)}
+        with served(surroundings) as url, sync_playwright() as playwright:
+            browser = browser_of(playwright)
             window = browser.new_context(viewport={"width": 1440, "height": 1000})
             for (d, single), run in runs.items():
                 link = f"{url}/interactions?run={run}&view=matrix"

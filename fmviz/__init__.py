@@ -7,12 +7,42 @@ The names below are stable. Estimators, sweeps and data sets are imported when f
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
 from fmviz.engine import losses, models, penalties, solvers
 from fmviz.engine.design import augmented
 from fmviz.operators import certificate, prox, regularizer_value
+
+if TYPE_CHECKING:
+    from fmviz import datasets, metrics
+    from fmviz.engine.conversion import absorb_coefficients, to_expansion, to_weights
+    from fmviz.engine.tensors import (
+        ranked_subsets,
+        subset_weight,
+        tensor_slice,
+        weight_matrix,
+        weight_spectrum,
+    )
+    from fmviz.estimators import (
+        AllSubsetsClassifier,
+        AllSubsetsRegressor,
+        ConvexFMClassifier,
+        ConvexFMRegressor,
+        FactorizationMachineClassifier,
+        FactorizationMachineRegressor,
+        HigherOrderFMClassifier,
+        HigherOrderFMRegressor,
+        LiftedClassifier,
+        LiftedRegressor,
+        PolynomialNetworkClassifier,
+        PolynomialNetworkRegressor,
+        QuadraticClassifier,
+        QuadraticRegressor,
+    )
+    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.sweep import sweep
+    from fmviz.paths import find_lambda, regularization_path
 
 __version__ = "0.1.0"
 

@@ -17,22 +17,50 @@ __all__ = ["list_losses", "list_models", "list_regularizers", "list_solvers", "w
 
 
 def list_regularizers() -> list[str]:
-    """Return the names of the regularizers."""
+    """Return the names of the regularizers.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.list_regularizers()
+    ['l2', 'l1', 'l21', 'ti', 'cs', ...]
+    """
     return list(PENALTIES)
 
 
 def list_solvers() -> list[str]:
-    """Return the names of the solvers."""
+    """Return the names of the solvers.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.list_solvers()
+    ['cd', 'pcd', 'pbcd', ...]
+    """
     return list(SOLVERS)
 
 
 def list_models() -> list[str]:
-    """Return the names of the models."""
+    """Return the names of the models.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.list_models()
+    ['fm', 'hofm', ...]
+    """
     return list(MODELS)
 
 
 def list_losses() -> list[str]:
-    """Return the names of the losses."""
+    """Return the names of the losses.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.list_losses()
+    ['squared', 'logistic', ...]
+    """
     return list(LOSSES)
 
 

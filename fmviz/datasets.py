@@ -26,6 +26,12 @@ def list_datasets(*, available_only: bool = False) -> list[str]:
     -------
     list of str
         The names, in the order of the registry.
+
+    Examples
+    --------
+    >>> from fmviz.datasets import list_datasets
+    >>> list_datasets()
+    ['planted_interactions', ...]
     """
     return [name for name, spec in DATASETS.items() if not available_only or spec.unavailable() is None]
 

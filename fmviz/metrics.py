@@ -25,6 +25,14 @@ def interaction_weights(parameters: Any) -> np.ndarray:
     (d, d) ndarray
         PPᵀ of a factorization machine, P diag(λ) Pᵀ where the columns have coefficients, W of a quadratic
         regression; off the diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fmviz.metrics import interaction_weights
+    >>> P = np.array([[1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    >>> interaction_weights(P).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     if isinstance(parameters, Parameters) and parameters.W is not None:
         weights = parameters.W.copy()
@@ -47,6 +55,14 @@ def used_pairs(parameters: Any) -> np.ndarray:
     -------
     (d, d) bool ndarray
         True where rows of P share a column in which both are non-zero, or where W is not 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fmviz.metrics import used_pairs
+    >>> P = np.array([[1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    >>> used_pairs(P).astype(int).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     if isinstance(parameters, Parameters) and parameters.W is not None:
         used = parameters.W != 0
@@ -92,6 +108,15 @@ def estimation_error(W: Any, P: Any) -> float:
     -------
     float
         0 is best; P = 0 gives 1. Infinite where W has no interaction but P has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fmviz.metrics import estimation_error
+    >>> P = np.array([[1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    >>> W = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> estimation_error(W, P)
+    1.0
     """
     truth = _truth(W, P)
     upper = np.triu_indices(truth.shape[0], 1)
@@ -128,12 +153,41 @@ def support_f1(W: Any, P: Any) -> float:
     -------
     float
         From 0 to 1; 1 also where both are empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fmviz.metrics import support_f1
+    >>> P = np.array([[1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    >>> W = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> round(support_f1(W, P), 3)
+    0.667
     """
     hit, wrong, missed = _support_counts(W, P)
     return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
 
 
 def support_recovered(W: Any, P: Any) -> bool:
-    """Return whether P uses exactly the pairs that are non-zero in W; its mean is the PSSR."""
+    """Return whether P uses exactly the pairs that are non-zero in W; its mean over runs is the PSSR.
+
+    Parameters
+    ----------
+    W : (d, d) array_like
+        The true interaction weights.
+    P : (d, k) array_like or fmviz.engine.snapshot.Parameters
+        The learned factors, or the parameters of any model of pairs.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fmviz.metrics import support_recovered
+    >>> W = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> support_recovered(W, np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    True
+    """
     _, wrong, missed = _support_counts(W, P)
     return wrong == 0 and missed == 0

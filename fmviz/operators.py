@@ -45,8 +45,8 @@ def prox(
     --------
     >>> import fmviz
     >>> fmviz.prox("l1", [[3.0], [-1.0]], 1.0)
-    array([[ 2.],
-           [ 0.]])
+    array([[2.],
+           [0.]])
     """
     penalty = get_penalty(name, params)
     if algorithm is not None:
@@ -78,6 +78,16 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
         a tenth of that scale gives about 0.1; for the squared norms, whose ∂Ω moves with Q, up to
         0.1·(1 + 2·strength). For the regularizers that are not convex, ∂Ω is taken entry by entry (row by
         row), and 0 is necessary for every strength and sufficient for strength < 1.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[3.0, -1.0], [1.0, 0.5]]
+    >>> Q = fmviz.prox("ti", P, 0.5)
+    >>> fmviz.certificate("ti", P, Q, 0.5) < 1e-12
+    True
+    >>> round(fmviz.certificate("l1", [3.0, -1.0], [2.3, 0.0], 1.0), 6)  # the minimiser is [2, 0]
+    0.1
     """
     penalty = get_penalty(name, params)
     strength = finite_number("strength", strength, low=0)
@@ -93,5 +103,13 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
 
 
 def regularizer_value(name: str | Penalty, P: Any, **params: Any) -> float:
-    """Return Ω(P) for a (d, k) matrix P; `name` and `params` as for `prox`."""
+    """Return Ω(P) for a (d, k) matrix P; `name` and `params` as for `prox`.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+    >>> fmviz.regularizer_value("l1", P)
+    7.0
+    """
     return get_penalty(name, params).value(finite_matrix("P", P))

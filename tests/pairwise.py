@@ -50,7 +50,10 @@ def covering(cases: Iterable[Case], meet: int = 2) -> list[int]:
 
 
 def mark_products(items: Iterable[pytest.Item]) -> None:
-    """Mark as slow the cases of tests marked `pairwise` that a cover does without."""
+    """Mark as slow the cases of tests marked `pairwise` that a cover does without.
+
+    ``pairwise(1, together=("model", "solver"))`` takes the values of two parameters for one.
+    """
     products: dict[tuple[str, str], list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("pairwise") is not None:
@@ -58,7 +61,13 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
     for product in products.values():
         marker = product[0].get_closest_marker("pairwise")
         assert marker is not None
-        taken = set(covering((tuple(item.callspec.params.values()) for item in product), *marker.args))
+        together = marker.kwargs.get("together", ())
+        cases = []
+        for item in product:
+            params = dict(item.callspec.params)
+            joint = tuple(params.pop(name) for name in together)
+            cases.append((joint, *params.values()) if joint else tuple(params.values()))
+        taken = set(covering(cases, *marker.args))
         for at, item in enumerate(product):
             if at not in taken:
                 item.add_marker(pytest.mark.slow)

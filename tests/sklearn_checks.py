@@ -11,23 +11,16 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 # What depends on an estimator's own parameters, attributes, labels and kinds of input.
 OWN = {
-    "check_classifiers_classes",
     "check_classifiers_train",
-    "check_dict_unchanged",
-    "check_dont_overwrite_parameters",
     "check_estimator_cloneable",
     "check_estimator_sparse_array",
     "check_estimators_pickle",
-    "check_fit_check_is_fitted",
     "check_fit_idempotent",
-    "check_methods_subset_invariance",
     "check_n_features_in_after_fitting",
     "check_no_attributes_set_in_init",
     "check_parameters_default_constructible",
     "check_regressors_train",
-    "check_requires_y_none",
     "check_sample_weight_equivalence_on_dense_data",
-    "check_set_params",
 }
 
 

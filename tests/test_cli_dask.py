@@ -19,6 +19,8 @@ from fmviz.lab.sweep_run import results
 
 pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 PLAN = """
 seeds = 4

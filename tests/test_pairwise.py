@@ -70,6 +70,13 @@ def test_pairs(a, b, c):
 def test_each(a, b):
     pass
 
+@pytest.mark.pairwise(1, together=("a", "b"))
+@pytest.mark.parametrize("a", "xy")
+@pytest.mark.parametrize("b", range(3))
+@pytest.mark.parametrize("c", range(4))
+def test_joint(a, b, c):
+    pass
+
 @pytest.mark.parametrize("a", "xyz")
 @pytest.mark.parametrize("b", range(3))
 def test_all(a, b):
@@ -77,11 +84,11 @@ def test_all(a, b):
 """
 
 
-@pytest.mark.parametrize(("tier", "counts"), [("not slow", (4, 3, 9)), ("slow or not slow", (8, 9, 9))])
+@pytest.mark.parametrize(("tier", "counts"), [("not slow", (4, 3, 6, 9)), ("", (8, 9, 24, 9))])
 def test_the_marker_makes_what_a_cover_leaves_out_slow(pytester, tier, counts):
     pytester.makeconftest(HOOK)
     pytester.makeini("[pytest]\nmarkers =\n  pairwise\n  slow")
     pytester.makepyfile(SUITE)
     run = pytester.runpytest_inprocess("-v", "-m", tier, "-p", "no:xdist", "-p", "no:cacheprovider")
-    for name, count in zip(("pairs", "each", "all"), counts, strict=True):
+    for name, count in zip(("pairs", "each", "joint", "all"), counts, strict=True):
         assert sum(f"::test_{name}[" in line for line in run.outlines) == count

@@ -33,6 +33,15 @@ def to_weights(model: Model | str, parameters: Parameters) -> np.ndarray:
     ------
     ValueError
         If the model is not of second order.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> from fmviz.engine.snapshot import Parameters
+    >>> fitted = Parameters(np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), np.zeros(3), 0.0)
+    >>> fmviz.to_weights("fm", fitted).tolist()
+    [[1.0, 2.0, 0.0], [2.0, 5.0, 3.0], [0.0, 3.0, 9.0]]
     """
     of_second_order = _of_second_order(model)
     if parameters.W is not None:
@@ -69,6 +78,18 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     ------
     ValueError
         If the model is not of second order.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> from fmviz.engine.snapshot import Parameters
+    >>> W = np.array([[0.0, 2.0], [2.0, 3.0]])
+    >>> expansion = fmviz.to_expansion("qr", Parameters.of_weights(W))
+    >>> expansion.multipliers.round(6).tolist()
+    [4.0, -1.0]
+    >>> np.allclose((expansion.P * expansion.multipliers) @ expansion.P.T, W)
+    True
     """
     of_second_order = _of_second_order(model)
     if parameters.W is not None:
@@ -105,6 +126,16 @@ def absorb_coefficients(parameters: Parameters, degree: int = 2, into: str = "on
     ------
     ValueError
         If m is even, "ones" is asked for and some λ_s is negative: it has no real m-th root.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> from fmviz.engine.snapshot import Parameters
+    >>> P = np.array([[1.0, 0.0], [2.0, 1.0]])
+    >>> weighted = Parameters(P, np.zeros(2), 0.0, coefficients=np.array([4.0, 9.0]))
+    >>> fmviz.absorb_coefficients(weighted).P.tolist()
+    [[2.0, 0.0], [4.0, 3.0]]
     """
     one_of("into", into, ("ones", "signs"))
     given = parameters.multipliers

@@ -287,6 +287,12 @@ def augmented(X: Any, n: int = 1) -> Any:
     Returns
     -------
     (N, d + n) ndarray or, for sparse X, CSC array
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> fmviz.augmented([[5.0, 7.0], [6.0, 8.0]]).tolist()
+    [[5.0, 7.0, 1.0], [6.0, 8.0, 1.0]]
     """
     if whole_number("n", n, 0) == 0:
         return X

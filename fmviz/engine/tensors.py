@@ -159,6 +159,14 @@ def ranked_subsets(
     ------
     ValueError
         If something is out of range, the result does not fit into memory, or the search takes more effort.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+    >>> features, weight = fmviz.ranked_subsets(P, degree=2)
+    >>> features.tolist(), weight.tolist()
+    ([[1, 2], [0, 1]], [3.0, 2.0])
     """
     factors, weights = _factors(P, coefficients)
     degree = whole_number("degree", degree, 2, 10)
@@ -236,6 +244,15 @@ def subset_weight(P: Any, subset: Sequence[int], coefficients: Any = None) -> fl
     ------
     ValueError
         If a feature does not exist or is named twice, or none is named.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+    >>> fmviz.subset_weight(P, [1, 2])
+    3.0
+    >>> fmviz.subset_weight(P, [1, 2], coefficients=[1.0, 10.0])
+    30.0
     """
     factors, weights = _factors(P, coefficients)
     chosen = [_feature(factors, j) for j in subset]
@@ -266,6 +283,13 @@ def tensor_slice(P: Any, feature: int, coefficients: Any = None, *, repeated: bo
     ------
     ValueError
         If the feature does not exist, or the matrix does not fit into memory.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[1.0, 1.0], [2.0, 1.0], [0.0, 3.0]]
+    >>> fmviz.tensor_slice(P, 0).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 3.0], [0.0, 3.0, 0.0]]
     """
     factors, weights = _factors(P, coefficients)
     i = _feature(factors, feature)
@@ -298,6 +322,13 @@ def weight_matrix(P: Any, coefficients: Any = None) -> np.ndarray:
     ------
     ValueError
         If the matrix does not fit into memory.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> P = [[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+    >>> fmviz.weight_matrix(P).tolist()
+    [[1.0, 2.0, 0.0], [2.0, 5.0, 3.0], [0.0, 3.0, 9.0]]
     """
     factors, weights = _factors(P, coefficients)
     d = factors.shape[0]
@@ -324,6 +355,15 @@ def weight_spectrum(P: Any, coefficients: Any = None) -> tuple[np.ndarray, np.nd
         By falling absolute value; all others of the d eigenvalues are 0.
     vectors : (d, min(d, k)) ndarray
         Orthonormal columns, in the same order.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> values, vectors = fmviz.weight_spectrum([[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]], [3.0, -1.0])
+    >>> values.round(6).tolist()
+    [6.0, -2.0]
+    >>> vectors.shape
+    (3, 2)
     """
     factors, weights = _factors(P, coefficients)
     Q, R = np.linalg.qr(factors)

@@ -120,10 +120,10 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     Examples
     --------
     >>> import fmviz
-    >>> X, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
-    >>> fitted = fmviz.ConvexFMRegressor(lambda_trace=1.0, fit_linear=False, random_state=0).fit(X, y)
-    >>> fitted.rank_
-    11
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> fitted = fmviz.ConvexFMRegressor(lambda_trace=0.3, fit_linear=False, random_state=0).fit(X, y)
+    >>> fitted.rank_  # one for each of the three planted groups
+    3
     >>> fitted.certificate_ < 1e-4
     True
     """

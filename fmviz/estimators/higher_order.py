@@ -134,7 +134,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
     [0, 1, 2]
     >>> round(machine.interaction_weight([0, 1, 2]), 1)
-    X
+    1.0
     """
 
     def __init__(

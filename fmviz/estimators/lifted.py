@@ -272,7 +272,7 @@ class LiftedClassifier(_Lifted, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> y = X[:, 0] * X[:, 1] > 0
-    >>> lifted = fmviz.LiftedClassifier(rank=4, kernel="anova", random_state=0).fit(X, y)
+    >>> lifted = fmviz.LiftedClassifier(rank=4, random_state=0).fit(X, y)
     >>> lifted.interactions(top=1).iloc[0, :2].astype(int).tolist()
     [0, 1]
     """

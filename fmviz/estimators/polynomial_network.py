@@ -132,7 +132,9 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     >>> network.score(X, y) > 0.99
     True
     >>> network.interactions(top=2).round(1)
-    X
+       feature_1  feature_2  weight
+    0          0          0     1.0
+    1          1          1    -1.0
     """
 
     def __init__(

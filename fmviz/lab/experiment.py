@@ -148,6 +148,17 @@ class Experiment:
 
     `changes` are the strengths that change on the way: (epoch, name, value), in force after so many epochs,
     with the names `fmviz.engine.schedule.STRENGTHS`. What changes nothing is left out.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> experiment = fmviz.Experiment(dataset="monks1", loss="logistic", regularizer="cs", rank=5)
+    >>> experiment.why_not() is None
+    True
+    >>> experiment.to_query()
+    {'dataset': 'monks1', 'regularizer': 'cs', 'loss': 'logistic', 'rank': '5'}
+    >>> fmviz.Experiment.from_json(experiment.to_json()) == experiment
+    True
     """
 
     dataset: str = "planted_interactions"

@@ -163,8 +163,14 @@ class SavedModel:
 
     Examples
     --------
-    >>> model = SavedModel.load("fit/model.npz")
-    >>> model.predict(pd.read_csv("more.csv"))
+    ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
+
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
+    >>> own = from_table(table, "price", "houses")
+    >>> end = prepare(own, Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)).end()
+    >>> model = SavedModel(end.parameters, "fm", own.target, own.dataset.feature_names, own.encoding)
+    >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
+    array([100.])
     """
 
     parameters: Parameters

@@ -1,13 +1,12 @@
 """What every page has around it: navigation, the shared settings, the status, and the answer to errors.
 
-Examples
---------
-A page's view is one function:
+A page's view is one function::
 
->>> TABLE = (ParamSpec("rank", "int", 10, 1, 200),)
->>> def render() -> None:
-...     with shell.page("Train", Settings("train", TABLE)) as settings:
-...         st.write(settings["rank"], settings["dataset"], settings["seed"])
+    TABLE = (ParamSpec("rank", "int", 10, 1, 200),)
+
+    def render() -> None:
+        with shell.page("Train", Settings("train", TABLE)) as settings:
+            st.write(settings["rank"], settings["dataset"], settings["seed"])
 """
 
 from __future__ import annotations

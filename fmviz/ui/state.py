@@ -4,21 +4,21 @@ A setting lives under a session key of its own, not under a widget's: Streamlit 
 another page is drawn. `Settings.bind` ties a widget to a setting and back. The query string carries every
 setting that differs from its default, so that a link opens the page as it was.
 
-Examples
---------
->>> TABLE = (ParamSpec("rank", "int", 10, 1, 200, help="Columns of P."), Text("note"))
->>> settings = Settings("train", TABLE)  # holds no state: make one wherever it is needed
->>> settings.read_url()  # `shell.page` does this
->>> widgets.param(settings, "rank")  # or widgets.control, for a widget of another kind
->>> settings["rank"], settings["seed"], settings["dataset"]
+In a page::
+
+    TABLE = (ParamSpec("rank", "int", 10, 1, 200, help="Columns of P."), Text("note"))
+    settings = Settings("train", TABLE)  # holds no state: make one wherever it is needed
+    settings.read_url()  # `shell.page` does this
+    widgets.param(settings, "rank")  # or widgets.control, for a widget of another kind
+    settings["rank"], settings["seed"], settings["dataset"]
 
 A link may also hide and lock what a page offers, ``hide=rank,solver&lock=dataset``, and ``level=simple``
 leaves out what the page calls `expert`. `fmviz.ui.widgets` honours both; a page declares nothing but its
-buttons and sections (`parts`) and its expert settings:
+buttons and sections (`parts`) and its expert settings::
 
->>> settings = Settings("train", TABLE, parts=("play", "exports"), expert=("rank",))
->>> if settings.shows("exports", "Downloads"):
-...     draw_exports()
+    settings = Settings("train", TABLE, parts=("play", "exports"), expert=("rank",))
+    if settings.shows("exports", "Downloads"):
+        draw_exports()
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cvxpy
 import numpy as np
 import pytest
 from by_name import build_problem
 from oracles import slow_fm
+from oracles.generic_convex import least_subgradient
 
 import fmviz
 from fmviz.engine.certificate import stationarity
@@ -89,20 +89,6 @@ def test_more_steps_come_near_the_convex_optimum(name):
     assert fmviz.certificate(name, P, many, 0.05) < 1e-6
     assert 1e-6 < fmviz.certificate(name, P, few, 0.05) < 1.0
     assert objective(name, many, P, 0.05) <= objective(name, few, P, 0.05)
-
-
-def least_subgradient(G: np.ndarray, Q: np.ndarray, strength: float) -> float:
-    """min ‖G − strength·Z Q‖_F over the admissible Z, by a generic solver."""
-    d = Q.shape[0]
-    S = Q @ Q.T
-    Z = cvxpy.Variable((d, d), symmetric=True)
-    fixed = [Z[i, j] == np.sign(S[i, j]) for i in range(d) for j in range(i) if S[i, j] != 0]
-    program = cvxpy.Problem(
-        cvxpy.Minimize(cvxpy.norm(G - strength * Z @ Q, "fro")),
-        [cvxpy.diag(Z) == 0, cvxpy.abs(Z) <= 1, *fixed],
-    )
-    program.solve(solver="CLARABEL")
-    return float(program.value)
 
 
 @pytest.mark.parametrize("name", NAMES)

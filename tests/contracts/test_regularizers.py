@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cvxpy
 import numpy as np
 import pytest
 from numba import config
 from oracles import slow_fm
+from oracles.generic_convex import generic_prox
 
 import fmviz
 from fmviz.engine.penalties import CS, L1, L2, L21, PENALTIES, TI, OmegaCS, OmegaTI, Penalty, PowerCS, PowerTI
@@ -295,25 +295,6 @@ def test_thresholds_match_the_views(penalty):
             for j in range(5):
                 found[j, s] = view.threshold(cache, j, P[j, s])
     assert thresholds == pytest.approx(np.asarray(found), abs=1e-12)
-
-
-def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3) -> np.ndarray:
-    """Solve the operator's problem by a generic interior-point method."""
-    Q = cvxpy.Variable(P.shape)
-    penalty = {
-        "l1": lambda: cvxpy.sum(cvxpy.abs(Q)),
-        "l2": lambda: cvxpy.sum_squares(Q),
-        "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
-        "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
-        "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),
-        "ti_power": lambda: cvxpy.sum([cvxpy.power(cvxpy.norm1(Q[:, s]), degree) for s in range(P.shape[1])]),
-        "cs_power": lambda: cvxpy.power(cvxpy.sum(cvxpy.norm(Q, 2, axis=1)), degree),
-    }[name]()
-    problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(Q - P) + strength * penalty))
-    # Power cones are solved less accurately than quadratic ones.
-    tol = 1e-9 if name.endswith("_power") else 1e-12
-    problem.solve(solver="CLARABEL", tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
-    return Q.value
 
 
 @pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power"])

@@ -64,7 +64,7 @@ def build(model, model_params, regularizer) -> Problem:
     )
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     ("model", "model_params", "solver", "regularizer", "own"),
     CASES,

@@ -109,7 +109,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     return method.parameters()
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1, together=("model", "solver"))
 @pytest.mark.parametrize(
     ("model", "solver", "regularizer", "storage"),
     CASES,

@@ -88,7 +88,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1, together=("case", "solver"))
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -127,6 +127,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     assert found.intercept == pytest.approx(b, abs=1e-9)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize(
     ("solver", "regularizer"), [("pcd", "l1"), ("pcd", "omega_ti"), ("pbcd", "omega_cs")]
@@ -186,7 +187,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")

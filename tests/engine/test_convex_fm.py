@@ -227,7 +227,7 @@ def test_counts_are_structural_and_skip_columns_without_weight():
 # ---------------------------------------------------------------------------------------------- the optimum
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("diagonal", READINGS)
 @pytest.mark.parametrize("refit", ["factors", "matrix"])
@@ -245,7 +245,7 @@ def test_optimum_is_that_of_a_generic_solver(loss, diagonal, refit):
     assert last.penalty_p == pytest.approx(0.05 * np.abs(coefficients).sum(), rel=1e-12)
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     "more",
     [
@@ -289,7 +289,7 @@ def test_it_is_quadratic_regression_with_the_trace_norm_alone(storage):
     assert qr.objective(same) == pytest.approx(last.objective, rel=1e-12)
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("refit", ["factors", "matrix", "diagonal"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("diagonal", READINGS)

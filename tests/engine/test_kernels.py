@@ -89,7 +89,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1, together=("solver", "storage"))
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
@@ -108,7 +108,7 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
     assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [("ti", "pcd"), ("cs", "pbcd"), ("cs", "pbcd_ls"), ("l1", "psgd"), ("ti", "psgd"), ("l1", "katyusha")],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
-from math import prod
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from oracles import slow_lifted
 from sklearn.base import clone
 
 import fmviz
@@ -29,16 +27,10 @@ CASES = {
 
 
 def written_out(fitted) -> dict[tuple[int, ...], float]:
-    """What every product of features is multiplied by, by falling features, from the orders' factors."""
+    """What every product of features is multiplied by, by ascending features, of all orders."""
     found: dict[tuple[int, ...], float] = {}
     for order, U in fitted.factors_.items():
-        for index in product(range(U.shape[1]), repeat=order):
-            if fitted.kernel == "polynomial" or len(set(index)) == order:
-                for s, c in enumerate(fitted.coefficients_[order]):
-                    term = c * prod(U[t, index[t], s] for t in range(order))
-                    if term:
-                        key = tuple(sorted(index))
-                        found[key] = found.get(key, 0.0) + term
+        found |= slow_lifted.weights(U, fitted.coefficients_[order], fitted.kernel == "polynomial")
     return found
 
 

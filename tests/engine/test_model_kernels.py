@@ -54,6 +54,7 @@ def test_values_and_gradients_are_sums_over_subsets(storage, d):
         assert kernel.squares(design, P, slope) == pytest.approx(squares, abs=1e-9)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("kernel", [Anova(2), Anova(3), Anova(5), AllSubsets(), Polynomial(2), Polynomial(3)])
 def test_gradients_are_finite_differences(storage, kernel):

@@ -167,7 +167,7 @@ def test_variants_agree_with_a_generic_solver(loss, more):
     assert last.certificate < 1e-5
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("solver", ["exact_pgd", "incremental_pgd"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("trace", "entries"), STRENGTHS)

@@ -77,6 +77,18 @@ def test_importing_fmviz_leaves_the_heavy_packages_alone():
         assert name not in loaded
 
 
+ENGINE = """
+import json, sys
+import fmviz.engine.drive, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_the_engine_takes_no_tables_or_pages_along():
+    loaded = set(json.loads(fresh(ENGINE)))
+    assert not loaded & {"pandas", "plotly", "streamlit"}
+
+
 def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
     monkeypatch.setenv("FMVIZ_CACHE_DIR", str(tmp_path))
     now = time.time()

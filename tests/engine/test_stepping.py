@@ -60,6 +60,7 @@ def close(one: Parameters, other: Parameters) -> None:
     np.testing.assert_allclose(one.intercept, other.intercept, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("solver", "regularizer", "own"), CASES, ids=["-".join(map(str, c)) for c in CASES])
 def test_all_steps_of_a_sweep_make_the_compiled_epoch(solver, regularizer, own):
     # Compiling takes most of the time: every layout meets one regularizer of entries and one of rows.

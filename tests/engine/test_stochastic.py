@@ -90,7 +90,7 @@ def expected(problem, X, y, solver, start, orders, more, weights):
     return P, w, b
 
 
-@pytest.mark.pairwise
+@pytest.mark.pairwise(1, together=("solver", "storage"))
 @pytest.mark.parametrize(
     ("regularizer", "params", "solver", "loss", "storage"),
     CASES,

@@ -17,6 +17,8 @@ from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.runner import Run
 from fmviz.lab.store import INTERRUPTED, RunStore
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("FMVIZ_KILLS", "1"))
 
 # Ten runs of all kinds: some end within the time, most do not. What has ended for its readers is printed.

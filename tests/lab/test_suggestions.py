@@ -15,6 +15,7 @@ LARGE = ("flights", "movielens_100k", "synthetic", "a9a", "rcv1", "flight_delay"
 SMALL = [name for name in DATASETS if name not in LARGE]
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("dataset", SMALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_suggested_settings_converge_and_beat_the_mean(model, dataset):

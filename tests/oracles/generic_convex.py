@@ -1,4 +1,4 @@
-"""The optimum of a model that is convex in W, by a generic interior-point method."""
+"""Convex problems by a generic interior-point method."""
 
 from __future__ import annotations
 
@@ -38,3 +38,36 @@ def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
         # On some processors rounding stops it short of 1e-9, of which it warns; callers compare to 1e-6.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         return generic.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+
+
+def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3) -> np.ndarray:
+    """Solve the operator's problem by a generic interior-point method."""
+    Q = cvxpy.Variable(P.shape)
+    penalty = {
+        "l1": lambda: cvxpy.sum(cvxpy.abs(Q)),
+        "l2": lambda: cvxpy.sum_squares(Q),
+        "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
+        "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
+        "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),
+        "ti_power": lambda: cvxpy.sum([cvxpy.power(cvxpy.norm1(Q[:, s]), degree) for s in range(P.shape[1])]),
+        "cs_power": lambda: cvxpy.power(cvxpy.sum(cvxpy.norm(Q, 2, axis=1)), degree),
+    }[name]()
+    problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(Q - P) + strength * penalty))
+    # Power cones are solved less accurately than quadratic ones.
+    tol = 1e-9 if name.endswith("_power") else 1e-12
+    problem.solve(solver="CLARABEL", tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+    return Q.value
+
+
+def least_subgradient(G: np.ndarray, Q: np.ndarray, strength: float) -> float:
+    """Return min ‖G − strength·Z Q‖_F over the Z whose Z Q are subgradients of Ω_* in Q."""
+    d = Q.shape[0]
+    S = Q @ Q.T
+    Z = cvxpy.Variable((d, d), symmetric=True)
+    fixed = [Z[i, j] == np.sign(S[i, j]) for i in range(d) for j in range(i) if S[i, j] != 0]
+    program = cvxpy.Problem(
+        cvxpy.Minimize(cvxpy.norm(G - strength * Z @ Q, "fro")),
+        [cvxpy.diag(Z) == 0, cvxpy.abs(Z) <= 1, *fixed],
+    )
+    program.solve(solver="CLARABEL")
+    return float(program.value)

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from ui.sentences import Sentences
 
 from fmviz.lab import jobs
 from fmviz.lab.jobs import InlineExecutor, JobManager
@@ -34,6 +35,25 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option that takes over what pages say."""
+    parser.addoption(
+        "--update-sentences", action="store_true", help="write tests/ui/sentences anew from the pages"
+    )
+
+
+@pytest.fixture(scope="session")
+def sentences(request: pytest.FixtureRequest) -> Iterator[Sentences]:
+    """Compare what pages say with their files, or write these."""
+    update = request.config.getoption("--update-sentences")
+    if update and hasattr(request.config, "workerinput"):
+        pytest.fail("--update-sentences writes from one process: leave -n out")
+    found = Sentences(update)
+    yield found
+    if update:
+        found.write()
 
 
 @dataclass
@@ -214,7 +234,7 @@ _IDLE = """() => {
 def wait_idle() -> Callable[..., None]:
     """Return a function of a page that waits until its script has ended and stays ended for a moment."""
 
-    def wait(page: Any, seconds: float = 30.0, calm: float = 0.25) -> None:
+    def wait(page: Any, seconds: float = 60.0, calm: float = 0.25) -> None:
         deadline = time.monotonic() + seconds
         since: float | None = None
         while True:

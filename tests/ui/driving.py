@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -24,3 +25,8 @@ def words(app: AppTest) -> str:
     """Return what a page says outside its tables."""
     parts = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
     return "\n".join(part.value for part in parts)
+
+
+def numbers(app: AppTest) -> set[str]:
+    """Return the numbers that a page says outside its tables, as it writes them."""
+    return set(re.findall(r"\d+(?:[.,]\d+)*", words(app)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.driving import page, words
+from ui.driving import numbers, page
 
 from fmviz.lab import jobs
 from fmviz.lab.experiment import Experiment
@@ -11,16 +11,13 @@ from fmviz.ui.views.compare import MOST
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
 
 
-def test_without_runs_there_is_a_way_on(store):
-    assert "There are fewer than two runs with a result in the store." in words(page("compare"))
-
-
-def test_links_to_too_many_runs_and_to_none(store):
+def test_links_to_too_many_runs_and_to_none(store, sentences):
     made = [store.begin(Experiment(**SMALL, seed=seed)) for seed in range(MOST + 2)]
-    assert "26 runs are asked for; the first 24 are shown" in words(page("compare", runs=",".join(made)))
-    told = words(page("compare", runs="gone,lost"))
-    assert "2 of the 2 runs of this link are not in this store." in told
-    assert "the others are shown" not in told
+    app = page("compare", runs=",".join(made))
+    sentences(app, "compare", "too many runs")
+    assert {str(MOST + 2), str(MOST)} <= numbers(app)
+    app = page("compare", runs="gone,lost")
+    sentences(app, "compare", "runs that are not here")
 
 
 def test_failed_runs_do_not_hide_the_older_ones(store):
@@ -31,19 +28,18 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
     assert page("compare").button(key="compare_newest").label == "Compare the newest 2"
 
 
-def test_runs_of_two_seeds_and_another_method(store):
+def test_runs_of_two_seeds_and_another_method(store, sentences):
     made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
     runs = [jobs.manager().start(experiment).id for experiment in made]
     app = page("compare")
     app.button(key="compare_newest").click().run()
     assert not app.exception
     app = page("compare", runs=",".join([*runs, "gone"]))
-    assert "1 of the 4 runs of this link are not in this store" in words(app)
+    assert {"1", "4"} <= numbers(app)
     table = app.dataframe[0].value.set_index("what")
     assert list(table.loc["regularizer"]) == ["ti", "ti", "cs"]
     assert "rank" not in table.index
-    assert "pairs are used by both" in words(app)
-    assert "seeds 0, 1" in words(app)
+    sentences(app, "compare", "several runs")
     app.toggle(key="compare_only").set_value(False).run()
     assert "rank" in set(app.dataframe[0].value["what"])
     app.selectbox(key="compare_curve").set_value("validation_rmse").run()
@@ -51,15 +47,13 @@ def test_runs_of_two_seeds_and_another_method(store):
     assert not app.exception
 
 
-def test_runs_on_other_data_are_not_subtracted(store):
+def test_runs_on_other_data_are_not_subtracted(store, sentences):
     made = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
     runs = [jobs.manager().start(experiment).id for experiment in made]
-    told = words(page("compare", runs=",".join(runs)))
-    assert "These two runs have different data" in told
-    assert "values of one data set say nothing about another" in told
+    sentences(page("compare", runs=",".join(runs)), "compare", "different data")
 
 
-def test_runs_whose_data_are_gone_are_compared_all_the_same(store, monkeypatch):
+def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, monkeypatch):
     runs = [jobs.manager().start(Experiment(**SMALL, seed=seed)).id for seed in range(2)]
 
     def gone(*args, **kwargs):
@@ -68,10 +62,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, monkeypatch):
     monkeypatch.setattr("fmviz.ui.compare_pairs.load_dataset", gone)
     app = page("compare", runs=",".join(runs))
     assert not app.error
-    told = words(app)
-    assert "numbered from 1, since their names cannot be read. The folder is not there." in told
-    assert "pairs are used by both" in told
-    assert "each penalty searches the strength" in told
+    sentences(app, "compare", "data that are gone")
 
 
 def test_the_duel_shows_what_it_found(store):

@@ -22,28 +22,25 @@ def metrics(app) -> dict[str, str]:
     return {one.label: one.value for one in app.metric}
 
 
-def test_without_a_run_the_example_is_one_click(store):
+def test_without_a_run_the_example_is_one_click(store, sentences):
     app = page("interactions")
-    assert "No run is chosen yet" in words(app)
     app.button(key="interactions_example").click().run()
     assert not app.exception
     assert not app.error
-    assert "Late flights from New York" in words(app)
-    assert "the log-odds of “late”" in words(app)
+    sentences(app, "interactions", "the example")
     assert app.dataframe[0].value.columns[0] == "sentence"
 
 
-def test_an_unknown_run_is_said(store):
+def test_an_unknown_run_is_said(store, sentences):
     trained()
     app = page("interactions", run="gone")
-    assert "The run gone of this link is not in this store." in words(app)
-    assert "No run is chosen yet" in words(app)
+    sentences(app, "interactions", "a run that is not here")
 
 
-def test_pairs_are_searched_sorted_and_told(store):
+def test_pairs_are_searched_sorted_and_told(store, sentences):
     run = trained(**MONKS)
     app = page("interactions", run=run)
-    assert "more join levels of one attribute" in words(app)
+    sentences(app, "interactions", "pairs")
     table = app.dataframe[0].value
     assert table["weight"].abs().is_monotonic_decreasing
     assert (table["rows_with_both"] > 0).all()
@@ -53,14 +50,14 @@ def test_pairs_are_searched_sorted_and_told(store):
     app.segmented_control(key="interactions_sort").set_value("support").run()
     assert app.dataframe[0].value["rows_with_both"].is_monotonic_decreasing
     app.text_input(key="interactions_find").set_value("no such word").run()
-    assert "No used pair fits the search." in words(app)
+    sentences(app, "interactions", "nothing fits the search")
     app.button(key="interactions_none_all").click().run()
     app.toggle(key="interactions_siblings").set_value(True).run()
     assert (app.dataframe[0].value["rows_with_both"] == 0).any()
     assert not app.exception
 
 
-def test_attributes_are_drilled_down_to_levels(store):
+def test_attributes_are_drilled_down_to_levels(store, sentences):
     run = trained(**MONKS)
     app = page("interactions", run=run, view="attributes", pair="0,1")
     strengths, levels = (frame.value for frame in app.dataframe)
@@ -69,15 +66,15 @@ def test_attributes_are_drilled_down_to_levels(store):
     assert levels["feature_i"].str.startswith("head_shape").all()
     assert levels["feature_j"].str.startswith("body_shape").all()
     alone = page("interactions", run=trained(), view="attributes")
-    assert "every feature is an attribute of its own" in words(alone)
+    sentences(alone, "interactions", "no attributes")
     alone.button(key="interactions_to_pairs").click().run()
     assert alone.dataframe[0].value["sentence"].size
 
 
-def test_the_matrix_is_opened_window_by_window(store):
+def test_the_matrix_is_opened_window_by_window(store, sentences):
     run = trained()
     app = page("interactions", run=run, view="matrix")
-    assert "Every cell is one pair" in words(app)
+    sentences(app, "interactions", "the matrix")
     assert app.button(key="interactions_back").disabled
     app = page("interactions", run=run, view="matrix", window="0-90-0-90_10-60-10-60")
     assert "all 100 × 100 › 1–90 × 1–90 › 11–60 × 11–60" in words(app)
@@ -86,7 +83,7 @@ def test_the_matrix_is_opened_window_by_window(store):
     app.toggle(key="interactions_compact").set_value(True).run()
     assert "window" not in app.query_params
     wrong = page("interactions", run=run, view="matrix", window="5-2-0-9")
-    assert "is not within the 100 features" in words(wrong)
+    sentences(wrong, "interactions", "a window outside")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +113,7 @@ def test_every_model_and_data_set_is_read_in_every_way(store, settings):
     assert app.dataframe[-1].value["value"].size
 
 
-def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store):
+def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store, sentences):
     run = trained(**MONKS)
     app = page("interactions", run=run, view="row", row="3", part="validation")
     before = metrics(app)
@@ -133,7 +130,7 @@ def test_what_if_changes_a_whole_attribute_and_the_link_holds_it(store):
     linked.button(key="interactions_unchange").click().run()
     assert metrics(linked) == before
     broken = page("interactions", run=run, view="row", change="0=9,77=1,x")
-    assert "is no change of a value of these data" in words(broken)
+    sentences(broken, "interactions", "a change that cannot be")
 
 
 def test_numbers_are_changed_in_their_own_units(store):
@@ -166,7 +163,7 @@ def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
     assert app.button(key="interactions_whole").disabled
 
 
-def test_what_was_stopped_can_be_started_again(store, monkeypatch):
+def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
     monkeypatch.setattr("fmviz.ui.reading.opened._INLINE_ROWS", 0)
     run = trained()
     tasks = jobs.manager().tasks
@@ -181,7 +178,7 @@ def test_what_was_stopped_can_be_started_again(store, monkeypatch):
 
     monkeypatch.setattr(tasks, "start", stopped)
     app = page("interactions", run=run)
-    assert "Stopped on request. Ranking all pairs of features." in words(app)
+    sentences(app, "interactions", "stopped")
     again = next(button for button in app.button if button.label == "Start again")
     monkeypatch.setattr(tasks, "start", start)
     again.click().run()
@@ -190,13 +187,13 @@ def test_what_was_stopped_can_be_started_again(store, monkeypatch):
     assert not app.exception
 
 
-def test_a_run_that_cannot_be_read_says_why(store):
+def test_a_run_that_cannot_be_read_says_why(store, sentences):
     run = trained()
     found = store.parameters(run)
     found.P[0, 0] = np.nan
     store.grow(run, parameters=found, status="diverged", message="It diverged.")
     app = page("interactions", run=run)
-    assert "has diverged: its parameters are no finite numbers" in words(app)
+    sentences(app, "interactions", "a run that diverged")
     app.button(key="interactions_other").click().run()
     assert "No run is chosen yet" in words(app)
 

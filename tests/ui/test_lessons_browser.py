@@ -41,8 +41,9 @@ def test_a_lesson_is_taken_by_keyboard_and_a_link_is_made(page, server, wait_idl
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(700, "dark")])
-def test_lessons_fit(new_page, server, wait_idle, shoot, width, scheme):
+@pytest.mark.slow
+def test_lessons_fit(new_page, server, wait_idle, shoot):
+    width, scheme = 700, "dark"
     page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     for path in ("lessons", "prox?lesson=ti&step=2"):
         page.goto(f"{server.url}/{path}")

@@ -431,6 +431,7 @@ def test_four_panels_are_drawn_in_time(open_view):
 
 
 @pytest.mark.browser
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [700, 1440])
 def test_nothing_overflows(open_view, shoot, scheme, width):

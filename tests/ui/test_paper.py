@@ -79,10 +79,9 @@ def test_a_card_tells_of_an_unfinished_run(executor, store):
     assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
 
 
-def test_what_will_be_checked_is_said_before_the_first_run(executor):
+def test_what_will_be_checked_is_said_before_the_first_run(executor, sentences):
     app = page(artefact=NAME)
-    assert "Not run yet." in words(app)
-    assert "decreased gradually" in words(app)
+    sentences(app, "paper", "an artefact that was not run")
     assert app.button(key="paper_stop").disabled
     assert f"fmviz paper {NAME} --budget quick" in app.code[0].value
 
@@ -247,9 +246,9 @@ def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
     assert [result.state for result in task.view().items] == ["complete"]
 
 
-def test_a_result_of_another_protocol_is_not_shown(executor, store, result):
+def test_a_result_of_another_protocol_is_not_shown(executor, store, result, sentences):
     keep_result(store, replace(result, settings={**result.settings, "d": 100}).to_dict())
-    assert "under another protocol" in words(page(artefact=NAME))
+    sentences(page(artefact=NAME), "paper", "another protocol")
     assert last_kept(ARTEFACTS["atarashi2021_fig1"], "quick", store) is None
 
 
@@ -260,11 +259,11 @@ def test_the_link_says_which_artefact_and_budget(executor):
     assert "From the link" in words(page(artefact="nothing"))
 
 
-def test_a_broken_store_leaves_the_desk_in_use(tmp_path, monkeypatch):
+def test_a_broken_store_leaves_the_desk_in_use(tmp_path, monkeypatch, sentences):
     path = tmp_path / "broken.sqlite"
     path.write_text("no database " * 500)
     monkeypatch.setenv("FMVIZ_STORE", str(path))
-    assert "Results of earlier sessions cannot be shown." in words(page())
+    sentences(page(), "paper", "a broken store")
 
 
 def test_deviations_are_coloured():
@@ -290,7 +289,9 @@ def test_tables_of_lists_and_times():
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 700)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [pytest.param("light", 1440, marks=pytest.mark.slow), ("dark", 700)]
+)
 def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, width):
     page = new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
     page.goto(f"{server.url}/paper")

@@ -192,6 +192,10 @@ def test_the_experiment_of_the_paper_is_one_click_away():
 
 # ------------------------------------------------------------------------------------------- in a browser
 
+SIZES = [
+    (700, "dark"),
+    *(pytest.param(*size, marks=pytest.mark.slow) for size in ((1440, "dark"), (700, "light"))),
+]
 # The pictures live in a shadow tree.
 CANVASES = """() => [...document.querySelectorAll('.st-key-prox_view *')].flatMap(
   (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))"""
@@ -214,6 +218,7 @@ def open_prox(page, url: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_page_to_painted_heatmaps(new_page, server, wait_idle, shoot, record_property):
     open_prox(new_page(), f"{server.url}/prox")  # warm
     seconds = []
@@ -308,7 +313,7 @@ def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (700, "light"), (700, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_it_fits(new_page, server, wait_idle, shoot, width, scheme):
     page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     open_prox(page, f"{server.url}/prox?log2lambda=-4")

@@ -227,7 +227,13 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (700, "light"), (700, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (700, "dark"),
+        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((1440, "dark"), (700, "light"))),
+    ],
+)
 def test_start_fits(new_page, server, wait_idle, shoot, width, scheme):
     page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(server.url)

@@ -44,7 +44,7 @@ def epoch(page: Any) -> int:
     return int(number(page, "Epoch").replace(",", ""))
 
 
-def wait_for_state(page: Any, word: str, seconds: float = 40) -> None:
+def wait_for_state(page: Any, word: str, seconds: float = 60) -> None:
     page.locator(".st-key-train_status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
 
 
@@ -103,6 +103,34 @@ def test_play_draws_live_and_ends(server, page, shoot):
     page.locator(".st-key-train_exports").wait_for()
     assert button(page, "play").is_enabled()
     shoot(page, "train-finished")
+
+
+# Count how often the canvas of the matrix is another one, or gone, from its first picture on.
+WATCH = """() => {
+  window.changes = 0;
+  let first = null;
+  const look = () => {
+    const host = document.querySelector('.st-key-train_matrix [data-testid="stBidiComponentIsolated"]');
+    const canvas = host && host.shadowRoot && host.shadowRoot.querySelector("canvas");
+    if (first && canvas !== first) window.changes += 1;
+    first = canvas || first;
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+@pytest.mark.slow
+def test_the_matrix_stays_the_same_element_on_a_busy_machine(server, page, wait_idle):
+    page.goto(f"{server.url}/{SMALL}&max_epochs=300")
+    wait_idle(page)
+    page.evaluate(WATCH)
+    # So slow that data overtake each other on their way into the component.
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
+    press(page, "play")
+    wait_for_state(page, LIMIT, 240)
+    page.wait_for_timeout(3000)
+    assert page.evaluate("window.changes") == 0
 
 
 def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
@@ -181,6 +209,7 @@ def test_downloads_hold_the_run(server, page):
     np.testing.assert_array_equal([float(x) for x in lines[1].split(",")[1:]], model["P"][0])
 
 
+@pytest.mark.slow
 def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full")
     wait_idle(page)
@@ -215,6 +244,7 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
     assert (query["model"], query["regularizer"]) == (["qr"], ["l1"])
 
 
+@pytest.mark.slow
 def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&init_scale=0.1")
     wait_idle(page)
@@ -259,7 +289,7 @@ def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
     shoot(page, "train-narrow-dark")
 
 
-@pytest.mark.parametrize("width", [1440, 700])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 700])
 def test_formulae_of_higher_orders_fit_the_column_of_settings(server, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{server.url}/train?dataset=planted_triples&model=hofm&regularizer=omega_ti")

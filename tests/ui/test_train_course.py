@@ -55,7 +55,7 @@ def the_job() -> jobs.Job:
     return jobs.manager().jobs()[-1]
 
 
-def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store):
+def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, sentences):
     app = press(page("train", **SMALL), "step", 4)
     app.select_slider(key="train_now_lambda_sparse").set_value(0.02)
     run(app)
@@ -87,7 +87,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store):
     assert the_job().experiment == view.experiment
     press(opened, "forget")
     assert "changes" not in query(opened)
-    assert "Settings changed since this run: `changes`" in words(opened)
+    sentences(opened, "train", "changes forgotten")
 
 
 def test_a_link_with_changes_that_cannot_be_says_so(store):
@@ -96,7 +96,7 @@ def test_a_link_with_changes_that_cannot_be_says_so(store):
     assert "changes" not in query(app)
 
 
-def test_steps_inside_an_epoch_lead_into_the_next(store):
+def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
     app = press(page("train", **SMALL, grain="entry"), "step")
     # A bias, four weights and twelve entries.
     assert "Inside epoch 1" in words(app)
@@ -104,7 +104,7 @@ def test_steps_inside_an_epoch_lead_into_the_next(store):
     assert metrics(app)["Epoch"] == "0"
     press(app, "step", 6)
     assert query(app)["inside"] == "7"
-    assert "The entry of left distance in column 1 of P" in words(app)
+    sentences(app, "train", "inside an epoch")
     assert any("soft" in item.value for item in app.latex)
     app.slider(key="train_inside").set_value(17)
     run(app)
@@ -127,12 +127,12 @@ def test_steps_inside_an_epoch_lead_into_the_next(store):
     assert metrics(press(app, "step"))["Epoch"] == "2"
 
 
-def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store):
+def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store, sentences):
     app = press(page("train", **SMALL, solver="pgd", grain="block"), "step", 3)
     assert metrics(app)["Epoch"] == "1"
-    assert "First half" in words(app)
+    sentences(app, "train", "the first half of a step")
     press(app, "step")
-    assert "Second half" in words(app)
+    sentences(app, "train", "the second half of a step")
     inside = app.session_state["fmviz:train:inside_cache"][1]
     assert np.array_equal(inside.at(2).P, Run_epoch(2))
     app = page("train", **SMALL, solver="psgd", grain="entry")
@@ -175,7 +175,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     assert looked_at(view) is None
 
 
-def test_a_cell_is_explained_by_its_rows_and_thresholds(store):
+def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
     app = page("train", dataset="planted_interactions", max_epochs="60", play="1", cell_i="0", cell_j="1")
     view = the_job().view()
     P = view.parameters.P
@@ -196,7 +196,7 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store):
     assert "threshold" in words(app)
     app.selectbox(key="train_cell_j").set_value(i)
     run(app)
-    assert "no interaction with itself" in words(app)
+    sentences(app, "train", "one feature twice")
 
 
 def test_only_changes_of_the_run_itself_are_adopted(store):

@@ -87,7 +87,7 @@ def test_a_link_keeps_what_it_sets_even_to_the_default(open_page):
     assert said(app) == Experiment(dataset="planted_triples", rank=30)
 
 
-def test_triples_are_trained_looked_at_and_linked(open_page, manager):
+def test_triples_are_trained_looked_at_and_linked(open_page, manager, sentences):
     app = open_page(**HOFM, play="1")
     (job,) = manager.jobs()
     last = job.view().last
@@ -111,11 +111,11 @@ def test_triples_are_trained_looked_at_and_linked(open_page, manager):
     # Another order is another run, and the page goes on showing the old one.
     checked(app.number_input(key="train_model_order").set_value(2).run())
     assert query(app)["model_order"] == "2"
-    assert "Settings changed since this run: `model_order`" in words(app)
+    sentences(app, "train", "another order")
     assert said(app).model_params == (("order", 2),)
 
 
-def test_what_does_not_apply_is_listed_with_its_reason(open_page):
+def test_what_does_not_apply_is_listed_with_its_reason(open_page, sentences):
     app = open_page(**HOFM)
     assert "Ω_*" not in app.selectbox(key="train_regularizer").options
     assert r"Ω\_\* of order m sums" in words(app)
@@ -124,7 +124,7 @@ def test_what_does_not_apply_is_listed_with_its_reason(open_page):
     app = open_page(**HOFM, model_order="2")
     assert "Ω_*" in app.selectbox(key="train_regularizer").options
     app = open_page(**{**HOFM, "model_order": "5"})
-    assert "no 5 of them are distinct" in words(app)
+    sentences(app, "train", "an order above the features")
     assert app.button(key="train_play").disabled
     checked(app.button(key="train_fix").click().run())
     assert app.selectbox(key="train_model").value == "hofm"
@@ -132,11 +132,11 @@ def test_what_does_not_apply_is_listed_with_its_reason(open_page):
     assert not app.button(key="train_play").disabled
 
 
-def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page, manager):
+def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page, manager, sentences):
     app = open_page(dataset="balance_scale", model="expansion")
     assert app.selectbox(key="train_regularizer").options == ["ℓ₂²"]
     assert not [item for item in app.select_slider if item.key == "train_lambda_sparse"]
-    assert "with fitted λₛ the scale of a column is free" in words(app)
+    sentences(app, "train", "fitted weights")
     checked(app.segmented_control(key="train_model_kernel").set_value("anova").run())
     checked(app.segmented_control(key="train_model_coefficients").set_value("signs").run())
     assert app.selectbox(key="train_regularizer").value == "omega_ti"
@@ -159,7 +159,7 @@ def test_fitted_weights_take_no_penalty_of_their_own_and_fixed_ones_do(open_page
     assert said(app).why_not() is None
 
 
-def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager):
+def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager, sentences):
     app = open_page(
         dataset="balance_scale",
         model="expansion",
@@ -174,8 +174,7 @@ def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager):
     view = job.view()
     weights = view.parameters.coefficients
     assert f"{(weights > 0).sum()} positive, {(weights < 0).sum()} negative" in words(app)
-    assert "The spectrum of W = P diag(λ) Pᵀ" in words(app)
-    assert "The pairs: P diag(λ) Pᵀ" in words(app)
+    sentences(app, "train", "weights of columns")
     table = orders.coefficients_table(view)
     np.testing.assert_array_equal(table["lambda"], weights)
     assert list(table["column"]) == ["p1", "p2", "p3", "p4"]
@@ -274,13 +273,12 @@ LIFTED = {
 }
 
 
-def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
+def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager, sentences):
     app = open_page(**LIFTED, play="1")
     (job,) = manager.jobs()
     view = job.view()
     assert view.state == "finished"
-    assert "The pairs: ½(UVᵀ+VUᵀ)" in words(app)
-    assert "The spectrum of W = ½(UVᵀ+VUᵀ)" in words(app)
+    sentences(app, "train", "a lifted model")
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
     headings = orders.column_headings(view.experiment.machine, 4)
@@ -301,7 +299,7 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager):
     assert not app.error
     # A product of distinct features is lifted for degree 2 alone; one button goes back to that.
     checked(app.segmented_control(key="train_model_kernel").set_value("anova").run())
-    assert "has no lifted form" in words(app)
+    sentences(app, "train", "no lifted form")
     assert app.button(key="train_play").disabled
     checked(app.button(key="train_fix").click().run())
     assert app.number_input(key="train_model_degree").value == 2

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SECONDS = float(os.environ.get("FMVIZ_TWO_SESSIONS_SECONDS", "15"))
 HEAVY = (

@@ -62,6 +62,13 @@ def load(name: str, **params: Any) -> Dataset:
     ValueError
         If the name or a parameter is not known or not allowed, or if the set cannot be had here; the message
         says how to get it.
+
+    Examples
+    --------
+    >>> from fmviz.datasets import load
+    >>> monks = load("monks1")
+    >>> monks.feature_names[:3]
+    ('head_shape=round', 'head_shape=square', 'head_shape=octagon')
     """
     return DATASETS[name if is_own(name) else one_of("The data set", name, DATASETS)](**params)
 

@@ -2,12 +2,11 @@
 
 The data types import without Streamlit; Streamlit is imported when a view is drawn.
 
-Examples
---------
->>> from fmviz.ui.components.matrix_view import FactorFrame, Panel, matrix_view
->>> frames = [FactorFrame(Q, key=label, caption=f"{n:,} interactions") for label, Q, n in path]
->>> st.select_slider("λ", options=[f.key for f in frames], key="lam")
->>> matrix_view([Panel("TI", frames)], driver_key="lam", key="view")
+In a page::
+
+    frames = [FactorFrame(Q, key=label, caption=f"{n:,} interactions") for label, Q, n in path]
+    st.select_slider("λ", options=[f.key for f in frames], key="lam")
+    matrix_view([Panel("TI", frames)], driver_key="lam", key="view")
 """
 
 from __future__ import annotations

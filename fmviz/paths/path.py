@@ -1,4 +1,4 @@
-"""Fits along the sparsity strength λ̃: regularization paths, and the search for a number of interactions."""
+"""Regularization paths: fits at every strength λ̃ of a grid."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 
-__all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_path"]
-
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
-# Where a solver takes them: sweeps over the live entries between two over all, since a warm start has most of
-# its support already, and sweeps to an extrapolation.
-ACTIVE_SWEEPS, ANDERSON = 10, 5
-# Where the paper's search begins (atarashi2021, 8.3): powers of ten.
-GRID = tuple(10.0**e for e in range(-7, -1))
+# Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its
+# support already.
+ACTIVE_SWEEPS = 10
+# Sweeps to an extrapolation, where a solver takes them.
+ANDERSON = 5
 # Of `Problem.build`: what is given in another way.
 _GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
 
@@ -89,8 +87,20 @@ def iterate_path(
 
     A solver that is named makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), where it can
     and `solver_params` do not say otherwise.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> from fmviz.engine.problem import Problem
+    >>> from fmviz.paths import iterate_path
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> problem = Problem.build(X, y, lambda_p=0.1, fit_linear=False)
+    >>> for point in iterate_path(problem, [0.1, 0.5], orders=["up"], random_state=0):
+    ...     print(point.lambda_sparse, point.snapshot.used_interactions)
+    0.1 18
+    0.5 18
     """
-    strengths = sorted(_strengths("lambdas", lambdas))
+    strengths = sorted(checked_strengths("lambdas", lambdas))
     if isinstance(orders, str) or not isinstance(orders, Iterable):
         raise ValueError(
             f"orders = {orders!r} must be a sequence of {', '.join(ORDERS)}: write [{orders!r}]."
@@ -106,7 +116,9 @@ def iterate_path(
                 f"{problem.design.n_features}; they must agree."
             )
         if held_out[1].shape != (held_out[0].n_samples,):
-            raise ValueError(f"The validation target has shape {held_out[1].shape}; give one value a row.")
+            raise ValueError(
+                f"The validation target has shape {held_out[1].shape}; it needs one value a row."
+            )
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
@@ -198,12 +210,29 @@ def regularization_path(
     ------
     ValueError
         If anything is out of range or does not fit together.
+
+    Examples
+    --------
+    From cold starts P collapses where, with the same λ̃, a path that goes up keeps all 18 planted pairs:
+
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
+    >>> path = fmviz.regularization_path(X, y, [0.02, 0.1, 0.5], orders=["cold", "up"], **settings)
+    >>> print(path[["order", "lambda_sparse", "used_interactions"]])
+      order  lambda_sparse  used_interactions
+    0  cold           0.02                 46
+    1  cold           0.10                 18
+    2  cold           0.50                  0
+    3    up           0.02                 46
+    4    up           0.10                 18
+    5    up           0.50                 18
     """
     if lambdas is None:
         lambdas = [10.0 ** (-0.3 * i) for i in range(16)]
     budget = Budget(epochs=whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0))
     points = iterate_path(
-        _build(X, y, problem),
+        problem_of(X, y, problem),
         lambdas,
         orders=orders,
         solver=solver,
@@ -215,7 +244,7 @@ def regularization_path(
     return pd.DataFrame.from_records([point.record() for point in points])
 
 
-def _strengths(name: str, given: Any) -> set[float]:
+def checked_strengths(name: str, given: Any) -> set[float]:
     """Return the different strengths, or raise ValueError."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(f"{name} = {given!r} must be a sequence of strengths, for instance [0.1, 0.01].")
@@ -225,7 +254,7 @@ def _strengths(name: str, given: Any) -> set[float]:
     return found
 
 
-def _build(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
+def problem_of(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
     """Return the problem that keywords describe; ValueError where one describes nothing of an objective."""
     named = list(signature(bound).parameters)
     known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
@@ -238,207 +267,6 @@ def _build(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
         one_of("keyword", name, known)
     given = dict(problem)
     return Problem.build(X, y, **bound(**{name: given.pop(name) for name in named if name in given}), **given)
-
-
-@dataclass(frozen=True, eq=False)
-class Probe:
-    """One step of `find_lambda`.
-
-    Attributes
-    ----------
-    lambda_sparse : float
-        The strength that was tried.
-    used_interactions : int
-        What its fit uses.
-    low, high : float
-        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while the
-        search has no such end yet.
-    snapshot : Snapshot
-        The end of the fit.
-    status : {"searching", "found", "not reachable"}
-        The last probe says how the search ended.
-    message : str
-        The same in a sentence.
-    """
-
-    lambda_sparse: float
-    used_interactions: int
-    low: float
-    high: float
-    snapshot: Snapshot
-    status: Literal["searching", "found", "not reachable"]
-    message: str
-
-
-def accepted_range(target: int) -> tuple[int, int]:
-    """Return the largest j(j − 1)/2 up to the target and the next one (atarashi2021, 8.3)."""
-    whole_number("target_interactions", target, 0)
-    j = int((1 + (1 + 8 * target) ** 0.5) / 2)
-    while j * (j - 1) // 2 > target:
-        j -= 1
-    return j * (j - 1) // 2, (j + 1) * j // 2
-
-
-def find_lambda(
-    X: Any,
-    y: Any,
-    target_interactions: int = 1_000,
-    accept: tuple[int, int] | None = None,
-    *,
-    grid: Sequence[float] = GRID,
-    narrowest: float = 1e-12,
-    solver: str | Solver = "auto",
-    max_iter: int = 1_000,
-    tol: float = 1e-4,
-    init_scale: float = 0.01,
-    random_state: Any = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    **problem: Any,
-) -> Iterator[Probe]:
-    """Search the strength λ̃ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
-
-    First the grid from its largest strength down, until a fit uses more than is wanted: this strength and
-    the one before are the bracket. Then halve the bracket. The search ends when a fit uses an accepted
-    number, or as *not reachable* when the grid holds no bracket or the bracket is narrower than
-    `narrowest`. Every fit begins at the same random start.
-
-    Parameters
-    ----------
-    X, y
-        As for `regularization_path`.
-    target_interactions : int
-        What is wanted.
-    accept : (int, int), optional
-        The accepted range, which holds the target. The default is the paper's choice for 1,000, and so for
-        any target: from the nearest count at most the target that selecting features can reach, a binomial
-        coefficient j(j − 1)/2, to the next one above it: 990 to 1,035.
-    grid : sequence of float
-        Where to look for the bracket.
-    narrowest : float
-        The width at which the search gives up.
-    solver, max_iter, tol, init_scale, random_state, **problem
-        As for `regularization_path`.
-    should_stop : callable
-        Asked between epochs and between fits; a stopped search yields no last word.
-
-    Yields
-    ------
-    Probe
-        After every fit, so that the search can be watched; the last one is not "searching".
-
-    Raises
-    ------
-    ValueError
-        If anything is out of range or does not fit together.
-    """
-    budget = Budget(
-        epochs=whole_number("max_iter", max_iter, 1),
-        tol=finite_number("tol", tol, low=0),
-        report_every=None,
-    )
-    return search_lambda(
-        _build(X, y, problem),
-        target_interactions,
-        accept,
-        grid=grid,
-        narrowest=narrowest,
-        solver=solver,
-        budget=budget,
-        init_scale=init_scale,
-        random_state=random_state,
-        should_stop=should_stop,
-    )
-
-
-def search_lambda(
-    problem: Problem,
-    target_interactions: int = 1_000,
-    accept: tuple[int, int] | None = None,
-    *,
-    grid: Sequence[float] = GRID,
-    narrowest: float = 1e-12,
-    solver: str | Solver = "auto",
-    budget: Budget,
-    init_scale: float = 0.01,
-    random_state: Any = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Probe]:
-    """Search as `find_lambda` does, for a problem that is built; its own λ̃ has no say."""
-    target = whole_number("target_interactions", target_interactions, 0)
-    accept = accepted_range(target_interactions) if accept is None else accept
-    least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
-    if not least <= target <= most:
-        raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
-    strengths = sorted(_strengths("grid", grid), reverse=True)
-    rng = np.random.default_rng(random_state)
-    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
-    finite_number("narrowest", narrowest, low=0)
-
-    def fit(strength: float) -> Snapshot:
-        one = replace(problem, lambda_sparse=strength)
-        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
-        return end
-
-    return _search(fit, target, least, most, strengths, narrowest, should_stop)
-
-
-def _search(
-    fit: Callable[[float], Snapshot],
-    target: int,
-    least: int,
-    most: int,
-    strengths: list[float],
-    narrowest: float,
-    should_stop: Callable[[], bool],
-) -> Iterator[Probe]:
-    low = high = float("nan")
-    waiting = list(strengths)
-    while not should_stop():
-        strength = waiting.pop(0) if waiting else 0.5 * (low + high)
-        end = fit(strength)
-        if should_stop():
-            return
-        used = end.used_interactions
-        if least <= used <= most:
-            words = f"Found: λ̃ = {strength:.6g} uses {used:,} interactions."
-            yield Probe(strength, used, low, high, end, "found", words)
-            return
-        if used > most:
-            low, waiting = strength, []
-        else:
-            high = strength
-        d = end.parameters.P.shape[0]
-        lost = _lost(low, high, used, target, bool(waiting), narrowest, d * (d - 1) // 2)
-        words = (
-            lost or f"λ̃ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
-        )
-        yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
-        if lost:
-            return
-
-
-def _lost(
-    low: float, high: float, used: int, target: int, more: bool, narrowest: float, pairs: int
-) -> str | None:
-    """Return why the search must end, or None."""
-    if np.isnan(high):
-        return (
-            f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
-            "Add larger strengths to the grid."
-        )
-    if np.isnan(low) and used == pairs:
-        return f"Not reachable: all {pairs:,} pairs there are, are used. Ask for fewer."
-    if np.isnan(low) and not more:
-        return (
-            f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
-            "interactions. Add smaller strengths, or start with a larger init_scale."
-        )
-    if high - low < narrowest:
-        return (
-            f"Not reachable: the number of interactions jumps over {target:,} between λ̃ = {low:.15g} and "
-            f"{high:.15g}."
-        )
-    return None
 
 
 def _validation_loss(

@@ -1,0 +1,234 @@
+"""The search for the strength λ̃ whose fit uses a wanted number of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.errors import finite_number, whole_number
+from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver
+
+from .path import checked_strengths, problem_of
+
+# Where the paper's search begins (atarashi2021, 8.3): powers of ten.
+GRID = tuple(10.0**e for e in range(-7, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """One step of `find_lambda`.
+
+    Attributes
+    ----------
+    lambda_sparse : float
+        The strength that was tried.
+    used_interactions : int
+        What its fit uses.
+    low, high : float
+        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while the
+        search has no such end yet.
+    snapshot : Snapshot
+        The end of the fit.
+    status : {"searching", "found", "not reachable"}
+        The last probe says how the search ended.
+    message : str
+        The same in a sentence.
+    """
+
+    lambda_sparse: float
+    used_interactions: int
+    low: float
+    high: float
+    snapshot: Snapshot
+    status: Literal["searching", "found", "not reachable"]
+    message: str
+
+
+def accepted_range(target: int) -> tuple[int, int]:
+    """Return the largest j(j − 1)/2 up to the target and the next one (atarashi2021, 8.3)."""
+    whole_number("target_interactions", target, 0)
+    j = int((1 + (1 + 8 * target) ** 0.5) / 2)
+    while j * (j - 1) // 2 > target:
+        j -= 1
+    return j * (j - 1) // 2, (j + 1) * j // 2
+
+
+def find_lambda(
+    X: Any,
+    y: Any,
+    target_interactions: int = 1_000,
+    accept: tuple[int, int] | None = None,
+    *,
+    grid: Sequence[float] = GRID,
+    narrowest: float = 1e-12,
+    solver: str | Solver = "auto",
+    max_iter: int = 1_000,
+    tol: float = 1e-4,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **problem: Any,
+) -> Iterator[Probe]:
+    """Search the strength λ̃ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
+
+    First the grid from its largest strength down, until a fit uses more than is wanted: this strength and
+    the one before are the bracket. Then halve the bracket. The search ends when a fit uses an accepted
+    number, or as *not reachable* when the grid holds no bracket or the bracket is narrower than
+    `narrowest`. Every fit begins at the same random start.
+
+    Parameters
+    ----------
+    X, y
+        As for `regularization_path`.
+    target_interactions : int
+        What is wanted.
+    accept : (int, int), optional
+        The accepted range, which holds the target. The default is the paper's choice for 1,000, and so for
+        any target: from the nearest count at most the target that selecting features can reach, a binomial
+        coefficient j(j − 1)/2, to the next one above it: 990 to 1,035.
+    grid : sequence of float
+        Where to look for the bracket.
+    narrowest : float
+        The width at which the search gives up.
+    solver, max_iter, tol, init_scale, random_state, **problem
+        As for `regularization_path`.
+    should_stop : callable
+        Asked between epochs and between fits; a stopped search yields no last word.
+
+    Yields
+    ------
+    Probe
+        After every fit, so that the search can be watched; the last one is not "searching".
+
+    Raises
+    ------
+    ValueError
+        If anything is out of range or does not fit together.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
+    >>> for probe in fmviz.find_lambda(X, y, 18, grid=[0.01, 0.05, 1.0], **settings):
+    ...     print(f"{probe.lambda_sparse:.4f}: {probe.used_interactions} interactions, {probe.status}")
+    1.0000: 0 interactions, searching
+    0.0500: 27 interactions, searching
+    0.5250: 0 interactions, searching
+    0.2875: 6 interactions, searching
+    0.1688: 18 interactions, found
+    """
+    budget = Budget(
+        epochs=whole_number("max_iter", max_iter, 1),
+        tol=finite_number("tol", tol, low=0),
+        report_every=None,
+    )
+    return search_lambda(
+        problem_of(X, y, problem),
+        target_interactions,
+        accept,
+        grid=grid,
+        narrowest=narrowest,
+        solver=solver,
+        budget=budget,
+        init_scale=init_scale,
+        random_state=random_state,
+        should_stop=should_stop,
+    )
+
+
+def search_lambda(
+    problem: Problem,
+    target_interactions: int = 1_000,
+    accept: tuple[int, int] | None = None,
+    *,
+    grid: Sequence[float] = GRID,
+    narrowest: float = 1e-12,
+    solver: str | Solver = "auto",
+    budget: Budget,
+    init_scale: float = 0.01,
+    random_state: Any = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Probe]:
+    """Search as `find_lambda` does, for a problem that is built; its own λ̃ has no say."""
+    target = whole_number("target_interactions", target_interactions, 0)
+    accept = accepted_range(target_interactions) if accept is None else accept
+    least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
+    if not least <= target <= most:
+        raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
+    strengths = sorted(checked_strengths("grid", grid), reverse=True)
+    rng = np.random.default_rng(random_state)
+    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    finite_number("narrowest", narrowest, low=0)
+
+    def fit(strength: float) -> Snapshot:
+        one = replace(problem, lambda_sparse=strength)
+        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
+        return end
+
+    return _search(fit, target, least, most, strengths, narrowest, should_stop)
+
+
+def _search(
+    fit: Callable[[float], Snapshot],
+    target: int,
+    least: int,
+    most: int,
+    strengths: list[float],
+    narrowest: float,
+    should_stop: Callable[[], bool],
+) -> Iterator[Probe]:
+    low = high = float("nan")
+    waiting = list(strengths)
+    while not should_stop():
+        strength = waiting.pop(0) if waiting else 0.5 * (low + high)
+        end = fit(strength)
+        if should_stop():
+            return
+        used = end.used_interactions
+        if least <= used <= most:
+            words = f"Found: λ̃ = {strength:.6g} uses {used:,} interactions."
+            yield Probe(strength, used, low, high, end, "found", words)
+            return
+        if used > most:
+            low, waiting = strength, []
+        else:
+            high = strength
+        d = end.parameters.P.shape[0]
+        lost = _lost(low, high, used, target, bool(waiting), narrowest, d * (d - 1) // 2)
+        words = (
+            lost or f"λ̃ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
+        )
+        yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
+        if lost:
+            return
+
+
+def _lost(
+    low: float, high: float, used: int, target: int, more: bool, narrowest: float, pairs: int
+) -> str | None:
+    """Return why the search must end, or None."""
+    if np.isnan(high):
+        return (
+            f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
+            "Add larger strengths to the grid."
+        )
+    if np.isnan(low) and used == pairs:
+        return f"Not reachable: all {pairs:,} pairs there are, are used. Ask for fewer."
+    if np.isnan(low) and not more:
+        return (
+            f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
+            "interactions. Add smaller strengths, or start with a larger init_scale."
+        )
+    if high - low < narrowest:
+        return (
+            f"Not reachable: the number of interactions jumps over {target:,} between λ̃ = {low:.15g} and "
+            f"{high:.15g}."
+        )
+    return None

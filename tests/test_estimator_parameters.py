@@ -1,0 +1,97 @@
+"""The parameters of the estimators are written out, stored as given and documented with their defaults."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fmviz import estimators
+
+ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
+X = np.random.default_rng(0).normal(size=(30, 4))
+LABELS = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
+
+
+def parameters_of(estimator: type) -> dict[str, inspect.Parameter]:
+    _, *listed = inspect.signature(estimator.__init__).parameters.values()
+    return {one.name: one for one in listed}
+
+
+def documented(estimator: type) -> dict[str, str]:
+    """Return the parameters of a docstring with their types and defaults, empty where it refers to others."""
+    body = inspect.getdoc(estimator).split("Parameters\n----------\n")[1].split("\n\n")[0]
+    found = {}
+    for names, about in re.findall(r"^(\w+(?:, \w+)*)(?: : (.*))?$", body, re.M):
+        found |= dict.fromkeys(names.split(", "), about)
+    return found
+
+
+def as_written(default: object) -> str:
+    """Return a default as a docstring writes it."""
+    if isinstance(default, str):
+        return f'"{default}"'
+    small = isinstance(default, float) and 0 < default < 0.01
+    return f"{default:.0e}".replace("e-0", "e-") if small else str(default)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_is_written_out_and_stored_as_given(estimator):
+    assert "__init__" in vars(estimator)
+    listed = parameters_of(estimator)
+    for one in listed.values():
+        assert one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+        assert one.annotation is not one.empty
+        assert one.default is not one.empty
+    given = {name: object() for name in listed}
+    stored = estimator(**given)
+    assert all(stored.get_params(deep=False)[name] is value for name, value in given.items())
+
+
+@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if one.__name__.endswith("Classifier")])
+def test_a_classifier_has_the_defaults_of_its_regressor_but_for_the_loss(estimator):
+    regressor = getattr(estimators, estimator.__name__.replace("Classifier", "Regressor"))
+    expected = {name: one.default for name, one in parameters_of(regressor).items()} | {"loss": "logistic"}
+    assert {name: one.default for name, one in parameters_of(estimator).items()} == expected
+    assert list(parameters_of(estimator)) == list(expected)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_is_documented_with_its_default(estimator):
+    listed, about = parameters_of(estimator), documented(estimator)
+    assert about.keys() == listed.keys()
+    for name, text in about.items():
+        if text:
+            expected = "optional" if listed[name].default is None else as_written(listed[name].default)
+            assert text.endswith((f", {expected}", f"default={expected}")), f"{name} : {text}"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_public_attribute_of_a_fit_is_documented(estimator):
+    target = LABELS if is_classifier(estimator()) else X[:, 0]
+    fitted = estimator(max_iter=2).fit(X, target)
+    text = inspect.getdoc(estimator)
+    if is_classifier(fitted):
+        text += inspect.getdoc(getattr(estimators, estimator.__name__.replace("Classifier", "Regressor")))
+    for name in vars(fitted):
+        if name.endswith("_") and not name.startswith("_"):
+            assert re.search(rf"\b{name}\b", text), f"{name} is not documented"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_copies_and_pipelines(estimator):
+    original = estimator(max_iter=2, lambda_w=0.5)
+    copy = clone(original)
+    assert copy.get_params() == original.get_params()
+    assert repr(copy) == f"{estimator.__name__}(lambda_w=0.5, max_iter=2)"
+    target = LABELS if is_classifier(original) else X[:, 0]
+    chain = make_pipeline(StandardScaler(), original)
+    chain.set_params(**{f"{estimator.__name__.lower()}__max_iter": 3}).fit(X, target)
+    assert original.n_iter_ <= 3
+    assert (pickle.loads(pickle.dumps(chain)).predict(X) == chain.predict(X)).all()

@@ -1,0 +1,124 @@
+"""What pages say, kept in one file a page: tests/ui/sentences/<page>.txt.
+
+A file has a section for each state of its page that a test asks for. The section ``default`` holds all texts
+of the page as a reader finds it first, and ``several`` what three or more states say beyond that; the others
+hold what their state says beyond both. Numbers are written as #: the tests of the page assert them. After a
+change of wording
+
+    python -m pytest tests/ui -m "not browser" --update-sentences
+
+writes the files anew, and the difference is read like that of any source.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+FOLDER = Path(__file__).with_name("sentences")
+DEFAULT, SEVERAL = "default", "several"
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?:(?= m?s\b) m?s)?")
+_SPOKEN = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
+
+
+def texts(app: AppTest) -> list[str]:
+    """Return what a page says beside the navigation, in the order of the page and each text once."""
+    found: dict[str, None] = {}
+    for element in _elements(app.main):
+        for text in _texts(element):
+            line = _NUMBER.sub("#", " ".join(text.split()))
+            if line and not line.startswith("<style"):
+                found[line] = None
+    return list(found)
+
+
+def _elements(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        yield child
+        if hasattr(child, "children"):
+            yield from _elements(child)
+
+
+def _texts(element: Any) -> Iterator[str]:
+    kind = element.type
+    if kind in _SPOKEN or kind == "metric":
+        yield element.label if kind == "metric" else element.value
+    elif isinstance(label := getattr(element, "label", None), str):
+        yield label
+    if isinstance(words := getattr(element, "help", None), str):
+        yield words
+
+
+class Sentences:
+    """The sentences of all pages, compared or collected.
+
+    Parameters
+    ----------
+    update : bool
+        Whether to collect them instead of comparing them; `write` then writes the files.
+    """
+
+    def __init__(self, update: bool) -> None:
+        self._update = update
+        self._seen: dict[str, dict[str, list[str]]] = {}
+
+    def __call__(self, app: AppTest, page: str, state: str = DEFAULT) -> None:
+        """Assert that a page says in a state what its file holds, no less and no more."""
+        found = texts(app)
+        if self._update:
+            self._seen.setdefault(page, {})[state] = found
+            return
+        kept = read(page)
+        assert state in kept, f"{page}.txt has no section {state!r}: run pytest with --update-sentences"
+        if state != DEFAULT:
+            found = _beyond(found, kept)
+        changed = "\n".join(difflib.unified_diff(kept[state], found, "kept", "on the page", lineterm="", n=0))
+        assert not changed, f"{page}, {state} (pytest --update-sentences takes it over):\n{changed}"
+
+    def write(self) -> None:
+        """Write what was collected; sections that no test has asked for stay."""
+        for page, seen in self._seen.items():
+            kept = {**read(page), **seen}
+            states = sorted(kept.keys() - {DEFAULT, SEVERAL})
+            often = Counter(line for state in states for line in kept[state])
+            known = {**dict.fromkeys(kept.get(SEVERAL, ())), **often}
+            kept[SEVERAL] = [line for line in known if often[line] >= 3 or line in kept.get(SEVERAL, ())]
+            kept[SEVERAL] = _beyond(kept[SEVERAL], {DEFAULT: kept.get(DEFAULT, [])})
+            sections = {state: _beyond(kept[state], kept) for state in states}
+            first = {state: kept[state] for state in (DEFAULT, SEVERAL) if kept.get(state)}
+            FOLDER.mkdir(exist_ok=True)
+            _file(page).write_text(
+                "\n".join(
+                    f"== {state}\n" + "".join(f"{line}\n" for line in lines)
+                    for state, lines in {**first, **sections}.items()
+                ),
+                encoding="utf-8",
+            )
+
+
+def _beyond(lines: list[str], kept: dict[str, list[str]]) -> list[str]:
+    """Return the lines that the sections of no state in particular do not have."""
+    usual = {*kept.get(DEFAULT, ()), *kept.get(SEVERAL, ())}
+    return [line for line in lines if line not in usual]
+
+
+def read(page: str) -> dict[str, list[str]]:
+    """Return the sections of a page's file."""
+    sections: dict[str, list[str]] = {}
+    if _file(page).exists():
+        for line in _file(page).read_text(encoding="utf-8").splitlines():
+            if line.startswith("== "):
+                lines = sections.setdefault(line[3:], [])
+            elif line:
+                lines.append(line)
+    return sections
+
+
+def _file(page: str) -> Path:
+    return FOLDER / f"{page}.txt"
