@@ -9,7 +9,20 @@ from oracles import slow_fm
 from oracles.generic_convex import generic_prox
 
 import fmviz
-from fmviz.engine.penalties import CS, L1, L2, L21, PENALTIES, TI, OmegaCS, OmegaTI, Penalty, PowerCS, PowerTI
+from fmviz.engine.penalties import (
+    CS,
+    L1,
+    L2,
+    L21,
+    PENALTIES,
+    TI,
+    ElasticNet,
+    OmegaCS,
+    OmegaTI,
+    Penalty,
+    PowerCS,
+    PowerTI,
+)
 
 # Python without compilation is a thousand times slower.
 TRIALS = 30 if config.DISABLE_JIT else 1000
@@ -19,6 +32,7 @@ READINGS: list[Penalty] = [
     PowerTI(3, axis="rows"),
     *[PowerTI(m) for m in range(2, 9)],
     *[PowerCS(m) for m in range(2, 9)],
+    *[ElasticNet(rho) for rho in (0.0, 0.1, 0.9, 1.0)],
 ]
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
 EXACT = [penalty for penalty in READINGS if penalty.exact_prox]
@@ -29,7 +43,8 @@ CONVEX = [penalty for penalty in READINGS if penalty.convex]
 def omega(penalty: Penalty, P: np.ndarray) -> float:
     if penalty == TI(axis="rows"):
         return slow_fm.omega("ti_rows", P)
-    return slow_fm.omega(penalty.name, P, **(penalty.settings if penalty.name.endswith("_power") else {}))
+    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net")) else {}
+    return slow_fm.omega(penalty.name, P, **given)
 
 
 def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
@@ -57,8 +72,8 @@ def random_strength(rng: np.random.Generator, penalty: Penalty, P: np.ndarray) -
     # Extreme strengths only where neither strength nor result leaves the range of doubles.
     if rng.random() < 0.2 and 1e-100 < np.abs(P).max() < 1e100:
         strength = 10.0 ** rng.uniform(-30, 30)
-    # ℓ1 and ℓ2,1 shrink by an absolute amount: choose it near the entries.
-    return strength * float(np.abs(P).max()) if isinstance(penalty, L1 | L21) else strength
+    # ℓ1, ℓ2,1 and the elastic net shrink by an absolute amount: choose it near the entries.
+    return strength * float(np.abs(P).max()) if isinstance(penalty, L1 | L21 | ElasticNet) else strength
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
@@ -212,7 +227,7 @@ def test_entry_view_is_omega_along_an_entry(penalty):
 
 
 def test_penalties_of_one_form_share_their_compiled_kernels():
-    entries, rows = (TI(), OmegaTI(), L1(), L2()), (CS(), OmegaCS(), L21())
+    entries, rows = (TI(), OmegaTI(), L1(), L2(), ElasticNet(0.3)), (CS(), OmegaCS(), L21())
     assert len({penalty.entry for penalty in entries}) == 1
     assert len({penalty.row for penalty in entries}) == 1
     assert len({penalty.row for penalty in rows}) == 1
@@ -297,7 +312,7 @@ def test_thresholds_match_the_views(penalty):
     assert thresholds == pytest.approx(np.asarray(found), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power"])
+@pytest.mark.parametrize("name", ["l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power", "elastic_net"])
 def test_convex_operators_agree_with_a_generic_solver(name):
     P = np.random.default_rng(12).normal(size=(6, 3))
     for strength in (0.02, 0.3):
@@ -305,6 +320,14 @@ def test_convex_operators_agree_with_a_generic_solver(name):
         # ½‖Q − Q*‖² is at most the gap, which is 1e-9 with power cones.
         error = 5e-5 if name.endswith("_power") else 1e-6
         assert fmviz.prox(name, P, strength) == pytest.approx(expected, abs=error)
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.5, 0.9])
+def test_the_elastic_net_agrees_with_a_generic_solver_at_every_share(rho):
+    P = np.random.default_rng(13).normal(size=(6, 3))
+    for strength in (0.02, 0.3, 3.0):
+        expected = generic_prox("elastic_net", P, strength, rho=rho)
+        assert fmviz.prox("elastic_net", P, strength, rho=rho) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("penalty", READINGS, ids=repr)

@@ -17,6 +17,7 @@ from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.engine.solvers import SOLVERS
 
 READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
+READINGS += [("elastic_net", {"rho": rho}) for rho in (0.1, 0.9)]
 # Sample weights come with sparse data, where mini-batches have more than one sample.
 CASES = [
     (r, params, loss, weighted)
@@ -36,7 +37,9 @@ def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[S
 @pytest.mark.parametrize(
     ("regularizer", "params", "loss", "weighted"),
     CASES,
-    ids=["-".join([r, *p.values(), loss, *["weighted"] * weighted]) for r, p, loss, weighted in CASES],
+    ids=[
+        "-".join([r, *map(str, p.values()), loss, *["weighted"] * weighted]) for r, p, loss, weighted in CASES
+    ],
 )
 def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighted):
     rng = np.random.default_rng(2)
@@ -57,8 +60,10 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
         sample_weight=rng.random(60) + 0.5 if weighted else None,
     )
     best = best_solver(regularizer, loss=loss, regularizer_params=params)
-    near = run(problem, best, problem.start(0.5, rng), 5_000)[-1].parameters
+    end = run(problem, best, problem.start(0.5, rng), 5_000)[-1]
+    near = end.parameters
     assert near.P.any()
+    assert end.certificate <= 1e-7
     start = Parameters(
         near.P + 1e-3 * rng.normal(size=near.P.shape),
         near.w + 1e-3 * rng.normal(size=near.w.shape),

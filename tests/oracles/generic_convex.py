@@ -40,12 +40,13 @@ def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
         return generic.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
 
 
-def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3) -> np.ndarray:
+def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3, rho: float = 0.5) -> np.ndarray:
     """Solve the operator's problem by a generic interior-point method."""
     Q = cvxpy.Variable(P.shape)
     penalty = {
         "l1": lambda: cvxpy.sum(cvxpy.abs(Q)),
         "l2": lambda: cvxpy.sum_squares(Q),
+        "elastic_net": lambda: rho * cvxpy.sum(cvxpy.abs(Q)) + (1 - rho) * cvxpy.sum_squares(Q),
         "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
         "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
         "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),

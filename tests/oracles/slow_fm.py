@@ -34,14 +34,16 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
     return f
 
 
-def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns") -> float:
-    """Every Ω from its definition, by loops; the powers of norms with their degree."""
+def omega(name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho: float = 0.5) -> float:
+    """Every Ω from its definition, by loops; with the degree of powers of norms and the elastic net's ρ."""
     d, k = P.shape
     rows = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
     if name == "l2":
         return sum(P[j, s] ** 2 for j in range(d) for s in range(k))
     if name == "l1":
         return sum(abs(P[j, s]) for j in range(d) for s in range(k))
+    if name == "elastic_net":
+        return rho * omega("l1", P) + (1 - rho) * omega("l2", P)
     if name == "l21":
         return sum(rows)
     if name == "ti":
@@ -107,6 +109,7 @@ def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float,
     return {
         "l2": (1.0, 0.0),
         "l1": (0.0, 1.0),
+        "elastic_net": (0.5, 0.5),
         "ti": (1.0, 2 * column),
         "ti_rows": (1.0, 2 * row),
         "omega_ti": (0.0, column),

@@ -19,6 +19,7 @@ from .omega_ti import OmegaTI
 from .omega_cs import OmegaCS
 from .omega_star import OmegaStar
 from .powers import PowerTI, PowerCS
+from .elastic_net import ElasticNet
 # isort: on
 
 PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))
