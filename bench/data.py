@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.datasets import list_datasets, load, make_sparse_interactions
+from fmviz.engine.losses import get_loss
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets.drawn import text_like
 
@@ -39,9 +40,9 @@ class Data:
         }
         return Problem.build(
             self.X,
-            np.where(self.y >= 0.0, 1.0, -1.0) if loss in ("logistic", "squared_hinge") else self.y,
+            np.where(self.y >= 0.0, 1.0, -1.0) if get_loss(loss).task == "binary" else self.y,
             loss=loss,
-            regularizer=regularizer,
+            penalty=regularizer,
             rank=RANK,
             **(strengths | {"fit_linear": False, "fit_intercept": False} | more),
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.compatibility import why_not
+from fmviz.choices import why_not
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem

@@ -43,7 +43,7 @@ def measure(shape: str, regularizer: str, solver: str) -> dict[str, Any]:
 
     data = SHAPES[shape]()
     tiny = tiny_problem(Design(data.X).layout, "squared", regularizer)
-    make_ready(tiny, get_solver(solver)(tiny, **settings(solver)))
+    make_ready(tiny, get_solver(solver, settings(solver)).on(tiny))
     before = reset_peak()
     problem = data.problem(regularizer)
     run = Ours(problem, solver, problem.start(data.init_scale, np.random.default_rng(0)), **settings(solver))

@@ -17,7 +17,7 @@ class Ours:
 
     def __init__(self, problem: Problem, solver: str, start: Parameters, **params: Any) -> None:
         self.problem, self.epochs = problem, 0
-        self._method = get_solver(solver)(problem, **params)
+        self._method = get_solver(solver, params).on(problem)
         make_ready(problem, self._method)
         self._method.start(start, np.random.default_rng(0))
         self._change = 0.0

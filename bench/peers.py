@@ -116,7 +116,7 @@ class SparsePoly:
         settings = {
             "loss": problem.loss.name,
             "solver": solver,
-            "regularizer": NAMES[problem.regularizer.name],
+            "regularizer": NAMES[problem.penalty.name],
             "fit_linear": problem.fit_linear,
             "mean": True,
             **strengths_of(problem),

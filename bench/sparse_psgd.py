@@ -30,7 +30,7 @@ DENSE_STEPS = 2_000
 def started(X: Any, y: np.ndarray, regularizer: str, lam: float, operator: str) -> Ours:
     """Return a run on the problem of the paper's Fig. 9 (a) with these data."""
     problem = Problem.build(
-        X, y, regularizer=regularizer, rank=RANK, lambda_w=5e-5, lambda_p=5e-5, lambda_sparse=lam
+        X, y, penalty=regularizer, rank=RANK, lambda_w=5e-5, lambda_p=5e-5, lambda_sparse=lam
     )
     start = problem.start(0.1, np.random.default_rng(0))
     return Ours(problem, "psgd", start, operator=operator, eta0=0.1, monotone=False)

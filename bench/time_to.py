@@ -205,7 +205,7 @@ def race(
     ways: dict[str, dict[str, int]] = {f"ours {solver}, as in paths": FAST, f"ours {solver}": {}}
     ends = {name: own_sweeps(problem, solver, start, seconds, **way) for name, way in ways.items()}
     dead = any(not end.P.any(axis=0).all() for _, end in ends.values())
-    if dead and problem.regularizer.saddles(**problem.regularizer_params):
+    if dead and problem.penalty.saddles:
         revived = {f"{name}, revived": way | {"revive": True} for name, way in ways.items()}
         ends |= {
             name: own_sweeps(problem, solver, start, 4.0 * seconds, **way) for name, way in revived.items()

@@ -75,7 +75,7 @@ def iterate_path(
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     budget: Budget | None = None,
     init_scale: float = 0.01,
     random_state: Any = None,
@@ -85,8 +85,8 @@ def iterate_path(
 ) -> Iterator[PathPoint]:
     """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`.
 
-    A solver with `active_sweeps` makes 10 of them, and one with `anderson` extrapolates 5 sweeps, unless
-    `solver_params` say otherwise.
+    A solver that is named makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), where it can
+    and `solver_params` do not say otherwise.
 
     Examples
     --------
@@ -122,8 +122,10 @@ def iterate_path(
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
     start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
-    name = chosen_solver(problem, solver).name
-    method = get_solver(name, path_params(name, solver_params))
+    if not isinstance(solver, Solver):
+        solver = chosen_solver(problem, solver).name
+        solver_params = path_params(solver, solver_params)
+    method = get_solver(solver, solver_params)
     return _path(problem, strengths, orders, method, budget, start, rng, held_out, should_stop)
 
 
@@ -166,7 +168,7 @@ def regularization_path(
     *,
     orders: Sequence[Order] = ("down",),
     validation: tuple[Any, Any] | None = None,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
     init_scale: float = 0.01,
@@ -190,8 +192,8 @@ def regularization_path(
     validation : (X, y), optional
         Rows kept out, for the column ``validation_loss``.
     solver, max_iter, tol, init_scale, random_state
-        As for `fmviz.FactorizationMachineRegressor`; PCD makes up to 10 `active_sweeps` in each
-        epoch and extrapolates every 5 sweeps (`anderson`).
+        As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
+        in each epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
         What else describes the objective: ``loss``, ``regularizer`` and ``model``, names or values such as
         ``TI(axis="rows")``, the parameters of those that are named (``loss_param``, ``regularizer_params``,

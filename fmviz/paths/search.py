@@ -12,6 +12,7 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver
 
 from .path import checked_strengths, problem_of
 
@@ -66,7 +67,7 @@ def find_lambda(
     *,
     grid: Sequence[float] = GRID,
     narrowest: float = 1e-12,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
     init_scale: float = 0.01,
@@ -149,7 +150,7 @@ def search_lambda(
     *,
     grid: Sequence[float] = GRID,
     narrowest: float = 1e-12,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     budget: Budget,
     init_scale: float = 0.01,
     random_state: Any = None,

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, make_solver
-from fmviz.engine.kernels import AllSubsets, Anova
 from signatures import recompiled
 
 from fmviz.choices import why_not
-from fmviz.engine import counting, kernels
+from fmviz.engine import counting
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
+from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import _power_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import _coefficients, _linear, _sample_columns, columns, lifted
+from fmviz.engine.solvers import _coefficients, _linear, _sample_columns, pbcd, pcd
 
 pytestmark = pytest.mark.needs_jit
 
@@ -52,18 +52,14 @@ CASES = [
 ]
 
 FACTORIES = (
-    (columns, "anova_sweep"),
-    (columns, "subsets_sweep"),
-    (columns, "polynomial_sweep"),
-    (columns, "anova_row_sweep"),
-    (columns, "subsets_row_sweep"),
-    (columns, "anova_tables"),
-    (columns, "subsets_tables"),
+    (pcd, "entry_sweep"),
+    (pbcd, "row_sweep"),
+    (anova, "anova_tables"),
+    (subsets, "subsets_tables"),
     (_coefficients, "coefficient_sweeps"),
     (_sample_columns, "lazy_entries"),
-    (lifted, "lifted_sweep"),
-    (kernels, "anova_of_rows"),
-    (kernels, "subsets_of_rows"),
+    (anova, "anova_of_rows"),
+    (subsets, "subsets_of_rows"),
     (_linear, "linear_sweep"),
     (scalar, "_evaluate"),
 )
@@ -139,8 +135,13 @@ def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
     design = Design(design_of(storage))
     P, slope = rng.normal(size=(4, 3)), rng.normal(size=(9, 3))
     compiled = [kernel.values(design, P), kernel.gradient(design, P, slope), kernel.squares(design, P, slope)]
-    for name in ("anova_of_rows", "anova_slopes_of_rows", "subsets_of_rows", "subsets_slopes_of_rows"):
-        monkeypatch.setattr(kernels, name, getattr(kernels, name).__wrapped__)
+    for module, name in (
+        (anova, "anova_of_rows"),
+        (anova, "anova_slopes_of_rows"),
+        (subsets, "subsets_of_rows"),
+        (subsets, "subsets_slopes_of_rows"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
     plain = [kernel.values(design, P), kernel.gradient(design, P, slope), kernel.squares(design, P, slope)]
     for one, two in zip(compiled, plain, strict=True):
         assert one == pytest.approx(two, abs=1e-12)

@@ -18,17 +18,8 @@ from fmviz.engine.losses import LOSSES, scalar
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, _squared_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import (
-    SOLVERS,
-    _factors,
-    _linear,
-    _safeguard,
-    katyusha,
-    pbcd,
-    pbcd_line_search,
-    pcd,
-    psgd,
-)
+from fmviz.engine.solvers import SOLVERS, _linear, _safeguard, katyusha, pbcd, pcd, psgd
+from fmviz.engine.solvers.kernels import dense_entry_sweep
 
 pytestmark = pytest.mark.needs_jit
 
@@ -80,11 +71,11 @@ def two_epochs(problem: Problem, solver: str, **settings) -> Parameters:
 def in_python(monkeypatch) -> None:
     """Let the solvers take every kernel as its Python source."""
     for module, name in (
-        (pcd, "factor_sweep"),
-        (pcd, "pair_factor_sweep"),
+        (pcd, "entry_sweep"),
+        (pcd, "dense_entry_sweep"),
+        (pcd, "pair_entry_sweep"),
         (pbcd, "row_sweep"),
         (pbcd, "pair_row_sweep"),
-        (pbcd_line_search, "row_sweep_line_search"),
         (_linear, "linear_sweep"),
         (scalar, "_evaluate"),
         (psgd, "lazy_entries"),
@@ -155,7 +146,7 @@ def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):
 def test_products_of_components_agree_with_python():
     rng = np.random.default_rng(0)
     A, u, found = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
-    _factors.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
+    dense_entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
     assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
@@ -207,37 +198,31 @@ def test_no_kernel_is_left_out():
         "counting.count_common",
         "counting.count_matched",
         "counting.count_meeting",
-        "kernels.anova_of_rows",
-        "kernels.anova_slopes_of_rows",
-        "kernels.subsets_of_rows",
-        "kernels.subsets_slopes_of_rows",
         "losses.scalar._evaluate",
         "matchings.search_matchings",
-        "regularizers._power_norm.prox_power_rows",
-        "regularizers._squared_norm.prox_each_row",
+        "models.columns.anova.anova_of_rows",
+        "models.columns.anova.anova_slopes_of_rows",
+        "models.columns.anova.anova_tables",
+        "models.columns.subsets.subsets_of_rows",
+        "models.columns.subsets.subsets_slopes_of_rows",
+        "models.columns.subsets.subsets_tables",
+        "penalties._power_norm.prox_power_rows",
+        "penalties._squared_norm.prox_each_row",
         "solvers._coefficients.coefficient_sweeps",
         "solvers._coupled_entries.coupled_entries",
         "solvers._coupled_rows.coupled_rows",
         "solvers._dense_steps.dense_steps",
         "solvers._lazy.lazy_entries",
         "solvers._lazy.lazy_rows",
-        "solvers._lifted.lifted_sweep",
         "solvers._linear.linear_sweep",
-        "solvers._multilinear.anova_sweep",
-        "solvers._multilinear.subsets_sweep",
-        "solvers._multilinear_rows.anova_row_sweep",
-        "solvers._multilinear_rows.anova_tables",
-        "solvers._multilinear_rows.subsets_row_sweep",
-        "solvers._multilinear_rows.subsets_tables",
-        "solvers._polynomial.polynomial_sweep",
-        "solvers._pairs.add_products",
-        "solvers._pairs.pair_factor_sweep",
-        "solvers._pairs.pair_row_sweep",
         "solvers._safeguard.risk_by_rows",
         "solvers.katyusha.katyusha_steps",
-        "solvers.pbcd.row_sweep",
-        "solvers.pbcd_line_search.row_sweep_line_search",
-        "solvers._factors.factor_sweep",
+        "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
+        "solvers.kernels.entry_sweep.entry_sweep",
+        "solvers.kernels.matrix_factorization.add_products",
+        "solvers.kernels.matrix_factorization.pair_entry_sweep",
+        "solvers.kernels.matrix_factorization.pair_row_sweep",
+        "solvers.kernels.row_sweep.row_sweep",
         "tensors.search_subsets",
     }, "a new kernel needs a test that compares it with its Python source"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fmviz.engine.kernels import AllSubsets, Anova, Polynomial
 from oracles import slow_kernels
 
 from fmviz.engine.design import Design
+from fmviz.engine.models.columns import AllSubsets, Anova, Polynomial
 
 
 def data(storage: str, d: int, rng: np.random.Generator) -> tuple[np.ndarray, Design]:

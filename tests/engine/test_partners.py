@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, iterate, make_solver, tiny_problem
-from fmviz.engine.solvers._pairs import add_products, predict_pairs
 from oracles import slow_fm
 
 from fmviz.choices import why_not
@@ -19,6 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
+from fmviz.engine.solvers.kernels.matrix_factorization import add_products, predict_pairs
 
 D = 9
 METHODS = ("cd", "pcd", "pbcd")

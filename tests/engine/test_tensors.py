@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from fmviz.engine.kernels import Anova, Polynomial
 
 from fmviz.engine import tensors
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design, augmented
+from fmviz.engine.models.columns import Anova, Polynomial
 from fmviz.engine.tensors import ranked_subsets, subset_weight, tensor_slice, weight_matrix, weight_spectrum
 
 

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS
+from fmviz.engine.penalties import TI
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import Run, cost_note, pairs_matrix, roc_auc, split, too_large
@@ -57,7 +59,7 @@ def test_own_parameters_of_every_choice_travel():
     assert Experiment.from_query(experiment.to_query()) == (experiment, [])
     assert Experiment.from_json(experiment.to_json()) == experiment
     problem = Run.prepare(experiment).problem
-    assert (problem.loss_param, dict(problem.penalty.settings)) == (2.0, {"axis": "rows"})
+    assert (problem.loss, problem.penalty) == (Huber(2.0), TI(axis="rows"))
     line_search = Experiment(
         solver="pbcd_ls", regularizer="cs", solver_params=(("rho", 0.25), ("sigma", 0.01))
     )

@@ -62,7 +62,7 @@ def fitted(name: str, seed: int = 0, d: int = D):
         W = draw(shapes["W"])
         W = W + W.T
     P = draw(shapes["P"]) if W is None else np.zeros(shapes["P"])
-    return model, Parameters(P, rng.standard_normal(d), 0.7, W, coefficients)
+    return model, Parameters(P, rng.standard_normal(d), 0.7, W=W, coefficients=coefficients)
 
 
 def mixed_difference(model, parameters, i, j):

@@ -200,7 +200,7 @@ def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
     assert abs(live - 2_640) < 10
 
 
-@pytest.mark.parametrize("method", _table3.PENALTIES)
+@pytest.mark.parametrize("method", _table3.REGULARIZERS)
 def test_problems_of_table_3(method):
     trial = _table3.Trial(_table3.DRAWN, method, 0, 0.2, 0.3, 0.0 if method == "FM" else 0.4)
     problem = _table3._problem(trial, protocol())

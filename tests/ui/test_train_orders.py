@@ -254,13 +254,13 @@ def test_both_orders_are_recovered_and_measured():
 
 def test_the_penalty_is_written_for_every_order():
     from fmviz.engine.models import get_model
-    from fmviz.engine.penalties import PENALTIES
+    from fmviz.engine.penalties import L1, TI
 
-    forms = penalty_forms(get_model("hofm", {"order": 4}), PENALTIES["ti"], {})
+    forms = penalty_forms(get_model("hofm", {"order": 4}), TI())
     assert [order for order, _, _ in forms] == [2, 3, 4]
     assert len({text for _, text, _ in forms}) == 3
-    assert len({text for _, text, _ in penalty_forms(get_model("hofm"), PENALTIES["l1"], {})}) == 1
-    assert penalty_forms(get_model("fm"), PENALTIES["ti"], {}) == []
+    assert len({text for _, text, _ in penalty_forms(get_model("hofm"), L1())}) == 1
+    assert penalty_forms(get_model("fm"), TI()) == []
 
 
 LIFTED = {
