@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -24,6 +25,8 @@ from streamlit.testing.v1 import AppTest
 FOLDER = Path(__file__).with_name("sentences")
 DEFAULT, SEVERAL = "default", "several"
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?:(?= m?s\b) m?s)?")
+# Folders of this run: where tests keep their files.
+_FOLDERS = re.compile(re.escape(gettempdir()) + r"(?:/[^\s/]+)*/")
 _SPOKEN = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
 
 
@@ -32,7 +35,7 @@ def texts(app: AppTest) -> list[str]:
     found: dict[str, None] = {}
     for element in _elements(app.main):
         for text in _texts(element):
-            line = _NUMBER.sub("#", " ".join(text.split()))
+            line = _NUMBER.sub("#", _FOLDERS.sub("…/", " ".join(text.split())))
             if line and not line.startswith("<style"):
                 found[line] = None
     return list(found)

@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from ui.driving import numbers
 
+from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 from fmviz.lab import jobs
 from fmviz.lab.datasets import DATASETS
@@ -220,7 +221,7 @@ def test_what_is_not_available_is_listed_with_its_reason(open_page):
     assert app.selectbox(key="train_loss").options == ["Squared error", "Huber", "Quantile Huber"]
     app = open_page(regularizer="l2", dataset="monks1")
     assert "CD" in app.selectbox(key="train_solver").options
-    assert len(app.selectbox(key="train_loss").options) == 4
+    assert len(app.selectbox(key="train_loss").options) == len(LOSSES)
 
 
 def test_a_loss_that_does_not_fit_the_data_is_explained(open_page, sentences):
@@ -379,7 +380,9 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, mana
     assert app.selectbox(key="train_solver").options == ["Auto: Exact PGD", "Exact PGD", "Incremental PGD"]
     assert not [item for item in app.number_input if item.key == "train_rank"]
     reason = next(item.value for item in app.caption if "function of the factors P" in item.value)
-    assert reason.startswith(r"**ℓ₂², ℓ₂,₁, TI, CS, Ω\_TI, Ω\_CS, Ω\_\*, TI, order m, CS, order m**. Each is")
+    assert reason.startswith(
+        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω\_TI, Ω\_CS, Ω\_\*, TI, order m, CS, order m, Elastic net**. Each"
+    )
     assert sum("has no factors" in item.value for item in app.caption) == 1
     assert {"136", "17"} <= numbers(app)
     assert query(app)["model"] == "qr"
