@@ -161,7 +161,7 @@ def test_worked_numbers_add_up(name, strength, paper):
     variant = lab.VARIANTS[name]
     Q = variant.prox(paper, strength)
     worked = lab.worked_example(paper, Q, variant, strength, column=2, first=200)
-    by_norm = variant.regularizer.row_wise
+    by_norm = variant.penalty.row_wise
     size = np.linalg.norm(Q, axis=1) if by_norm else Q[:, 2]
     assert worked.live == np.count_nonzero(size)
     assert len(worked.rows) == 200

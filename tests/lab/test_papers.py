@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from by_name import build_problem
 from lab.tiny_papers import TINY
 
+from fmviz.engine.problem import Problem
 from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
@@ -228,7 +228,7 @@ def captured(monkeypatch, module, method, **trial):
     found = {}
 
     def build(X, y, **given):
-        found.update(given, shape=X.shape, problem=build_problem(X, y, **given))
+        found.update(given, shape=X.shape, problem=Problem.build(X, y, **given))
         raise _CaptureError
 
     monkeypatch.setattr(module, "Problem", type("Stub", (), {"build": staticmethod(build)}))
