@@ -53,6 +53,7 @@ class Checkout:
     def __exit__(self, *_: object) -> None:
         self._to.close()
         self._process.wait()
+        self._from.close()
 
     def begin(self, what: str, *arguments: Any) -> None:
         """Ask for something, a method of `bench.adapter.Worker`, without waiting for it."""
