@@ -53,6 +53,7 @@ class Checkout:
     def __exit__(self, *_: object) -> None:
         self._to.close()
         self._process.wait()
+        self._from.close()
 
     def begin(self, what: str, *arguments: Any) -> None:
         """Ask for something, a method of `bench.adapter.Worker`, without waiting for it."""
@@ -140,14 +141,14 @@ def together(checkouts: tuple[Checkout, ...], what: str, *arguments: Any) -> lis
 
 
 def fitting(old: Checkout, new: Checkout, cases: list[Case]) -> tuple[list[Case], list[str]]:
-    """Return the cases that both checkouts can run, and sentences on those that one of them alone can."""
-    both, apart = [], []
-    for case, *can in zip(cases, *together((old, new), "fits", cases), strict=True):
-        if all(can):
+    """Return the cases that both can run, and sentences on those that the new one cannot any more."""
+    both, lost = [], []
+    for case, before, now in zip(cases, *together((old, new), "fits", cases), strict=True):
+        if before and now:
             both.append(case)
-        elif any(can):
-            apart.append(f"{case['name']}: only the {'old' if can[0] else 'new'} checkout can run it.")
-    return both, apart
+        elif before:
+            lost.append(f"{case['name']}: the new checkout cannot run it.")
+    return both, lost
 
 
 def lasted(begin: float) -> str:

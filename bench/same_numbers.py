@@ -243,7 +243,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, chosen(arguments) as roots:
         with Checkout(roots[0]) as old, Checkout(roots[1]) as new:
             every = list_of_cases(Path(folder), old.ask("names"), arguments.quick)
-            fit, apart = fitting(old, new, every)
+            fit, lost = fitting(old, new, every)
         fit = fit[:: arguments.every]
         for row in follow_all(roots, fit):
             rows.append(row)
@@ -253,7 +253,7 @@ def main() -> int:
                 seconds = time.perf_counter() - begin
                 print(f"  {len(rows):,} of {len(fit):,} cases, {seconds:.0f} s", flush=True)
     bad = [row for row in rows if row.misses()]
-    lines = [*summary(rows), *apart, lasted(begin)]
+    lines = [*summary(rows), *lost, lasted(begin)]
     if bad:
         print(pick([asdict(row) | {"missed": ", ".join(row.misses())} for row in bad], COLUMNS))
     print("\n".join(lines))
@@ -261,7 +261,7 @@ def main() -> int:
     result |= {"quick": arguments.quick, "every": arguments.every}
     result["rows"] = [asdict(row) | {"missed": row.misses()} for row in rows]
     keep("same_numbers", result, RESULTS / "same_numbers.json")
-    return int(bool(bad or apart))
+    return int(bool(bad or lost))
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def time_cells(
     rows: list[dict[str, Any]] = []
     skipped: list[dict[str, Any]] = []
     with Checkout(roots[0]) as old, Checkout(roots[1]) as new:
-        fit, apart = fitting(old, new, every(old.ask("names")))
+        fit, lost = fitting(old, new, every(old.ask("names")))
         fit = fit[::step]
         for case in fit:
             row: dict[str, Any] = {"case": case["name"], "again": []}
@@ -150,7 +150,7 @@ def time_cells(
                     over[case["name"]]["again"].append(measure(old, new, case, quick)["ratio"])
     for row in rows:
         row["verdict"] = "failed" if "error" in row else verdict(row["ratio"], row["again"])
-    return {"rows": rows, "skipped": skipped, "apart": apart}
+    return {"rows": rows, "skipped": skipped, "lost": lost}
 
 
 def time_startup(roots: Roots, quick: bool) -> list[dict[str, Any]]:
@@ -282,7 +282,7 @@ def main() -> int:
     quick, begin = arguments.quick, time.perf_counter()
     rows: list[dict[str, Any]] = []
     result: dict[str, Any] = {"against": arguments.against, "quick": quick, "every": arguments.every}
-    result |= {"skipped": [], "apart": []}
+    result |= {"skipped": [], "lost": []}
     with chosen(arguments) as roots:
         if "startup" in arguments.only:
             rows += time_startup(roots, quick)
@@ -299,7 +299,7 @@ def main() -> int:
                     roots, lambda names: cells(Path(folder), names, quick), quick, arguments.every
                 )
             rows += found["rows"]
-            result |= {"skipped": found["skipped"], "apart": found["apart"]}
+            result |= {"skipped": found["skipped"], "lost": found["lost"]}
     for row in rows:
         row["median again"] = float(np.median(row["again"])) if row.get("again") else None
     bad = [row for row in rows if row["verdict"] in ("slower", "failed")]
@@ -309,9 +309,9 @@ def main() -> int:
         lines.insert(1, f"Not tried, since an epoch is predicted to take long: {named}.")
     shown = rows[:beginnings] + [row for row in rows[beginnings:] if row["ratio"] > MOST]
     print(pick(shown, COLUMNS))
-    print("\n".join([*lines, *result["apart"]]))
+    print("\n".join([*lines, *result["lost"]]))
     keep("same_speed", result | {"rows": rows, "summary": lines}, RESULTS / "same_speed.json")
-    return int(bool(bad or result["apart"]))
+    return int(bool(bad or result["lost"]))
 
 
 if __name__ == "__main__":
