@@ -361,7 +361,8 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         ValueError
             If X does not suit the fit, or f(x) overflows.
         """
-        return self._fitted_target.decode(self._predict(X))
+        f = self._predict(X)
+        return self._fitted_target.decode(f)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every row of X, for a fit with the logistic loss.

@@ -23,8 +23,8 @@ class _HigherOrderFM(KernelSumEstimator):
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if self._switch("shared"):
-            settings = {"kernel": "anova", "degree": self.order, "coefficients": self.coefficients}
-            return "expansion", settings
+            order = whole_number("order", self.order, 2, 10)
+            return "expansion", {"kernel": "anova", "degree": order, "coefficients": self.coefficients}
         if self.coefficients != "ones":
             raise ValueError(
                 f"coefficients = {self.coefficients!r} needs one P for all orders: set shared=True, or leave "
