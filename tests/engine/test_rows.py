@@ -56,8 +56,14 @@ def test_what_fills_the_lines_stays_zero(solver, rank):
     for _ in range(method.refresh_every + 2):
         method.epoch()
     assert method.parameters().P.shape == (20, rank)
-    assert not method._P[:, rank:].any()
-    assert not method._A[:, rank:].any()
+    (P,) = method._P
+    assert P.shape[1] % 8 == 0
+    assert not P[:, rank:].any()
+    # XP and what its columns were at most.
+    ((A, tops, _),) = method._states
+    assert A.shape == (X.shape[0], P.shape[1])
+    assert not A[:, rank:].any()
+    assert not tops[rank:].any()
 
 
 def test_many_epochs_equal_the_oracle():
@@ -121,7 +127,7 @@ def test_active_sweeps_pass_over_dead_rows():
     P = method.parameters().P
     method._live_only = True
     revived = int(np.flatnonzero(P.any(axis=1))[0])
-    method._P[revived] = 0.0
+    method._P[0, revived] = 0.0
     method._sweep_factors()
     assert not method.parameters().P[revived].any()
     method._live_only = False

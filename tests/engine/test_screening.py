@@ -13,10 +13,8 @@ from scipy.sparse import csr_array
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine.certificate import stationarity
 from fmviz.engine.drive import Budget
-from fmviz.engine.losses import evaluate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import get_solver
 from fmviz.engine.solvers._anderson import Extrapolation
 from fmviz.engine.solvers.pcd import PCD
 
@@ -100,7 +98,7 @@ def test_nudged_slopes_stay_right(order):
     method = started(of, order=order)
     for _ in range(method.refresh_every):
         method.epoch()
-        exact = evaluate(of.loss.derivative, method._f, of.y, 0.0)
+        exact = of.loss.derivative(method._f, of.y)
         assert (np.abs(method._slope - exact) <= 1e-13 * np.abs(exact)).all()
 
 
@@ -238,8 +236,8 @@ def test_pairs_can_be_swept_by_features():
 def test_other_models_say_that_they_are_swept_by_columns(model):
     of = build_problem(X, Y, model=model, regularizer="l2", rank=2)
     with pytest.raises(ValueError, match="choose 'auto' or 'columns'"):
-        get_solver("cd").for_model(of.model)(of, order="features")
-    get_solver("cd").for_model(of.model)(of, order="columns")
+        make_solver("cd", of, order="features")
+    assert make_solver("cd", of, order="columns").settings["order"] == "columns"
 
 
 @pytest.mark.parametrize("active", [0, 10])

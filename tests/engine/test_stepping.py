@@ -12,9 +12,11 @@ from by_name import build_problem, iterate, make_solver
 from fmviz.choices import why_not
 from fmviz.engine.checkpoint import remember
 from fmviz.engine.drive import Budget
+from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import PCD, PGD, PSGD, get_solver
 from fmviz.engine.stepping import HALVES, SWEEPS, replay, steps_of_epoch, why_no_steps
 
 CASES = [
@@ -69,7 +71,7 @@ def test_all_steps_of_a_sweep_make_the_compiled_epoch(solver, regularizer, own):
         problem = build(regularizer, **setting)
         found = epochs(problem, solver, **own)
         for done, (before, after) in enumerate(itertools.pairwise(found)):
-            steps = list(steps_of_epoch(problem, solver, before, epochs=done, **own))
+            steps = list(steps_of_epoch(problem, get_solver(solver, own), before, epochs=done))
             close(replay(before, steps), after)
             each = 15 if SWEEPS[solver] == "entry" else 5
             assert len(steps) == 1 + 5 + each
@@ -118,12 +120,17 @@ def test_the_halves_of_a_proximal_gradient_step_are_the_solvers_own(solver, regu
 
 
 def test_what_cannot_be_stepped_says_why():
-    assert why_no_steps("fm", "pcd", {"order": "auto", "active_sweeps": 0, "anderson": 0}) is None
-    assert "no steps on single entries" in (why_no_steps("fm", "psgd", {}) or "")
-    assert "active sweeps = 3" in (why_no_steps("fm", "pcd", {"active_sweeps": 3}) or "")
-    assert "revive = True" in (why_no_steps("fm", "pcd", {"revive": True}) or "")
-    assert "order 2" in (why_no_steps("hofm", "pcd", {}) or "")
-    assert why_no_steps("hofm", "pgd", {}) is None
+    fm, hofm = get_model("fm"), get_model("hofm")
+    assert why_no_steps(fm, PCD()) is None
+    assert why_no_steps(hofm, PGD()) is None
+    for model, solver, code in (
+        (fm, PSGD(), "no_steps"),
+        (fm, PCD(active_sweeps=3), "several_sweeps"),
+        (fm, PCD(revive=True), "saddle_escape"),
+        (hofm, PCD(), "pairs_only"),
+    ):
+        assert why_no_steps(model, solver).code == code
+    assert "active sweeps = 3" in why_no_steps(fm, PCD(active_sweeps=3))
     problem = build()
     with pytest.raises(ValueError, match="solver"):
         next(steps_of_epoch(problem, "psgd", problem.start(0.1, np.random.default_rng(0))))

@@ -20,10 +20,10 @@ from fmviz.engine.solvers._steps import SCHEDULES, step_sizes
 from fmviz.engine.solvers.psgd import batch_size
 
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
-PENALTIES = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
+READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
 CASES = [
     (regularizer, params, solver, "squared", storage)
-    for regularizer, params in PENALTIES
+    for regularizer, params in READINGS
     for solver in STOCHASTIC
     if fmviz.why_not(regularizer, solver, regularizer_params=params) is None
     for storage in (("dense", "sparse", "binary") if solver in ("sgd", "psgd") else ("sparse",))

@@ -161,11 +161,21 @@ def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int)
         t = strength * {"l21": 1.0, "cs": 2 * others, "omega_cs": others}[name]
         length = np.linalg.norm(u)
         return u * max(1 - t / length, 0.0) if length > 0 else u * 0
-    t = strength * {"l1": np.ones_like(u), "ti": 2 * columns, "omega_ti": columns}[name]
+    ones = np.ones_like(u)
+    t = strength * {"l1": ones, "elastic_net": 0.5 * ones, "ti": 2 * columns, "omega_ti": columns}[name]
     return np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
 
 
-QUAD = {"l2": 1.0, "l1": 0.0, "l21": 0.0, "ti": 1.0, "cs": 1.0, "omega_ti": 0.0, "omega_cs": 0.0}
+QUAD = {
+    "l2": 1.0,
+    "l1": 0.0,
+    "elastic_net": 0.5,
+    "l21": 0.0,
+    "ti": 1.0,
+    "cs": 1.0,
+    "omega_ti": 0.0,
+    "omega_cs": 0.0,
+}
 
 
 def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search=None):

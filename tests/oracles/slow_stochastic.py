@@ -17,6 +17,8 @@ def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
         return P / (1 + 2 * strength)
     if name == "l1":
         return np.sign(P) * np.maximum(size - strength, 0)
+    if name == "elastic_net":
+        return np.sign(P) * np.maximum(size - strength / 2, 0) / (1 + strength)
     if name == "l21":
         return np.maximum(norms - strength, 0)[:, None] * unit
     if name == "ti":
