@@ -318,7 +318,7 @@ def datasets() -> Any:
     drawn = fmviz.datasets.load("synthetic", n_samples=20, d_true=6, b=2, d_noise=2, seed=3)
     return plain(
         {
-            "made": [X, y, W],
+            "made": [X[0], X.sum(axis=0), y, W.sum(axis=0)],
             "monks1": {
                 "shape": monks.X.shape,
                 "sum": monks.X.sum(axis=0),
@@ -329,7 +329,7 @@ def datasets() -> Any:
                 "target_name": monks.target_name,
                 "true_pairs": sorted(monks.true_pairs),
             },
-            "synthetic": [drawn.X, drawn.y, drawn.truth],
+            "synthetic": [drawn.X[0], drawn.X.sum(axis=0), drawn.y, drawn.truth.sum(axis=0)],
         }
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+_SMALL = (("n_samples", 60), ("d_true", 12), ("b", 3), ("d_noise", 4))
 _DRAWN = {
     "dataset": "synthetic",
-    "dataset_params": (("n_samples", 60), ("d_true", 12), ("b", 3), ("d_noise", 4)),
+    "dataset_params": _SMALL,
     "rank": 4,
     "lambda_p": 0.1,
     "lambda_sparse": 0.2,
@@ -125,10 +126,10 @@ CUT: dict[str, tuple[int, dict[str, Any]]] = {
 
 SWEEP: dict[str, Any] = {
     "title": "TI and CS",
-    "base": {"rank": 3, "max_epochs": 8, "init_scale": 0.1, "lambda_p": 0.1, "validation": 0.2},
-    "dataset": [{"dataset": "synthetic", "dataset_n_samples": 40}],
+    "base": {"rank": 3, "max_epochs": 8, "init_scale": 0.1, "lambda_p": 0.01, "validation": 0.2},
+    "dataset": [{f"dataset_{name}": value for name, value in _SMALL} | {"dataset": "synthetic"}],
     "method": [{"regularizer": "ti"}, {"regularizer": "cs"}],
-    "grid": {"lambda_sparse": [0.5]},
+    "grid": {"lambda_sparse": [0.1]},
     "seeds": 2,
 }
 
@@ -275,7 +276,7 @@ PAGES: tuple[tuple[str, dict[str, str], tuple[str | float, ...]], ...] = (
         },
         (),
     ),
-    ("path", {**_FEW, "target": "10", "seeker": "cs", "accept": "20", "seek": "1", "penalties": "cs"}, ()),
+    ("path", {**_FEW, "target": "15", "seeker": "cs", "accept": "5", "seek": "1", "penalties": "cs"}, ()),
     ("sweeps", {"penalties": "l1,ti", "low": "0.001", "points": "4", "seeds": "2", "dataset": "monks1"}, ()),
     ("sweeps", {"own": "1", "plan": PLAN}, ()),
     ("compare", {"runs": "ti,cs,hofm", "only": "0", "curve": "used_interactions", "other": "2"}, ("cs",)),

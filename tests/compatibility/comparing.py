@@ -71,9 +71,12 @@ def differences(found: Any, then: Any, where: str = "", relative: float = RUN) -
 def _difference(found: Any, then: Any, where: str, relative: float, scale: float) -> list[str]:
     if isinstance(then, dict | list):
         return differences(found, then, where, relative)
-    if isinstance(then, float) and isinstance(found, int | float):
+    if then != then:
+        # JSON has no word for it but null.
+        same = found is None or bool(found != found)
+    elif isinstance(then, float) and isinstance(found, int | float):
         slack = relative * scale + (1e-9 if "certificate" in where or "change" in where else 1e-13)
-        same = math.isclose(found, then, rel_tol=relative, abs_tol=slack) or (found != found and then != then)
+        same = math.isclose(found, then, rel_tol=relative, abs_tol=slack)
     else:
         same = bool(found == then)
     return [] if same else [f"{where}: {found!r}, not {then!r}"]

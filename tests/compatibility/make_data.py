@@ -63,7 +63,7 @@ from fmviz.lab.table_run import SavedModel  # noqa: E402
 PREDICTED = 20
 
 
-def write(name: str, told: Any, digits: int = 13) -> None:
+def write(name: str, told: Any, digits: int = 12) -> None:
     """Write something as JSON into the folder, a line for each of its parts."""
 
     def text(value: Any) -> str:
@@ -102,7 +102,8 @@ def experiments(own: str) -> dict[str, Experiment]:
 
 def told(run: Run, snapshots: list[Any]) -> dict[str, Any]:
     """Return the figures of a run as JSON takes them, but for the times."""
-    records = [one.record() for one in snapshots]
+    # One that diverges tells its last finite epoch twice.
+    records = list({one.epoch: one.record() for one in snapshots}.values())
     figures = ("objective", "used_features", "used_interactions", "certificate")
     status = snapshots[-1].status
     return {
@@ -181,10 +182,8 @@ def make_runs() -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **numbers)
     (DATA / "numbers.npz").write_bytes(buffer.getvalue())
-    shown = {
-        str(i): [run.id, run.last["objective"], run.last["used_interactions"]] for i, run in fits.items()
-    }
-    write("sweep.json", {"plan": plan.to_dict(), "fits": dict(sorted(shown.items()))})
+    shown = {one.id: [one.last["objective"], one.last["used_interactions"]] for one in fits.values()}
+    write("sweep.json", {"plan": plan.to_dict(), "fits": shown})
     checks = [[one.statement, one.verdict, one.measured] for one in result.checks]
     sums = {name: sums_of(rows) for name, rows in result.tables.items()}
     write("paper.json", {"artefact": cases.PAPER, "checks": checks, "sums": sums})
@@ -276,12 +275,14 @@ def make_settings() -> None:
         {"query": query, "settings": one.to_dict(defaults=False), "notices": len(notices)}
         for query, one, notices in found
     ]
-    texts = [one.to_json() for _, one, _ in found[:: len(found) // 8]]
-    write("experiments.json", [Experiment().to_dict(), *links, *({"json": text} for text in texts)])
+    texts = [one.to_json() for _, one, _ in found[:: len(found) // 5]]
+    write(
+        "experiments.json", [Experiment().to_dict(), *links, *({"json": text} for text in texts)], digits=17
+    )
     plan = SweepPlan.from_text(cases.PLAN)
     cells = [cell.to_dict(defaults=False) for cell in plan.cells]
     texts = {"by hand": cases.PLAN, "toml": plan.to_toml(), "json": plan.to_json()}
-    write("plans.json", {"texts": texts, "cells": cells})
+    write("plans.json", {"texts": texts, "cells": cells}, digits=17)
 
 
 # ---------------------------------------------------------------------------------------------- names, files
@@ -304,7 +305,7 @@ def make_names() -> None:
         with wobbled(seed):
             again = {name: call() for name, call in calls.CALLS.items()}
         settled("calls", found, again, PRINTED)
-    write("calls.json", found, digits=9)
+    write("calls.json", found, digits=8)
 
 
 def own_methods(kind: type) -> Iterator[tuple[str, Any]]:
@@ -342,6 +343,8 @@ def make_fits() -> None:
         (folder / "report.json").unlink()
         model = SavedModel.load(folder / "model.npz")
         predictions[target] = model.predict(pd.read_csv(table)).tolist()
+    # It lies beside the store already, as own data.
+    table.unlink()
     write("predictions.json", predictions)
 
 

@@ -1,0 +1,42 @@
+"""Links to pages of commit bcea1f3 open the same state with the same numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compatibility import pages, present
+from compatibility.comparing import same_printed
+
+LINKS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "data" / "pages.json").read_text(encoding="utf-8")
+)
+
+
+def printed(code: str, folder: Path) -> str:
+    path = folder / "copied.py"
+    path.write_text(code, encoding="utf-8")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
+        runpy.run_path(str(path), run_name="__main__")
+    return said.getvalue()
+
+
+@pytest.mark.parametrize("link", LINKS, ids=lambda link: f"{link['page']}?{'&'.join(link['query'])}"[:70])
+def test_a_link_opens_the_same_page(old, link, tmp_path):
+    with present.serving(old):
+        app = pages.opened(link["page"], link["query"])
+    # A run that begins on the page has an id that nobody knows before.
+    there = pages.address(app)
+    assert {name: there[name] for name in there if name != "run" or name in link["query"]} == link["address"]
+    assert not pages.lacks(app, link["shows"])
+    if link["printed"]:
+        codes = pages.programs(app)
+        assert len(codes) == len(link["printed"])
+        for code, then in zip(codes, link["printed"], strict=True):
+            assert (wrong := same_printed(printed(code, tmp_path), "\n".join(then))) is None, wrong
