@@ -82,17 +82,24 @@ def faults() -> list[Fault]:
 
 def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     """Return whether the tests fail with the fault in place."""
-    path = str((ROOT / "fmviz" / fault.where).resolve())
-    told = json.dumps({"path": path, "before": fault.before, "after": fault.after})
+    path = (ROOT / "fmviz" / fault.where).resolve()
+    if path.read_text(encoding="utf-8").count(fault.before) != 1:
+        # Said here: where tests read the file, they would fail, and the fault would count as found.
+        sys.exit(f"{fault.where} does not hold once what the fault replaces: {fault.before}")
+    told = json.dumps({"path": str(path), "before": fault.before, "after": fault.after})
     environment = os.environ | {"FMVIZ_FAULT": told, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([hook, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # This checkout, also for what tests start elsewhere: the installed one may be another.
+    places = [hook, str(ROOT), os.environ.get("PYTHONPATH")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     if fault.kernel:
         environment["FMVIZ_CACHE_DIR"] = cache
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "--dist", "loadgroup", *arguments]
     found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    if found.returncode not in (0, 1):
+    # A module of tests that cannot even be read has found the fault, too.
+    collecting = found.returncode == 2 and " during collection" in found.stdout
+    if found.returncode not in (0, 1) and not collecting:
         sys.exit(f"pytest could not run: {found.stdout[-2000:]}{found.stderr[-2000:]}")
-    return found.returncode == 1
+    return found.returncode != 0
 
 
 def main() -> int:
