@@ -109,6 +109,21 @@ def test_a_checkpoint_costs_nothing_until_it_is_taken():
     assert len(asked) == 2  # sweeping solvers rest where they compute their predictions anew
 
 
+@pytest.mark.parametrize("solver", ["pcd", "psgd"])
+def test_a_taken_checkpoint_stays_what_it_was_while_the_run_goes_on(solver):
+    taken = []
+
+    def keep(take):
+        checkpoint = take()
+        taken.append((checkpoint, checkpoint.to_bytes()))
+
+    for _ in iterate(build("fm", {}, "ti"), solver, Budget(25, tol=0.0), keep=keep):
+        pass
+    assert len({packed for _, packed in taken}) == len(taken) >= 2
+    for checkpoint, packed in taken:
+        assert checkpoint.to_bytes() == packed
+
+
 def test_checkpoints_of_other_solvers_are_refused():
     kept = []
     problem = build("fm", {}, "l2")

@@ -101,9 +101,11 @@ def test_searches_that_cannot_succeed_say_so():
     assert probe.status == "not reachable"
     assert "smaller strengths" in probe.message
     # ℓ2,1 keeps whole features: 7 interactions lie between C(4, 2) = 6 and C(5, 2) = 10.
-    *_, probe = fmviz.find_lambda(
-        X, Y, 7, (7, 7), grid=[1e-2, 1e3], narrowest=1e-3, regularizer="l21", **PLAIN
+    *probes, probe = fmviz.find_lambda(
+        X, Y, 7, (7, 7), grid=[1e-4, 1e-2, 1e3], narrowest=1e-3, regularizer="l21", **PLAIN
     )
+    # Once there is a bracket it is halved, and no more of the grid is tried.
+    assert [p.lambda_sparse for p in probes[:3]] == [1e3, 1e-2, 0.5 * (1e3 + 1e-2)]
     assert probe.status == "not reachable"
     assert "jumps over 7" in probe.message
 
