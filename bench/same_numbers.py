@@ -7,7 +7,7 @@
     python -m bench.same_numbers --every 10           # a sample of the cases
 
 Two processes, one a checkout, make the same epochs from the same start with the same generator, one after the
-other, and are compared; there is such a pair for every core.
+other, and are compared; there is such a pair for every core. Two bars:
 
 - all arrays of parameters after one epoch, to 1e-12 of the largest entry of each;
 - the objective after 12 epochs, to 1e-10 of itself; where it misses that, to ten times the largest difference
@@ -21,7 +21,7 @@ other losses, single precision, the parameters of penalties and solvers. Penalti
 the old commit has not are left out. Solvers that visit samples singly see a hundredth of the samples of
 shapes of 2,500 or more, as in that table's predictions; inexact steps with Ω_* make a single epoch where one
 is predicted to take longer than 5 s. Steps of stochastic solvers are larger than in the table, so that P
-moves.
+moves. A commit whose kernels are not compiled yet takes several times as long as one whose are.
 
 The exit code is 1 where a bar is missed. Everything is kept in bench/results/same_numbers.json.
 """

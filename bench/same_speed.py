@@ -245,8 +245,6 @@ def time_beginnings(
 def spread(rows: list[dict[str, Any]]) -> str:
     """Return a sentence on how the ratios are distributed."""
     ratios = [row["ratio"] for row in rows if np.isfinite(row["ratio"])]
-    if not ratios:
-        return "No cell was timed."
     at = np.quantile(ratios, (0.0, 0.05, 0.5, 0.95, 1.0))
     return (
         f"{len(ratios):,} cells, new / old: median {at[2]:.3f}, 5 % to 95 % {at[1]:.3f} to {at[3]:.3f}, "
@@ -303,10 +301,12 @@ def main() -> int:
     for row in rows:
         row["median again"] = float(np.median(row["again"])) if row.get("again") else None
     bad = [row for row in rows if row["verdict"] in ("slower", "failed")]
-    lines = [spread(rows[beginnings:]), f"{len(bad)} slower.", lasted(begin)]
+    lines = [f"{len(bad)} slower.", lasted(begin)]
     if result["skipped"]:
         named = ", ".join(f"{row['case']} ({row['predicted']:.0f} s)" for row in result["skipped"])
-        lines.insert(1, f"Not tried, since an epoch is predicted to take long: {named}.")
+        lines.insert(0, f"Not tried, since an epoch is predicted to take long: {named}.")
+    if rows[beginnings:]:
+        lines.insert(0, spread(rows[beginnings:]))
     shown = rows[:beginnings] + [row for row in rows[beginnings:] if row["ratio"] > MOST]
     print(pick(shown, COLUMNS))
     print("\n".join([*lines, *result["lost"]]))
