@@ -418,6 +418,7 @@ def test_only_the_end_of_the_component_ends_the_view(new_page):
     assert new_page().evaluate(CALLS, [code, list(payload)]) == [True, True, True]
 
 
+@pytest.mark.slow  # A time: beside other work it is not the picture that is slow.
 @pytest.mark.browser
 def test_four_panels_are_drawn_in_time(open_view):
     page = open_view("?d=200&k=30&panels=4")
