@@ -1,4 +1,4 @@
-"""Covering arrays: few cases in which every two choices meet, instead of the product of all choices."""
+"""Few cases of many: covering arrays, in which every two choices meet, and even samples."""
 
 from __future__ import annotations
 
@@ -49,25 +49,42 @@ def covering(cases: Iterable[Case], meet: int = 2) -> list[int]:
     return sorted(taken)
 
 
+def spread(count: int, most: int) -> list[int]:
+    """Return the places of `most` of `count` cases, evenly spread: where each is dear, some stand for all.
+
+    Examples
+    --------
+    >>> spread(10, 3)
+    [1, 5, 8]
+    """
+    most = min(most, count)
+    return [(2 * at + 1) * count // (2 * most) for at in range(most)]
+
+
+def _covered(product: list[pytest.Function], marker: pytest.Mark) -> list[int]:
+    together = marker.kwargs.get("together", ())
+    cases = []
+    for item in product:
+        params = dict(item.callspec.params)
+        joint = tuple(params.pop(name) for name in together)
+        cases.append((joint, *params.values()) if joint else tuple(params.values()))
+    return covering(cases, *marker.args)
+
+
 def mark_products(items: Iterable[pytest.Item]) -> None:
-    """Mark as slow the cases of tests marked `pairwise` that a cover does without.
+    """Mark as slow the cases of tests marked `pairwise` or `sample` that a cover or a sample does without.
 
     ``pairwise(1, together=("model", "solver"))`` takes the values of two parameters for one.
     """
-    products: dict[tuple[str, str], list[pytest.Function]] = {}
+    products: dict[tuple[str, str, str], list[pytest.Function]] = {}
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("pairwise") is not None:
-            products.setdefault((str(item.path), item.originalname), []).append(item)
-    for product in products.values():
-        marker = product[0].get_closest_marker("pairwise")
+        for name in ("pairwise", "sample"):
+            if isinstance(item, pytest.Function) and item.get_closest_marker(name) is not None:
+                products.setdefault((str(item.path), item.originalname, name), []).append(item)
+    for (_, _, name), product in products.items():
+        marker = product[0].get_closest_marker(name)
         assert marker is not None
-        together = marker.kwargs.get("together", ())
-        cases = []
-        for item in product:
-            params = dict(item.callspec.params)
-            joint = tuple(params.pop(name) for name in together)
-            cases.append((joint, *params.values()) if joint else tuple(params.values()))
-        taken = set(covering(cases, *marker.args))
+        chosen = set(_covered(product, marker) if name == "pairwise" else spread(len(product), *marker.args))
         for at, item in enumerate(product):
-            if at not in taken:
+            if at not in chosen:
                 item.add_marker(pytest.mark.slow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from pairwise import covering
+from pairwise import covering, spread
 
 SHAPES = [(2, 2, 2), (3, 4, 5), (2, 3, 2, 3, 2), (5, 1, 4), (6, 7)]
 
@@ -40,6 +40,16 @@ def test_each_value_may_be_enough():
     assert len(cover) == 4
     assert {case[0] for case in cover} == set("abc")
     assert {case[1] for case in cover} == set("wxyz")
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_sample_is_evenly_spread(count, most):
+    places = spread(count, most)
+    assert len(places) == len(set(places)) == min(count, most)
+    assert all(0 <= at < count for at in places)
+    gaps = [b - a for a, b in zip([-1, *places], [*places, count], strict=True)]
+    assert max(gaps) <= count / len(places) + 1
 
 
 def test_values_may_be_anything():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Seconds after which tests hang: a fault may leave a loop without an end.
+_LONGEST = 3600.0
 
 _HOOK = """
 import json, os, sys
@@ -80,8 +84,27 @@ def faults() -> list[Fault]:
         return [Fault(**entry) for entry in tomllib.load(file)["fault"]]
 
 
+def finished(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str] | None:
+    """Run a command in a session of its own; return what came of it, None if it had to be ended."""
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, errors = process.communicate(timeout=_LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
 def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
-    """Return whether the tests fail with the fault in place."""
+    """Return whether the tests fail, or hang, with the fault in place."""
     path = (ROOT / "fmviz" / fault.where).resolve()
     if path.read_text(encoding="utf-8").count(fault.before) != 1:
         # Said here: where tests read the file, they would fail, and the fault would count as found.
@@ -94,7 +117,9 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     if fault.kernel:
         environment["FMVIZ_CACHE_DIR"] = cache
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "--dist", "loadgroup", *arguments]
-    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    found = finished(command, environment)
+    if found is None:
+        return True
     # A module of tests that cannot even be read has found the fault, too.
     collecting = found.returncode == 2 and " during collection" in found.stdout
     if found.returncode not in (0, 1) and not collecting:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .certificate import certify as certificate_of
 from .checkpoint import Checkpoint, Keep, recall, remember
-from .compatibility import best_solver, why_not
+from .compatibility import best_solver
 from .errors import finite_number, whole_number
 from .parameters import Parameters
 from .problem import Formulation, Problem
@@ -139,8 +139,6 @@ def iterate(
     """
     budget = budget or Budget()
     method = chosen_solver(problem, solver)
-    if (reason := why_not(problem, method)) is not None:
-        raise ValueError(reason)
     rng = rng if rng is not None else np.random.default_rng()
     if start is None:
         start = problem.start(finite_number("init_scale", init_scale, low=0), rng)

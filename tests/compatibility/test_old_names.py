@@ -71,7 +71,13 @@ def test_every_keyword_of_every_estimator_is_tried():
         assert set(given) <= set(getattr(fmviz, name)().get_params()), name
 
 
-@pytest.mark.parametrize("call", CALLS)
+# Those that compile for many seconds are for `make test-all`.
+DEAR = {"estimators", "operators", "conversions", "sweep"}
+
+
+@pytest.mark.parametrize(
+    "call", [pytest.param(call, marks=pytest.mark.slow if call in DEAR else ()) for call in CALLS]
+)
 def test_a_call_gives_what_it_gave(call):
     found = json.loads(json.dumps(CALLS[call]()))
     if call == "combinations":

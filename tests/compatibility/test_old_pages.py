@@ -27,6 +27,7 @@ def printed(code: str, folder: Path) -> str:
     return said.getvalue()
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: f"{link['page']}?{'&'.join(link['query'])}"[:70])
 def test_a_link_opens_the_same_page(old, link, tmp_path):
     with present.serving(old):

@@ -151,6 +151,7 @@ def apply_loosely(scalar):
     return _jit._kernel(apply, apply.__name__, exact=False)
 
 
+@pytest.mark.slow
 def test_logistic_is_right_to_rounding_in_every_compilation():
     exact = [exact_logistic(float(z)) for z in MARGINS]
     ones = np.ones_like(MARGINS)

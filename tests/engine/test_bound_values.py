@@ -212,6 +212,7 @@ def test_a_penalty_defined_elsewhere_runs_and_its_number_counts(solver):
     assert not np.array_equal(run(Scaled(2.0), Squared(), solver), run(L1(), Squared(), solver))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.needs_jit
 @pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
 def test_a_slider_compiles_nothing(solver):
@@ -236,7 +237,7 @@ def test_solvers_show_the_settings_that_are_not_the_usual_ones():
 
 def test_a_solver_set_to_a_problem_leaves_the_original_as_it_was():
     problems = [Problem.build(X, Y, rank=2), Problem.build(X, Y, rank=2, model="hofm", penalty="l1")]
-    for solver in (PCD(anderson=5), APGD(), get_solver("lbfgs")):
+    for solver in (PCD(anderson=5), APGD(), get_solver("nmapgd")):
         settings, attributes = dict(solver.settings), set(vars(solver))
         for problem in problems:
             method = solver.on(problem)
@@ -248,6 +249,11 @@ def test_a_solver_set_to_a_problem_leaves_the_original_as_it_was():
         assert not hasattr(solver, "problem")
     for name, solver in SOLVERS.items():
         assert solver.settings == {spec.name: spec.default for spec in solver.params}, name
+
+
+def test_a_solver_is_set_only_to_what_it_can_take():
+    with pytest.raises(ValueError, match="PBCD"):
+        get_solver("pbcd").on(Problem.build(X, Y, rank=2, penalty="omega_star"))
 
 
 def test_a_formulation_needs_no_data():

@@ -64,7 +64,7 @@ def build(model, model_params, regularizer) -> Problem:
     )
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("model", "model_params", "solver", "regularizer", "own"),
     CASES,
@@ -109,6 +109,7 @@ def test_a_checkpoint_costs_nothing_until_it_is_taken():
     assert len(asked) == 2  # sweeping solvers rest where they compute their predictions anew
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("solver", ["pcd", "psgd"])
 def test_a_taken_checkpoint_stays_what_it_was_while_the_run_goes_on(solver):
     taken = []

@@ -88,7 +88,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.pairwise(1, together=("case", "solver"))
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -187,7 +187,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")

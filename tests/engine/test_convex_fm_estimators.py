@@ -17,6 +17,7 @@ X = RNG.normal(size=(120, 6))
 Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
 
 
+@pytest.mark.slow
 @parametrize_with_own_checks([ConvexFMRegressor(), ConvexFMClassifier()])
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -45,7 +45,7 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
     assert all(b.seconds >= a.seconds for a, b in itertools.pairwise(snapshots))
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [

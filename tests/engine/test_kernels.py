@@ -89,7 +89,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.pairwise(1, together=("solver", "storage"))
+@pytest.mark.sample(15)
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
@@ -108,7 +108,7 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
     assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [("ti", "pcd"), ("cs", "pbcd"), ("cs", "pbcd_ls"), ("l1", "psgd"), ("ti", "psgd"), ("l1", "katyusha")],
@@ -122,7 +122,7 @@ def test_kernels_agree_with_python_on_single_precision(regularizer, solver, stor
     assert compiled.w == pytest.approx(plain.w, abs=1e-12)
 
 
-@pytest.mark.pairwise
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", ["dense", "pairs"])
 def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
@@ -132,6 +132,7 @@ def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["ti", "omega_ti"])
 def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):
@@ -150,6 +151,7 @@ def test_products_of_components_agree_with_python():
     assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss):

@@ -33,7 +33,7 @@ def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[S
     return list(iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0)))
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("regularizer", "params", "loss", "weighted"),
     CASES,
@@ -81,6 +81,7 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
     assert max(ends.values()) <= min(ends.values()) * (1 + 1e-6), ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_inexact_solvers_meet_from_a_near_optimal_point(loss):
     # Ω_* has kinks at which either solver alone can rest: a point is near-optimal once neither leaves it.

@@ -47,6 +47,7 @@ CASES = {
 SMALL = {"rank": 2, "max_iter": 30}
 
 
+@pytest.mark.slow
 @parametrize_with_own_checks(
     [
         fmviz.HigherOrderFMRegressor(order=2, **SMALL),

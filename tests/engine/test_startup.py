@@ -132,6 +132,7 @@ for settings in ({"regularizer": "cs"}, {"regularizer": "ti", "dataset": "monks1
 """
 
 
+@pytest.mark.slow
 def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
     environment = {**os.environ, "FMVIZ_CACHE_DIR": str(tmp_path)}
     told = [

@@ -90,7 +90,7 @@ def expected(problem, X, y, solver, start, orders, more, weights):
     return P, w, b
 
 
-@pytest.mark.pairwise(1, together=("solver", "storage"))
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("regularizer", "params", "solver", "loss", "storage"),
     CASES,
@@ -182,6 +182,7 @@ def random_problem(rng, regularizer: str, trial: int):
     return eta0, problem, Parameters(P * rng.choice([0.01, 0.1, 0.3]), rng.normal(size=d) * 0.1, 0.1)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"])
 def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
@@ -292,6 +293,7 @@ def test_sgd_survives_a_decay_that_changes_sign():
         assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("solver", STOCHASTIC)
 def test_steps_that_are_too_long(solver, monotone):

@@ -144,6 +144,7 @@ def test_a_dask_cluster_gives_the_same_numbers_and_outlives_a_worker(store, tmp_
     assert len(results(plan, other)) == 16
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there(store):
     pytest.importorskip("distributed")
     with pytest.raises(ValueError, match=r"The Dask scheduler 'tcp://127\.0\.0\.1:1' cannot be reached"):

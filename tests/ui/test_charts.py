@@ -21,9 +21,10 @@ def test_each_chart_has_a_menu(store):
     assert labels.count("Data (CSV)") == len(app.get("plotly_chart")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_chart_gives_its_numbers_and_its_picture(new_page, server, wait_idle, tmp_path):
-    tab = new_page(color_scheme="dark", accept_downloads=True)
+    tab = new_page(color_scheme="dark")
     tab.goto(f"{server.url}/prox?d=30&k=4&regularizers=ti,cs")
     tab.locator(".st-key-prox_used_features .js-plotly-plot").wait_for()
     wait_idle(tab)

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-@pytest.mark.browser
+
 def test_a_lesson_is_taken_by_keyboard_and_a_link_is_made(page, server, wait_idle, shoot):
     page.goto(f"{server.url}/?lesson=prox&step=2")
     page.wait_for_url(re.compile("/prox.*step=2"))
@@ -40,8 +41,6 @@ def test_a_lesson_is_taken_by_keyboard_and_a_link_is_made(page, server, wait_idl
     assert code.inner_text().strip().startswith(f"{server.url}/prox?")
 
 
-@pytest.mark.browser
-@pytest.mark.slow
 def test_lessons_fit(new_page, server, wait_idle, shoot):
     width, scheme = 700, "dark"
     page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)

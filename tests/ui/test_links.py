@@ -213,6 +213,7 @@ _SAID = """() => [...document.querySelectorAll(
 )].map((e) => e.innerText).filter((text) => !text.startsWith("Solver time"))"""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, server, wait_idle):
     for path, there in (
@@ -232,7 +233,7 @@ def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, serv
         wait_idle(one, 60, calm=1)
         said = one.evaluate(_SAID)
         assert len(said) >= 4
-        other = new_page()
+        other = new_page(apart=True)
         other.goto(one.url)
         other.locator(there).wait_for()
         wait_idle(other, 60, calm=1)

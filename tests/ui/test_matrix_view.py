@@ -307,7 +307,7 @@ def wait_frame(page, key: str) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_zeros_have_their_own_colour_and_the_diagonal_is_grey(open_view, shoot, scheme):
     page = open_view(color_scheme=scheme)
     seen = page.evaluate(READ)
@@ -342,6 +342,7 @@ def test_the_view_starts_at_the_slider_and_follows_the_arrow_keys(open_view):
     wait_frame(page, "λ = 2")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_view_follows_a_drag_before_it_is_released(open_view, wait_idle):
     page = open_view("?d=60&k=8")
@@ -369,6 +370,7 @@ def test_the_view_follows_a_drag_before_it_is_released(open_view, wait_idle):
     assert page.evaluate(READ)["frame"] == "λ = 2"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_rerun_does_not_send_the_matrices_again(serve, new_page, wait_idle):
     page = new_page(color_scheme="light")
@@ -431,8 +433,8 @@ def test_four_panels_are_drawn_in_time(open_view):
     assert float(np.median(times)) < 30, times
 
 
+@pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [700, 1440])
 def test_nothing_overflows(open_view, shoot, scheme, width):
@@ -449,6 +451,7 @@ def test_nothing_overflows(open_view, shoot, scheme, width):
     shoot(page, f"matrix_view-{width}-{scheme}")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_hovering_tells_the_value(open_view):
     page = open_view("?tiles=1")
@@ -485,6 +488,7 @@ def test_hovering_tells_the_value(open_view):
     assert not tip.is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_an_all_zero_matrix_says_so(open_view):
     page = open_view()
@@ -496,6 +500,7 @@ def test_an_all_zero_matrix_says_so(open_view):
     assert "All zero" in page.evaluate(READ)["labels"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_pictures_and_numbers_download(open_view, tmp_path):
     page = open_view("?tiles=1")
@@ -544,7 +549,7 @@ def test_the_arrow_keys_read_cells_aloud(open_view):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("clickable", [True, False])
+@pytest.mark.parametrize("clickable", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_click_reaches_the_script_only_where_it_is_wanted(open_view, wait_idle, clickable):
     page = open_view("?click=1" if clickable else "")
     assert page.get_by_text("picked: None").is_visible()
@@ -585,6 +590,7 @@ def test_no_non_zero_is_lost_where_cells_are_smaller_than_pixels(open_view):
     np.testing.assert_array_equal((gram != zero).any(axis=2) & ~grey, pooled)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_view_finds_a_slider_that_is_built_anew(open_view, wait_idle):
     page = open_view("?toggle=1")

@@ -288,10 +288,9 @@ def test_tables_of_lists_and_times():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    ("scheme", "width"), [pytest.param("light", 1440, marks=pytest.mark.slow), ("dark", 700)]
-)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 700)])
 def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, width):
     page = new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
     page.goto(f"{server.url}/paper")

@@ -226,6 +226,7 @@ def test_the_best_fit_is_the_best_of_its_metric():
 # ------------------------------------------------------------------------------------------- in a browser
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
     page = new_page()

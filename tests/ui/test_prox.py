@@ -192,10 +192,6 @@ def test_the_experiment_of_the_paper_is_one_click_away():
 
 # ------------------------------------------------------------------------------------------- in a browser
 
-SIZES = [
-    (700, "dark"),
-    *(pytest.param(*size, marks=pytest.mark.slow) for size in ((1440, "dark"), (700, "light"))),
-]
 # The pictures live in a shadow tree.
 CANVASES = """() => [...document.querySelectorAll('.st-key-prox_view *')].flatMap(
   (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []))"""
@@ -220,10 +216,10 @@ def open_prox(page, url: str) -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 def test_page_to_painted_heatmaps(new_page, server, wait_idle, shoot, record_property):
-    open_prox(new_page(), f"{server.url}/prox")  # warm
+    open_prox(new_page(apart=True), f"{server.url}/prox")  # warm
     seconds = []
     for _ in range(3):
-        page = new_page()
+        page = new_page(apart=True)
         start = time.perf_counter()
         open_prox(page, f"{server.url}/prox")
         seconds.append(time.perf_counter() - start)
@@ -272,6 +268,7 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     assert page.locator(".st-key-prox_verdicts").get_by_text(f"{one.interactions[one.at(0)]:,}").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_fast_keys_are_not_lost(page, server, wait_idle):
     open_prox(page, f"{server.url}/prox")
@@ -286,6 +283,7 @@ def test_fast_keys_are_not_lost(page, server, wait_idle):
     expect(slider).to_have_attribute("aria-valuetext", power_label(5))
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle, shoot):
     open_prox(page, f"{server.url}/prox?distribution=blocks&d=40&k=6&seed=3&log2lambda=-4&size=large")
@@ -312,17 +310,7 @@ def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle
     shoot(other, "prox-1440-dark-large")
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_it_fits(new_page, server, wait_idle, shoot, width, scheme):
-    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    open_prox(page, f"{server.url}/prox?log2lambda=-4")
-    wait_idle(page)
-    shoot(page, f"prox-{width}-{scheme}")
-    main = page.locator('[data-testid="stMain"]')
-    assert main.evaluate("e => e.scrollWidth <= e.clientWidth")
-
-
+@pytest.mark.slow
 @pytest.mark.browser
 def test_downloads(page, server, wait_idle):
     import numpy as np

@@ -211,6 +211,7 @@ def test_switches_are_spelt_in_a_link(text):
 # ------------------------------------------------------------------------------------------- in a browser
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
@@ -224,20 +225,3 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     wait_idle(page)
     assert "log2lambda=0" in page.url
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (700, "dark"),
-        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((1440, "dark"), (700, "light"))),
-    ],
-)
-def test_start_fits(new_page, server, wait_idle, shoot, width, scheme):
-    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(server.url)
-    wait_idle(page)
-    shoot(page, f"start-{width}-{scheme}")
-    main = page.locator('[data-testid="stMain"]')
-    assert main.evaluate("e => e.scrollWidth <= e.clientWidth")

@@ -133,6 +133,7 @@ def test_the_matrix_stays_the_same_element_on_a_busy_machine(server, page, wait_
     assert page.evaluate("window.changes") == 0
 
 
+@pytest.mark.slow
 def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
     page.goto(f"{server.url}/{ENDLESS}&play=1")
     wait_for_state(page, "Running")
@@ -162,17 +163,18 @@ def test_a_reload_reconnects_and_the_controls_work(server, page, run_id):
     wait_for_state(page, "Stopped")
 
 
+@pytest.mark.slow
 def test_a_link_reopens_the_run_with_the_same_numbers(server, page, new_page, run_id):
     page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
     wait_for_state(page, LIMIT)
     seen = figures(page)
-    known = new_page()
+    known = new_page(apart=True)
     known.goto(page.url)
     wait_for_state(known, LIMIT)
     assert figures(known) == seen
     assert run_id(known) == run_id(page)
     # As on a server that never had this run.
-    unknown = new_page()
+    unknown = new_page(apart=True)
     unknown.goto(page.url.replace(run_id(page), "elsewhere"))
     wait_for_state(unknown, LIMIT)
     assert figures(unknown) == seen
@@ -189,6 +191,7 @@ def test_the_matrix_follows_the_slider_over_epochs(server, page):
     view.get_by_text(re.compile(r"epoch 0: 6 interactions")).first.wait_for()
 
 
+@pytest.mark.slow
 def test_downloads_hold_the_run(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
     wait_for_state(page, LIMIT)
@@ -280,16 +283,8 @@ def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idl
     page.get_by_text("The triples with right weight").wait_for()
 
 
-def test_the_narrow_dark_page_has_no_sideways_scroll(server, new_page, shoot):
-    page = new_page(viewport={"width": 700, "height": 900}, color_scheme="dark")
-    page.goto(f"{server.url}/{SMALL}&max_epochs=12&speed=full&play=1")
-    wait_for_state(page, LIMIT)
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
-    shoot(page, "train-narrow-dark")
-
-
-@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 700])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 700])
 def test_formulae_of_higher_orders_fit_the_column_of_settings(server, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{server.url}/train?dataset=planted_triples&model=hofm&regularizer=omega_ti")

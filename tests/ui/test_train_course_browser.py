@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LINK = (
     "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.3&tol=0.0"

@@ -46,7 +46,7 @@ def _toggle(page: Any, label: str, title: str) -> float:
 
 
 def test_two_sessions_train_at_once_and_both_pages_answer(server, new_page, record_property):
-    pages = [new_page(), new_page()]
+    pages = [new_page(), new_page(apart=True)]
     for seed, page in enumerate(pages):
         page.goto(f"{server.url}/{HEAVY}&seed={seed}&tol=0.0&max_epochs=100000&speed=full&play=1")
     for page in pages:

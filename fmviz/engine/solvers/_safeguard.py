@@ -87,7 +87,7 @@ class Safeguard:
     def __init__(self, problem: Problem, c: np.ndarray) -> None:
         self._problem = problem
         self._c = c
-        self._rescue = PGD().on(problem)
+        self._rescue = PGD().within(problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """Take the starting point."""

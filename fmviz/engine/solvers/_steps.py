@@ -77,7 +77,7 @@ def make_steps(
     (1 − 2ηλ)p − ηg.
     """
     operator = problem.penalty.matrix
-    assert operator is not None, "the driver asks why_not first"
+    assert operator is not None, "`on` asks why_not first"
     schedule = settings["schedule"], settings["eta0"], settings["power"]
     in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
     in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)

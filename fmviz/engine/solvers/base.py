@@ -94,7 +94,19 @@ class Solver:
         return f"{type(self).__name__}({', '.join(f'{name}={self.settings[name]!r}' for name in given)})"
 
     def on(self, problem: Problem) -> Self:
-        """Return a solver of the same settings that is prepared for a problem, and next to be started."""
+        """Return a solver of the same settings that is prepared for a problem, and next to be started.
+
+        Raises
+        ------
+        ValueError
+            If the solver cannot take the problem, with the reason, or a setting does not suit it.
+        """
+        if (reason := problem.why_not() or self.why_not(problem)) is not None:
+            raise ValueError(reason)
+        return self.within(problem)
+
+    def within(self, problem: Problem) -> Self:
+        """As `on`, for a solver whose step another one takes: whether the problem suits it is not asked."""
         run = copy(self)
         run.settings = dict(self.settings)
         run.problem = problem

@@ -203,7 +203,7 @@ class GCD(Solver):
         if Q.shape[1] == 0:
             return here
         small = replace(problem, model=_Subspace(problem.design, Q, self._diagonal, only), lambda_sparse=0.0)
-        method = IncrementalPGD().on(small)
+        method = IncrementalPGD().within(small)
         S = np.diag(np.concatenate([here.multipliers, np.zeros(V.shape[1])]))
         method.start(Parameters.of_weights(S, here.w, here.intercept), self._rng)
         for _ in range(_INNER if refit == "factors" else _INNER_ALONE):

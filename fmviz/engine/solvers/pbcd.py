@@ -44,11 +44,11 @@ class PBCD(SweepingSolver):
         self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if self._padded else problem.rank
         self._views = []
         for view in problem.model.views(problem.rank):
-            assert view.rows is not None, "the driver asks why_not first"
+            assert view.rows is not None, "`on` asks why_not first"
             self._views.append(view.rows)
         self._rows: list[RowView] = []
         for _, penalty in parts_of(problem.penalty):
-            assert penalty.row is not None, "the driver asks why_not first"
+            assert penalty.row is not None, "`on` asks why_not first"
             self._rows.append(penalty.row)
         self._caches = [row.cache(design.n_features, self._wide) for row in self._rows]
         self._places = np.empty(design.longest_column, dtype=design.columns.indices.dtype)

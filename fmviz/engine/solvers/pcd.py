@@ -78,7 +78,7 @@ class PCD(SweepingSolver):
         self._views = model.views(problem.rank)
         self._entries: list[EntryView] = []
         for _, penalty in parts_of(problem.penalty):
-            assert penalty.entry is not None, "the driver asks why_not first"
+            assert penalty.entry is not None, "`on` asks why_not first"
             self._entries.append(penalty.entry)
         d = problem.design.n_features
         self._caches = []

@@ -56,7 +56,7 @@ class StochasticSolver(Solver):
         problem = self.problem
         super().prepare()
         operator = problem.penalty.matrix
-        assert operator is not None, "the driver asks why_not first"
+        assert operator is not None, "`on` asks why_not first"
         self._operator = operator
         self._c = problem.unit_weights
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
