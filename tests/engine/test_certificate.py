@@ -71,7 +71,7 @@ def test_curvature_is_the_second_difference_of_squared_error():
             assert h[j, s] == pytest.approx((up - 2 * mid + down) / 0.25)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("regularizer", [name for name, r in PENALTIES.items() if r.exact_prox])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_converged_runs_are_certified_and_others_are_not(regularizer, loss):

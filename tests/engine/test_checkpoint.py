@@ -109,8 +109,7 @@ def test_a_checkpoint_costs_nothing_until_it_is_taken():
     assert len(asked) == 2  # sweeping solvers rest where they compute their predictions anew
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("solver", ["pcd", "psgd"])
+@pytest.mark.parametrize("solver", ["pcd", pytest.param("psgd", marks=pytest.mark.slow)])
 def test_a_taken_checkpoint_stays_what_it_was_while_the_run_goes_on(solver):
     taken = []
 

@@ -127,7 +127,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     assert found.intercept == pytest.approx(b, abs=1e-9)
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize(
     ("solver", "regularizer"), [("pcd", "l1"), ("pcd", "omega_ti"), ("pbcd", "omega_cs")]
@@ -267,6 +267,7 @@ def test_fitted_coefficients_reach_lower_than_fixed_ones():
     assert ends["fitted"] <= ends["signs"] + 1e-6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kernel", ["polynomial", "anova"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_cd_and_lbfgs_meet_with_fitted_coefficients(kernel, loss):

@@ -45,7 +45,7 @@ def start(seed: int = 1) -> Parameters:
     return Parameters(P, rng.normal(size=5) * 0.2, 0.3)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "order"), CASES, ids=IDS)
 def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):

@@ -47,7 +47,7 @@ def test_an_artefact_tells_what_it_is(name):
     assert one.picture.kind in KINDS
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_tiny_run_grows_and_completes(name, results):
     *before, last = results[name]

@@ -122,6 +122,7 @@ def test_the_column_keeps_the_same_entries_whatever_its_scale(store):
 # ------------------------------------------------------------------------------------------- in a browser
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_click_and_a_key_move_the_point(new_page, server, wait_idle, shoot, record_property):
     page = new_page()
