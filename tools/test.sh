@@ -42,11 +42,8 @@ export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Without bytecode every process that a test starts would compile the sources anew.
 unset PYTHONDONTWRITEBYTECODE
 
-# One test more at a time than there are cores: one waits for the browser, whose tests take turns
-# (tests/conftest.py).
-cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-[ "$cores" -le 4 ] || cores=4
-parallel="-n $((cores + 1)) --dist loadgroup"
+# As many tests at a time as there are cores; those that drive a browser take turns (tests/conftest.py).
+parallel="-n auto --maxprocesses 4 --dist loadgroup"
 
 if [ "$tier" = fast ]; then
     say "the tests that are not slow"

@@ -72,7 +72,7 @@ def test_every_keyword_of_every_estimator_is_tried():
 
 
 # Those that compile for many seconds are for `make test-all`.
-DEAR = {"estimators", "operators", "conversions", "sweep"}
+DEAR = {"estimators", "operators", "conversions", "sweep", "path", "search"}
 
 
 @pytest.mark.parametrize(

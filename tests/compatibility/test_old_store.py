@@ -76,7 +76,7 @@ def test_a_run_is_shown_with_its_settings_and_numbers(old, run):
         same_arrays(present.stored(old, run), run)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("run", ENDED)
 def test_a_run_made_again_comes_to_the_same(old, run):
     found, arrays = present.trained(old.get(run).experiment)
@@ -84,7 +84,7 @@ def test_a_run_made_again_comes_to_the_same(old, run):
     same_arrays(arrays, run)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("run", CUT)
 def test_a_run_that_was_cut_off_goes_on_to_the_same_end(old, run):
     begins = {one["epoch"]: one["seconds"] for one in shown(old, run)["trace"]}

@@ -388,6 +388,7 @@ def test_without_a_conjugate_models_with_a_gap_say_so(loss, words, model, penalt
     assert relative_gap(problem, start) == 1.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loss", [Root(), Cauchy()], ids=repr)
 @pytest.mark.parametrize("solver", ["pcd", "apgd"])
 def test_without_a_conjugate_machines_are_fitted(loss, solver):

@@ -64,7 +64,7 @@ def build(model, model_params, regularizer) -> Problem:
     )
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("model", "model_params", "solver", "regularizer", "own"),
     CASES,

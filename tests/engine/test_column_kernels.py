@@ -109,7 +109,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     return method.parameters()
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("model", "solver", "regularizer", "storage"),
     CASES,

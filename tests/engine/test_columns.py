@@ -88,7 +88,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)

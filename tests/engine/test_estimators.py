@@ -17,6 +17,7 @@ X = RNG.normal(size=(120, 6))
 Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
 
 
+@pytest.mark.sample(70)
 @parametrize_with_checks([FactorizationMachineRegressor(rank=3), FactorizationMachineClassifier(rank=3)])
 def test_sklearn_contract(estimator, check):
     check(estimator)

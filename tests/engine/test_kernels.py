@@ -89,7 +89,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
@@ -122,7 +122,7 @@ def test_kernels_agree_with_python_on_single_precision(regularizer, solver, stor
     assert compiled.w == pytest.approx(plain.w, abs=1e-12)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", ["dense", "pairs"])
 def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
@@ -132,7 +132,7 @@ def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["ti", "omega_ti"])
 def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):

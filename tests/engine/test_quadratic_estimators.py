@@ -123,6 +123,7 @@ def test_what_cannot_fit_into_memory_is_a_sentence(monkeypatch):
         QuadraticRegressor().fit(wide, [1.0, -1.0])
 
 
+@pytest.mark.slow
 def test_planted_groups_are_found():
     table, y, W = fmviz.datasets.make_sparse_interactions(random_state=0)
     settings = {"fit_linear": False, "fit_intercept": False}

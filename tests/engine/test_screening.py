@@ -49,7 +49,7 @@ def without_screen(of: Problem, order: str) -> PCD:
     return method
 
 
-@pytest.mark.pairwise
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("order", ["columns", "features"])
 @pytest.mark.parametrize("regularizer", ["ti", "l1", "omega_ti"])
 @pytest.mark.parametrize(
@@ -74,6 +74,7 @@ def test_entries_that_are_passed_over_would_have_stayed(loss, weighted, regulari
     assert passed > (100 if order == "columns" else 0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ["columns", "features", "mixed"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_many_epochs_equal_the_oracle(loss, order):

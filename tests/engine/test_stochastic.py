@@ -182,7 +182,7 @@ def random_problem(rng, regularizer: str, trial: int):
     return eta0, problem, Parameters(P * rng.choice([0.01, 0.1, 0.3]), rng.normal(size=d) * 0.1, 0.1)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"])
 def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
@@ -212,6 +212,7 @@ def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
     assert dead > 100 or regularizer == "l2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regularizer", ["ti", "cs"])
 def test_many_steps_keep_their_digits(regularizer):
     # Long epochs, with all that makes digits scarce: decay, offsets that grow, lone survivors.
@@ -293,7 +294,7 @@ def test_sgd_survives_a_decay_that_changes_sign():
         assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("solver", STOCHASTIC)
 def test_steps_that_are_too_long(solver, monotone):
@@ -332,6 +333,7 @@ def test_a_start_without_a_finite_gradient_diverges(solver):
     assert last.status.reason is Reason.DIVERGED
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("regularizer", "solver", "loss", "eta0"),
     [

@@ -64,6 +64,7 @@ def test_a_tiny_run_grows_and_completes(name, results):
     assert {"python", "numpy", "fmviz"} <= set(last.versions)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_results_survive_json(name, results):
     last = results[name][-1]

@@ -124,6 +124,7 @@ def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     return store
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_setting_of_every_page_goes_through_its_link(store, seen, script, tmp_path, monkeypatch):
     opened(script, {})
