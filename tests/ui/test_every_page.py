@@ -5,6 +5,7 @@ Light and dark, 1440 and 700 pixels wide. FMVIZ_SCREENSHOTS names a folder for t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,30 +87,22 @@ def problems_of_axe(page: Any, rules: list[str] | None = None) -> list[str]:
 LOOKS = [("light", 1440), ("dark", 1440), ("dark", 700), ("light", 700)]
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    "looks", [LOOKS[:1], pytest.param(LOOKS, marks=pytest.mark.slow)], ids=["one", "all"]
-)
-def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, shoot, looks):
-    page = new_page(color_scheme="light", viewport={"width": 1440, "height": 1000})
-    problems: list[str] = []
+def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
+    """Return what is wrong with a page that is open, in one theme and width."""
+    problems = list(page.evaluate(_LAYOUT))
+    boxes = page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]')
+    problems += [text[:200] for text in boxes.all_inner_texts()]
+    if width > 1000:
+        # What else than colours could differ?
+        problems += problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
+    return [f"{name}, {scheme}, {width} px: {one}" for one in problems]
 
-    def look(name: str, scheme: str, width: int) -> None:
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(250)
-        wait_idle(page, 60)
-        where = f"{name}, {scheme}, {width} px"
-        problems.extend(f"{where}: {one}" for one in page.evaluate(_LAYOUT))
-        boxes = page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]')
-        problems.extend(f"{where}: {text[:200]}" for text in boxes.all_inner_texts())
-        if width > 1000:
-            # What else than colours could differ?
-            found = problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
-            problems.extend(f"{where}: {one}" for one in found)
-        shoot(page, f"{name}-{scheme}-{width}")
 
-    for link in LINKS:
+@pytest.fixture
+def opened(server, wait_idle) -> Callable[[Any, Any], str]:
+    """Return a function that opens a page of the navigation with something on it, and returns its name."""
+
+    def open_it(page: Any, link: Any) -> str:
         name = "start" if link is shell.START else Path(link.script).stem
         page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 1440, "height": 1000})
@@ -120,8 +113,32 @@ def test_every_page_in_both_themes_wide_and_narrow(new_page, server, wait_idle, 
             button.click()
             page.wait_for_timeout(1000)
         wait_idle(page, 90, calm=1.2)
-        for scheme, width in looks:
-            look(name, scheme, width)
+        return name
+
+    return open_it
+
+
+@pytest.mark.browser
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("link", LINKS, ids=lambda link: Path(link.script).stem)
+def test_a_page_is_in_order(page, opened, link):
+    name = opened(page, link)
+    assert not look(page, name, "light", 1440)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoot):
+    problems: list[str] = []
+    for link in LINKS:
+        name = opened(page, link)
+        for scheme, width in LOOKS:
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 1000})
+            page.wait_for_timeout(250)
+            wait_idle(page, 60)
+            problems += look(page, name, scheme, width)
+            shoot(page, f"{name}-{scheme}-{width}")
     assert not problems, "\n".join(problems)
 
     # The looks see what they look for.

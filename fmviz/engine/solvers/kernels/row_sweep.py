@@ -88,13 +88,14 @@ def row_sweep(
         g = np.empty(rank)
         h = np.empty(rank)
         step = np.empty(rank)
-        scaled = np.empty(rank)
+        scaled = np.empty(rank) if weighted else step
         trial = np.empty(rank)
         change = 0.0
         scale = scale_of(state, live_only)
         begin(P, cache)
         for j in range(d):
-            if live_only and norm(P[j]) == 0.0:
+            own = P[j]
+            if live_only and norm(own) == 0.0:
                 continue
             column = data[indptr[j] : indptr[j + 1]]
             rows = indices[indptr[j] : indptr[j + 1]]
@@ -113,7 +114,7 @@ def row_sweep(
                     second[i] = c * x[i] * x[i]
             g[:] = 0.0
             h[:] = 0.0
-            gather(state, at, x, first, second, P[j], g, h)
+            gather(state, at, x, first, second, own, g, h)
             if weighted:
                 for s in range(rank):
                     g[s] *= coefficients[s]
@@ -131,7 +132,7 @@ def row_sweep(
                         second[i] = weight(weights, at[i]) * x[i] * x[i]
                     trial[:] = 0.0
                     h[:] = 0.0
-                    gather(state, at, x, first, second, P[j], trial, h)
+                    gather(state, at, x, first, second, own, trial, h)
                     trace = 0.0
                     for s in range(rank):
                         if weighted:
@@ -155,25 +156,26 @@ def row_sweep(
             whole = bend + 2.0 * lam_p
             if whole > 0.0:
                 for s in range(rank):
-                    step[s] = (bend * P[j, s] - g[s] / n_samples) / whole
+                    step[s] = (bend * own[s] - g[s] / n_samples) / whole
                 shrink(step, lam / whole, j, P, cache)
             else:
                 for s in range(rank):
-                    step[s] = P[j, s]
+                    step[s] = own[s]
                 shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
             if search:
-                before = lam * penalty_of(P[j], j, P, cache)
+                before = lam * penalty_of(own, j, P, cache)
                 predicted = lam * penalty_of(step, j, P, cache) - before
             else:
                 update(cache, j, P, step)
             moved = 0.0
             along = 0.0
             for s in range(rank):
-                p = P[j, s]
+                p = own[s]
                 if not search:
-                    P[j, s] = step[s]
+                    own[s] = step[s]
                 step[s] -= p
-                scaled[s] = coefficients[s] * step[s] if weighted else step[s]
+                if weighted:
+                    scaled[s] = coefficients[s] * step[s]
                 along += p * scaled[s]
                 moved = max(moved, abs(step[s]))
                 if search:
@@ -183,14 +185,14 @@ def row_sweep(
                 continue
             if search:
                 for i in range(count):
-                    slope[i] = x[i] * rise_along(state, at[i], x[i], P[j], scaled, along)
+                    slope[i] = x[i] * rise_along(state, at[i], x[i], own, scaled, along)
                 alpha = 1.0
                 tried = 0
                 accepted = False
                 while not accepted and tried < most:
                     rise = -before
                     for s in range(rank):
-                        trial[s] = P[j, s] + alpha * step[s]
+                        trial[s] = own[s] + alpha * step[s]
                         rise += lam_p * trial[s] * trial[s]
                     rise += lam * penalty_of(trial, j, P, cache)
                     risk = 0.0
@@ -208,19 +210,20 @@ def row_sweep(
                     update(cache, j, P, trial)
                     for s in range(rank):
                         step[s] *= alpha
-                        scaled[s] *= alpha
+                        if weighted:
+                            scaled[s] *= alpha
                     for i in range(count):
                         f[at[i]] += alpha * slope[i]
-                        advance(state, at[i], x[i], P[j], step, scaled, alpha * along)
+                        advance(state, at[i], x[i], own, step, scaled, alpha * along)
                     for s in range(rank):
-                        P[j, s] = trial[s]
+                        own[s] = trial[s]
                     change = max(change, alpha * moved)
             else:
                 # What the row was.
                 for s in range(rank):
-                    trial[s] = P[j, s] - step[s]
+                    trial[s] = own[s] - step[s]
                 for i in range(count):
-                    rise = advance(state, at[i], x[i], trial, step, scaled if weighted else step, along)
+                    rise = advance(state, at[i], x[i], trial, step, scaled, along)
                     f[at[i]] += x[i] * rise
                 change = max(change, moved)
         return change
