@@ -30,8 +30,6 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
     ValueError
         If the name is unknown.
     """
-    if (reason := problem.why_not()) is not None:
-        return reason
     if solver == "auto":
         reasons = [method.why_not(problem) for method in SOLVERS.values()]
         return None if None in reasons else reasons[0]

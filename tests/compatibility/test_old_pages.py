@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from compatibility import pages, present
 from compatibility.comparing import same_printed
+from ui.driving import run_here
 
 LINKS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "pages.json").read_text(encoding="utf-8")
 )
-
-
-def printed(code: str, folder: Path) -> str:
-    path = folder / "copied.py"
-    path.write_text(code, encoding="utf-8")
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
-        runpy.run_path(str(path), run_name="__main__")
-    return said.getvalue()
 
 
 @pytest.mark.sample(9)
@@ -40,4 +29,4 @@ def test_a_link_opens_the_same_page(old, link, tmp_path):
         codes = pages.programs(app)
         assert len(codes) == len(link["printed"])
         for code, then in zip(codes, link["printed"], strict=True):
-            assert (wrong := same_printed(printed(code, tmp_path), "\n".join(then))) is None, wrong
+            assert (wrong := same_printed(run_here(code, tmp_path), "\n".join(then))) is None, wrong

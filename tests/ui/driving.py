@@ -1,8 +1,11 @@
-"""Pages driven by AppTest, with a run store of their own."""
+"""Pages driven by AppTest, with a run store of their own, and the programs that they give away."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import runpy
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -30,3 +33,13 @@ def words(app: AppTest) -> str:
 def numbers(app: AppTest) -> set[str]:
     """Return the numbers that a page says outside its tables, as it writes them."""
     return set(re.findall(r"\d+(?:[.,]\d+)*", words(app)))
+
+
+def run_here(code: str, folder: Path) -> str:
+    """Run a program as a file of its own in this process, which has loaded the kernels; return its output."""
+    path = folder / "copied.py"
+    path.write_text(code, encoding="utf-8")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
+        runpy.run_path(str(path), run_name="__main__")
+    return said.getvalue()

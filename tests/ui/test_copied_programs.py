@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import page, words
+from ui.driving import page, run_here, words
 
 from fmviz.lab import sweep_run
 
@@ -35,16 +32,6 @@ def copied(app: AppTest) -> str:
     assert all(re.fullmatch("[0-9a-f]{16,}", digest) for digest in told["data"].values())
     assert told["data"]
     return code
-
-
-def run_here(code: str, folder: Path) -> str:
-    """Run a program as a file of its own in this process, which has loaded the kernels; return its output."""
-    path = folder / "copied.py"
-    path.write_text(code, encoding="utf-8")
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.chdir(folder):
-        runpy.run_path(str(path), run_name="__main__")
-    return said.getvalue()
 
 
 def run_afresh(code: str, folder: Path) -> str:

@@ -101,7 +101,7 @@ class Solver:
         ValueError
             If the solver cannot take the problem, with the reason, or a setting does not suit it.
         """
-        if (reason := problem.why_not() or self.why_not(problem)) is not None:
+        if (reason := self.why_not(problem)) is not None:
             raise ValueError(reason)
         return self.within(problem)
 
@@ -131,7 +131,7 @@ class Solver:
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
-        if (reason := self._why_not_model(problem.model)) is not None:
+        if (reason := problem.why_not() or self._why_not_model(problem.model)) is not None:
             return reason
         # The fit of the columns' weights takes steps of its own; see `fmviz.engine.solvers._coefficients`.
         needs_mu = self.needs_mu or problem.model.fits_coefficients
