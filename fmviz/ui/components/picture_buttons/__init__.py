@@ -35,4 +35,5 @@ def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     key : str
         Unique on the page.
     """
-    _component()(data={"chart": chart, "name": file_name}, key=key)
+    # Streamlit refuses a component whose key has two underscores on end, as the id of a run can make it.
+    _component()(data={"chart": chart, "name": file_name}, key=key.replace("__", "_-"))
