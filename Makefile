@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all setup setup-dev warmup lint format screenshots lock clean
+.PHONY: help run test test-all docs setup setup-dev warmup lint format screenshots lock clean
 
 ifneq ($(origin PYTHON),undefined)
 export PYTHON
@@ -41,6 +41,10 @@ format: setup-dev ## Let ruff format the code and apply its safe fixes
 	@.venv/bin/python -m ruff check --fix-only --quiet .
 	@.venv/bin/python -m ruff format .
 
+docs: ## Build the user guide and the API reference into docs/_build/html
+	@sh tools/setup-venv.sh docs
+	@sh tools/docs.sh
+
 screenshots: setup-dev ## Photograph every page, light and dark, into screenshots/
 	@sh tools/warmup.sh
 	@FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
@@ -50,7 +54,7 @@ lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes th
 	@sh tools/lock.sh $(UPGRADE)
 
 clean: ## Remove .venv, every cache and every build product
-	@rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots ./*.egg-info
+	@rm -rf .venv docs/_build .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots ./*.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Say what there is

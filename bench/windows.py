@@ -20,7 +20,7 @@ import numpy as np
 from playwright.sync_api import BrowserContext, Page, TimeoutError, sync_playwright
 
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.datasets import load
+from fmviz.lab.catalog import load
 from fmviz.lab.datasets.movielens import GENRES
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore

@@ -10,7 +10,8 @@ Examples
 
 from __future__ import annotations
 
-from fmviz.lab.datasets import DATASETS, Dataset, load
+from fmviz.lab.catalog import load
+from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
 
 

@@ -1,6 +1,9 @@
 # Shared by the scripts in this folder, which source it: `. tools/common.sh`.
 # shellcheck shell=sh
 
+# Without bytecode every process would compile anew all that it imports.
+unset PYTHONDONTWRITEBYTECODE
+
 say() { printf '%s\n' "fmviz: $*" >&2; }
 
 die() {

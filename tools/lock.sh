@@ -1,5 +1,5 @@
 #!/bin/sh
-# Recompile requirements.txt and requirements-dev.txt: every package pinned, for Python 3.11-3.14 on Linux and macOS.
+# Recompile every requirements*.txt: each package pinned, for Python 3.11-3.14 on Linux and macOS.
 # Pins that still satisfy pyproject.toml stay as they are; pass --upgrade to take the newest of everything.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,3 +21,4 @@ compile() {
 }
 compile pyproject.toml requirements.txt "$@"
 compile requirements-dev.in requirements-dev.txt "$@"
+compile requirements-docs.in requirements-docs.txt "$@"

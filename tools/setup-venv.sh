@@ -1,5 +1,5 @@
 #!/bin/sh
-# Create .venv and install the pinned requirements: `setup-venv.sh [dev]`.
+# Create .venv and install the pinned requirements: `setup-venv.sh [dev|docs]`.
 # A stamp inside .venv names what was installed, so a second call costs milliseconds.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,7 +9,8 @@ kind=${1:-run}
 case $kind in
     run) set -- requirements.txt ;;
     dev) set -- requirements.txt requirements-dev.txt ;;
-    *) die "setup-venv.sh takes nothing or 'dev', not '$kind'." ;;
+    docs) set -- requirements.txt requirements-docs.txt ;;
+    *) die "setup-venv.sh takes nothing, 'dev' or 'docs', not '$kind'." ;;
 esac
 
 # The releases that every pinned package publishes a wheel for.
@@ -93,13 +94,15 @@ rm -f "$stamp"
 if [ "$kind" = run ]; then
     say "installing the pinned requirements (the first time: a minute or two)"
 else
-    say "installing the pinned requirements and the development tools (the first time: a few minutes)"
+    say "installing the pinned requirements and the tools for '$kind' (the first time: a few minutes)"
 fi
 requirements=''
 for file in "$@"; do requirements="$requirements -r $file"; done
+# To compile the whole of every package takes as long as to install them; Python compiles what is imported.
 # The file names hold no spaces; wheels only, since building numba or scipy from source would fail much later.
 # shellcheck disable=SC2086
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary=:all: $requirements ||
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-compile --only-binary=:all: \
+    $requirements ||
     die "the requirements could not be installed; pip's own message is above. The usual causes are no way to the \
 package index (set PIP_INDEX_URL or HTTPS_PROXY if there is a mirror or a proxy), a full disk, or a processor or \
 system without wheels of these packages."

@@ -39,9 +39,6 @@ wait "$warmup"
 # A second BLAS thread of one worker would spin on the core of the other.
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-# Without bytecode every process that a test starts would compile the sources anew.
-unset PYTHONDONTWRITEBYTECODE
-
 # As many tests at a time as there are cores; those that drive a browser take turns (tests/conftest.py).
 parallel="-n auto --maxprocesses 4 --dist loadgroup"
 

@@ -109,10 +109,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files."""
     from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
+    from fmviz.lab.uploads.names import is_upload
 
     if arguments.top < 1:
         raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
-    registered = arguments.data in DATASETS and not Path(arguments.data).is_file()
+    known = arguments.data in DATASETS or is_upload(arguments.data)
+    registered = known and not Path(arguments.data).is_file()
     if registered:
         _refuse_of_tables(arguments)
     if arguments.output is not None:

@@ -16,8 +16,9 @@ from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
+from fmviz.lab.catalog import DatasetParam, dataset_spec
 from fmviz.lab.changes import changes_from_text, changes_to_text
-from fmviz.lab.datasets import DATASETS, DatasetParam
+from fmviz.lab.datasets import DATASETS
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
@@ -127,7 +128,7 @@ SPECS: tuple[ParamSpec, ...] = (
 """Every setting of a run: what a page draws, a URL holds and JSON stores."""
 
 OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
-    "dataset": lambda name: DATASETS[name].params,
+    "dataset": lambda name: dataset_spec(name).params,
     "model": lambda name: MODELS[name].params,
     "regularizer": lambda name: PENALTIES[name].params,
     "loss": lambda name: LOSSES[name].params,
@@ -261,11 +262,11 @@ class Experiment:
 
     def why_not(self) -> str | None:
         """Return None, or the sentence that says why this run cannot be done."""
-        task = DATASETS[self.dataset].task
+        task = dataset_spec(self.dataset).task
         if LOSSES[self.loss].task == "binary" and task != "binary":
             return (
                 f"The {LOSSES[self.loss].label.lower()} loss wants two classes, but the target of "
-                f"{DATASETS[self.dataset].title} is a number. Choose the squared or the Huber loss."
+                f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
             )
         return self._why_not_penalty(self.solver) or self._why_not_strengths()
 
@@ -394,7 +395,7 @@ def suggested(
     model_params : tuple of (str, value)
         The model's own parameters.
     """
-    known = {k: v for k, v in DATASETS[dataset].suggested.items() if k in _BY_NAME}
+    known = {k: v for k, v in dataset_spec(dataset).suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")
     chosen = get_model(made_for if model is None else model, dict(model_params))
     settings = {**known, **chosen.suited} | {"model": chosen.name, "model_params": model_params}

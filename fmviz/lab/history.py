@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from fmviz.lab.datasets import DATASETS, is_own
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.store import StoredRun
+from fmviz.lab.uploads.names import is_upload
 
 __all__ = ["METRICS", "differing", "metrics_of", "runs_table", "title_of_run"]
 
@@ -38,8 +39,8 @@ def title_of_run(run: StoredRun) -> str:
     told = run.settings
     strength = told.get("lambda_sparse")
     words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
-    if is_own(words[0]):
-        words[0] = DATASETS[words[0]].title
+    if is_upload(words[0]):
+        words[0] = dataset_spec(words[0]).title
     if told.get("model", "fm") != "fm":
         words.insert(1, str(told["model"]))
     if isinstance(strength, int | float):

@@ -10,9 +10,9 @@ from pprint import pformat
 from typing import Any
 
 from fmviz.engine.models import MODELS
-from fmviz.lab.datasets import is_own
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.uploads.names import is_upload
 
 __all__ = [
     "duel_program",
@@ -46,17 +46,17 @@ def experiment_source(experiment: Experiment) -> str:
 
 def _data(name: str) -> str:
     """Return the lines that see to it that a data set of one's own is there."""
-    if not is_own(name):
+    if not is_upload(name):
         return ""
-    from fmviz.lab.own.shelf import find
+    from fmviz.lab.uploads.library import find
 
     if (found := find(name)) is None:
         return ""
     recipe = pformat(found.recipe.to_dict(), width=96, sort_dicts=False)
     arguments = ",\n".join([python_value(found.title), python_value(name), recipe])
     return (
-        "# The data are kept on the computer on which they were brought. Elsewhere put their file beside "
-        f"this.\nbring(\n{textwrap.indent(arguments, '    ')},\n)\n"
+        "# The data are kept on the computer that they were uploaded to. Elsewhere, put their file beside "
+        f"this program.\nimport_file(\n{textwrap.indent(arguments, '    ')},\n)\n"
     )
 
 
@@ -72,7 +72,7 @@ def opening(datasets: Iterable[str], *imports: str) -> str:
     """
     brought = "".join(map(_data, dict.fromkeys(datasets)))
     if brought:
-        imports += ("from fmviz.lab.own.shelf import bring",)
+        imports += ("from fmviz.lab.uploads.importing import import_file",)
     return "\n".join(sorted(imports)) + "\n\n" + brought
 
 

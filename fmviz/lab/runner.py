@@ -18,7 +18,8 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.target import Target
-from fmviz.lab.datasets import DATASETS, Dataset
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.subsets import Factors, factors_of, orders_of, recovery, used_features
 
@@ -30,7 +31,7 @@ Rows = tuple[Design, np.ndarray]
 
 @lru_cache(maxsize=8)
 def _load(name: str, params: tuple[tuple[str, Any], ...]) -> Dataset:
-    return DATASETS[name](**dict(params))
+    return dataset_spec(name)(**dict(params))
 
 
 def load_dataset(name: str, **params: Any) -> Dataset:

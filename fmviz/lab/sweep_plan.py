@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 
 __all__ = ["MOST_CELLS", "SweepPlan"]
@@ -107,8 +106,6 @@ class SweepPlan:
     def _cell(self, settings: dict[str, Any]) -> Experiment:
         if self.suggested:
             name = str(settings.get("dataset", "planted_interactions"))
-            if name not in DATASETS:
-                raise ValueError(f"There is no data set {name!r}; there are {', '.join(DATASETS)}.")
             own = tuple((k.removeprefix("model_"), v) for k, v in settings.items() if k.startswith("model_"))
             settings = suggested(name, settings.get("model"), own).to_dict() | settings
         cell = Experiment.from_json(_as_json(settings))

@@ -11,7 +11,7 @@ import streamlit as st
 from fmviz.lab import jobs
 from fmviz.lab.job_view import JobState
 from fmviz.lab.task import Task
-from fmviz.ui import shell
+from fmviz.ui.guard import fragment
 
 __all__ = ["done"]
 
@@ -46,7 +46,7 @@ def done(key: str, make: Callable[[], Any], words: str, failed: Callable[[str, s
         time.sleep(0.01)
     view = task.view()
     if view.state.active:
-        shell.fragment(_loading, run_every=_POLL_SECONDS)(task, words)
+        fragment(_loading, run_every=_POLL_SECONDS)(task, words)
     elif view.state is JobState.FAILED:
         failed(view.message, view.details)
     elif view.state is JobState.STOPPED:

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.own.columns import Column
-from fmviz.lab.own.recipe import Choice, Recipe
+from fmviz.lab.uploads.columns import Column
+from fmviz.lab.uploads.recipe import Choice, Recipe
 from fmviz.ui.state import Settings, Text
 
 __all__ = ["Corrections", "corrected", "corrections_of", "edit_columns"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from fmviz.engine.memory import in_words
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.own import shelf
-from fmviz.lab.own.shelf import OwnSet
-from fmviz.ui import own_sets, shell
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.library import Upload
+from fmviz.ui import navigation, session_uploads
 from fmviz.ui.data_size import train_query
 from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
@@ -19,10 +21,11 @@ TOLD = "fmviz:data:told"
 """Where the session keeps what was just done: a sentence, and the name of a set that can be brought back."""
 
 
-def draw_shelf(settings: Settings) -> None:
-    """Draw the sets of this session."""
+def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
+    """Draw the data sets of this session; `open_set` looks at the file of one again."""
     _told()
-    found = [one for name in own_sets.mine() if (one := shelf.find(name)) is not None and one.deleted is None]
+    known = map(library.find, session_uploads.mine())
+    found = [one for one in known if one is not None and one.deleted is None]
     if not found:
         return
     st.subheader("My data sets")
@@ -36,16 +39,16 @@ def draw_shelf(settings: Settings) -> None:
                 width="stretch",
             )
             st.page_link(
-                shell.TRAIN.script,
+                navigation.TRAIN.script,
                 label="Train",
-                icon=shell.TRAIN.icon,
+                icon=navigation.TRAIN.icon,
                 query_params=train_query(one.name, settings["seed"]),
             )
             st.button(
                 "Open",
                 icon=":material/edit:",
                 key=f"data_open_{one.name}",
-                on_click=_open,
+                on_click=open_set,
                 args=(settings, one),
                 help="Look at its columns, and encode it in another way.",
             )
@@ -63,23 +66,17 @@ def draw_shelf(settings: Settings) -> None:
     )
 
 
-def _open(settings: Settings, one: OwnSet) -> None:
-    from fmviz.ui.views.data import open_set
-
-    open_set(settings, one)
-
-
-def _delete(settings: Settings, one: OwnSet) -> None:
-    shelf.delete(one.name)
-    own_sets.forget(one.name)
+def _delete(settings: Settings, one: Upload) -> None:
+    library.delete(one.name)
+    session_uploads.forget(one.name)
     if settings["dataset"] == one.name:
         settings.set(dataset=next(iter(DATASETS)))
     st.session_state[TOLD] = (f"{plain(one.title)} was deleted.", one.name)
 
 
 def _undelete(name: str) -> None:
-    shelf.undelete(name)
-    own_sets.remember(name)
+    library.undelete(name)
+    session_uploads.remember(name)
     st.session_state.pop(TOLD, None)
 
 

@@ -6,11 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.memory import available_bytes, in_words
-from fmviz.lab.datasets import DATASETS
-from fmviz.lab.own import shelf
-from fmviz.lab.own.recipe import Recipe, Size
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.thinned import EXACT_FEATURES
-from fmviz.ui import own_sets, shell, widgets
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.importing import import_upload
+from fmviz.lab.uploads.recipe import Recipe, Size
+from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.background import done
 from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
@@ -25,16 +26,16 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     """Draw the encoded size; return it, or None where it is not known or cannot be."""
     st.subheader("What it becomes")
     file = settings["file"]
-    key = f"data:size:{shelf.name_of(file, recipe)}"
+    key = f"data:size:{library.name_of(file, recipe)}"
     ready = done(
         key,
-        lambda: shelf.sized(file, recipe),
+        lambda: library.sized(file, recipe),
         "Counting what this makes.",
         _cannot,
     )
     if not ready:
         return None
-    size = shelf.sized(file, recipe)
+    size = library.sized(file, recipe)
     rank = settings["rank"]
     needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
     figures = (
@@ -122,7 +123,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             widgets.param(settings, "rank", "Rank $k$", style="number")
         with st.container(width=220):
             widgets.param(settings, "validation", "Validation share", style="number")
-    name = shelf.name_of(settings["file"], recipe)
+    name = library.name_of(settings["file"], recipe)
     with st.container(horizontal=True, key="data_actions"):
         widgets.action(
             settings,
@@ -167,23 +168,23 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
         _cannot(sentence, details)
 
     def enter() -> None:
-        if shelf.why_not(name) is not None:
-            shelf.enter(file, recipe, title)
+        if library.why_not(name) is not None:
+            import_upload(file, recipe, title)
 
     if not done(f"data:enter:{name}:{title}", enter, "Encoding, and trying strengths.", failed):
         return
     st.session_state.pop(_WANTED, None)
-    shelf.undelete(name)
-    own_sets.remember(name)
+    library.undelete(name)
+    session_uploads.remember(name)
     if what == "train":
         query = train_query(name, settings["seed"], rank=settings["rank"], validation=settings["validation"])
-        st.switch_page(shell.TRAIN.script, query_params=query)
-    st.session_state["fmviz:data:told"] = (f"{shelf.title_of(title)} is in the data set menu.", None)
+        st.switch_page(navigation.TRAIN.script, query_params=query)
+    st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
     settings.set(dataset=name)
     st.rerun()
 
 
 def train_query(name: str, seed: int, **changes: object) -> dict[str, str]:
     """Return the link that trains on a data set with what is suggested for it, some of it changed."""
-    told = {"dataset": name, "seed": seed, **DATASETS[name].suggested, **changes, "play": True}
+    told = {"dataset": name, "seed": seed, **dataset_spec(name).suggested, **changes, "play": True}
     return {key: str(int(value)) if isinstance(value, bool) else str(value) for key, value in told.items()}

@@ -13,7 +13,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import comparison as figures
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.duel import Bout, duel
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import METRICS
@@ -45,7 +45,7 @@ TABLE = (
 def draw(settings: Settings) -> None:
     """Draw the duel: its settings, the search as it narrows, and the result."""
     st.subheader("Duel at the same budget")
-    spec = DATASETS[settings["dataset"]]
+    spec = dataset_spec(settings["dataset"])
     st.markdown(
         f"On **{spec.title}**, chosen in the sidebar, each penalty searches the strength λ̃ at which it uses "
         "as many interactions as the others. Then they are measured on rows kept out of training."

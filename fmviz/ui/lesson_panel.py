@@ -14,8 +14,10 @@ from fmviz.lab.job_view import JobState
 from fmviz.lab.lesson_values import calculate, evaluate, is_right, right_choice
 from fmviz.lab.lessons import Lesson, Question, State, Step, fill, lessons, numbers_in
 from fmviz.lab.task import Task
-from fmviz.ui import shell
+from fmviz.ui import navigation
+from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
+from fmviz.ui.theme import theme_color
 
 POLL_SECONDS = 0.4
 _STYLE = """<style>
@@ -68,8 +70,8 @@ def query_of(lesson: Lesson, number: int) -> dict[str, str]:
 
 def script_of(page: str) -> str:
     """Return the script of a page by its short name."""
-    links = (link.script for links in shell.NAVIGATION.values() for link in links)
-    scripts = {"start" if script == shell.START.script else script[6:-3]: script for script in links}
+    links = (link.script for links in navigation.NAVIGATION.values() for link in links)
+    scripts = {"start" if script == navigation.START.script else script[6:-3]: script for script in links}
     return scripts[page]
 
 
@@ -114,7 +116,7 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    st.html(_STYLE.replace("PRIMARY", shell.theme_color("primaryColor", "GrayText")))
+    st.html(_STYLE.replace("PRIMARY", theme_color("primaryColor", "GrayText")))
     with st.container(border=True, key="lesson_panel"):
         if number > len(lesson.steps):
             _finished(settings, lesson)
@@ -203,7 +205,7 @@ def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
     state = state_of(lesson, number)
     there = next(
         link.label
-        for links in shell.NAVIGATION.values()
+        for links in navigation.NAVIGATION.values()
         for link in links
         if state is not None and link.script == script_of(state.page)
     )
@@ -333,7 +335,7 @@ def _when_ready(task: Task, body: partial[None]) -> None:
         st.caption(f":material/hourglass_top: The engine calculates the answer: {now.elapsed:.0f} s.")
         st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
 
-    shell.fragment(wait, run_every=POLL_SECONDS)()
+    fragment(wait, run_every=POLL_SECONDS)()
 
 
 # ------------------------------------------------------------------------------------------------- the end
@@ -348,7 +350,7 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
 
     def list_all() -> None:
         end(settings)
-        Settings.move({}, shell.LESSONS.script)
+        Settings.move({}, navigation.LESSONS.script)
 
     with st.container(horizontal=True):
         if following is not None:
@@ -361,7 +363,7 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
                 type="primary",
                 shortcut="J",
             )
-        st.button("All lessons", icon=shell.LESSONS.icon, key="lesson_all", on_click=list_all)
+        st.button("All lessons", icon=navigation.LESSONS.icon, key="lesson_all", on_click=list_all)
         _button(
             settings,
             "Back",

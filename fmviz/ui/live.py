@@ -17,8 +17,9 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.lab.course import change_words, with_jumps
 from fmviz.lab.job import Job, JobState, JobView
 from fmviz.lab.subsets import orders_of
-from fmviz.ui import inside, orders, shell, widgets
+from fmviz.ui import inside, orders, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.guard import fragment
 from fmviz.ui.interactions import draw_matrix, draw_pairs, looked_at
 from fmviz.ui.pair_why import draw_why
 from fmviz.ui.state import Settings
@@ -62,7 +63,7 @@ def show(job: Job, settings: Settings, *, stale: str | None = None) -> None:
             st.rerun()
         _draw(job, view, settings, stale)
 
-    shell.fragment(draw, run_every=POLL_SECONDS if active or moving else None)()
+    fragment(draw, run_every=POLL_SECONDS if active or moving else None)()
 
 
 def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> None:

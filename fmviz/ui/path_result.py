@@ -18,7 +18,7 @@ from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import METHODS, PathFit, PathPlan, metrics_in, path_program, path_table
 from fmviz.lab.task import TaskView
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import capsule, navigation, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
@@ -212,9 +212,9 @@ def _point(
             widgets.certificate_badge(float(picked["certificate"]), 1e-3)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.page_link(
-                shell.TRAIN.script,
+                navigation.TRAIN.script,
                 label="**Open in Train**",
-                icon=shell.TRAIN.icon,
+                icon=navigation.TRAIN.icon,
                 query_params=train_query(experiment),
             )
             st.caption(_train_words(plan, picked))

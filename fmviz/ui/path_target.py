@@ -23,7 +23,7 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.strength_path import METHODS, bracket_grid, nearest
 from fmviz.lab.task import Task, TaskView
 from fmviz.paths import accepted_range
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import capsule, navigation, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train_settings import train_query
@@ -308,8 +308,8 @@ def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, 
 
 def _open(bout: Bout, label: str) -> None:
     st.page_link(
-        shell.TRAIN.script,
+        navigation.TRAIN.script,
         label=label,
-        icon=shell.TRAIN.icon,
+        icon=navigation.TRAIN.icon,
         query_params=train_query(bout.experiment),
     )

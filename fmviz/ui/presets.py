@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from fmviz.lab.datasets import DATASETS
-from fmviz.ui import shell
+from fmviz.lab.catalog import dataset_spec
+from fmviz.ui import navigation
 from fmviz.ui.state import Settings
 
 
@@ -26,7 +26,7 @@ class Preset:
         What the card says.
     action : str
         The words of its link.
-    target : shell.Link
+    target : navigation.Link
         The page.
     query : mapping of str
         Its settings, as the query string spells them.
@@ -40,14 +40,14 @@ class Preset:
     text: str
     icon: str
     action: str
-    target: shell.Link
+    target: navigation.Link
     query: Mapping[str, str]
     card: bool = False
     missing: str | None = None
 
 
 def _operators(title: str, text: str, icon: str, card: bool = False, **query: str) -> Preset:
-    return Preset(title, text, icon, "See it", shell.PROX, query, card)
+    return Preset(title, text, icon, "See it", navigation.PROX, query, card)
 
 
 def operator_presets() -> list[Preset]:
@@ -102,12 +102,12 @@ def operator_presets() -> list[Preset]:
 
 
 def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
-    spec = DATASETS[dataset]
+    spec = dataset_spec(dataset)
     query = {"dataset": dataset, "seed": "0"}
     for name, value in spec.suggested.items():
         query[name] = str(int(value)) if isinstance(value, bool) else str(value)
     query |= {**changes, "play": "1"}
-    return Preset(title, text, icon, "Train it", shell.TRAIN, query, card, spec.unavailable())
+    return Preset(title, text, icon, "Train it", navigation.TRAIN, query, card, spec.unavailable())
 
 
 def training_presets() -> list[Preset]:
@@ -166,7 +166,7 @@ def sweep_presets() -> list[Preset]:
             "How error and used interactions go with λ̃ on MONK's-1, three seeds each.",
             ":material/show_chart:",
             "Set it up",
-            shell.SWEEPS,
+            navigation.SWEEPS,
             {
                 "dataset": "monks1",
                 "penalties": "l1,l21,ti,cs",
@@ -181,7 +181,7 @@ def sweep_presets() -> list[Preset]:
             "Two penalties from weak to strong, where the true interactions are known.",
             ":material/balance:",
             "Set it up",
-            shell.SWEEPS,
+            navigation.SWEEPS,
             {
                 "dataset": "planted_interactions",
                 "penalties": "ti,cs",
@@ -196,7 +196,7 @@ def sweep_presets() -> list[Preset]:
             "One penalty, one strength, ten seeds: then *Compare* counts which pairs come back.",
             ":material/repeat:",
             "Set it up",
-            shell.SWEEPS,
+            navigation.SWEEPS,
             {
                 "dataset": "breast_cancer",
                 "penalties": "ti",
@@ -217,7 +217,7 @@ def comparison_presets() -> list[Preset]:
             "As many as were planted. Which penalty uses the right ones?",
             ":material/swords:",
             "Set it up",
-            shell.COMPARE,
+            navigation.COMPARE,
             {"dataset": "planted_interactions", "fighters": "l1,l21,ti,cs", "target": "360"},
         ),
         Preset(
@@ -225,7 +225,7 @@ def comparison_presets() -> list[Preset]:
             "All pairs of twenty planted features: the case that CS is made for.",
             ":material/table_rows:",
             "Set it up",
-            shell.COMPARE,
+            navigation.COMPARE,
             {"dataset": "planted_features", "fighters": "l1,l21,ti,cs", "target": "190"},
         ),
         Preset(
@@ -233,7 +233,7 @@ def comparison_presets() -> list[Preset]:
             "Three pairs are behind MONK's-1. Who classifies best with about three?",
             ":material/extension:",
             "Set it up",
-            shell.COMPARE,
+            navigation.COMPARE,
             {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3"},
         ),
     ]
@@ -248,7 +248,7 @@ def path_presets() -> list[Preset]:
             "Which λ̃ finds the planted pairs, for four penalties, as in Fig. 4 of the paper.",
             ":material/show_chart:",
             "Compute it",
-            shell.PATH,
+            navigation.PATH,
             {**planted, "points": "10", "metric": "support_f1", "run": "1"},
         ),
         Preset(
@@ -256,7 +256,7 @@ def path_presets() -> list[Preset]:
             "The search narrows until TI uses the wanted number.",
             ":material/my_location:",
             "Search it",
-            shell.PATH,
+            navigation.PATH,
             {**planted, "target": "400", "seek": "1"},
         ),
         Preset(
@@ -264,7 +264,7 @@ def path_presets() -> list[Preset]:
             "Begun anew, ℓ₁ falls from thousands of interactions to none at one λ̃.",
             ":material/block:",
             "Search it",
-            shell.PATH,
+            navigation.PATH,
             {**planted, "target": "1000", "seeker": "l1", "seek": "1"},
         ),
     ]
@@ -274,7 +274,7 @@ def geometry_presets() -> list[Preset]:
     """Return those of the page of geometry."""
 
     def preset(title: str, text: str, icon: str, **query: str) -> Preset:
-        return Preset(title, text, icon, "See it", shell.GEOMETRY, query)
+        return Preset(title, text, icon, "See it", navigation.GEOMETRY, query)
 
     return [
         preset(

@@ -15,7 +15,7 @@ from fmviz.engine.models import MODELS, Model
 from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
@@ -111,7 +111,7 @@ def experiment_of(settings: Settings) -> Experiment:
 def unavailable(settings: Settings) -> str | None:
     """Return None, or the sentence that says why these settings cannot be run."""
     experiment = experiment_of(settings)
-    return DATASETS[settings["dataset"]].unavailable() or experiment.why_not() or too_large(experiment)
+    return dataset_spec(settings["dataset"]).unavailable() or experiment.why_not() or too_large(experiment)
 
 
 def train_query(experiment: Experiment) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _note(settings: Settings) -> None:
     with st.container(border=True, key="train_suggested"):
         st.caption(
             f":material/tips_and_updates: Loaded the settings suggested for "
-            f"**{DATASETS[settings['dataset']].title}**."
+            f"**{dataset_spec(settings['dataset']).title}**."
         )
 
         def back() -> None:
@@ -239,7 +239,7 @@ def settings_panel(settings: Settings) -> Experiment:
 
 def _cost(settings: Settings) -> str | None:
     """Return what is expensive about the run that is set, or None."""
-    if DATASETS[settings["dataset"]].unavailable() is not None:
+    if dataset_spec(settings["dataset"]).unavailable() is not None:
         return None
     return cost_note(experiment_of(settings))
 
@@ -334,7 +334,7 @@ def load_suggested(settings: Settings) -> None:
 
 
 def _loss(settings: Settings) -> None:
-    spec = DATASETS[settings["dataset"]]
+    spec = dataset_spec(settings["dataset"])
     fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task == "binary"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from fmviz.lab.task import Task, TaskView
-from fmviz.ui import shell
+from fmviz.ui.guard import fragment
 
 POLL_SECONDS = 0.6
 
@@ -35,7 +35,7 @@ def watch(task: Task, draw: Callable[[TaskView], None], every: float = POLL_SECO
             st.rerun()
         draw(view)
 
-    shell.fragment(body, run_every=every if active else None)()
+    fragment(body, run_every=every if active else None)()
 
 
 def failure(view: TaskView) -> None:

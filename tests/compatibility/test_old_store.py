@@ -84,7 +84,7 @@ def test_a_run_made_again_comes_to_the_same(old, run):
     same_arrays(arrays, run)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("run", CUT)
 def test_a_run_that_was_cut_off_goes_on_to_the_same_end(old, run):
     begins = {one["epoch"]: one["seconds"] for one in shown(old, run)["trace"]}

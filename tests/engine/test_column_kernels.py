@@ -109,7 +109,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     return method.parameters()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "solver", "regularizer", "storage"),
     CASES,
@@ -128,7 +128,7 @@ def test_solver_kernels_agree_with_python(model, solver, regularizer, storage, m
         assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsets()])
 def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):
@@ -175,7 +175,7 @@ def test_power_operator_agrees_with_python(degree):
         assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", [HOFM, ALL, FITTED, FITTED_A, FITTED_2, H3, A2])
 def test_settings_never_recompile(model):
     for solver in ("cd", "sgd", "pbcd"):

@@ -88,7 +88,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -201,6 +201,7 @@ def test_every_solver_falls_from_every_start(case, regularizer, solver):
         assert (np.diff(values) <= 1e-10 * values[0]).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("case", "regularizer", "solvers"),
     [

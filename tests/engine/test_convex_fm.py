@@ -314,6 +314,7 @@ def test_objective_never_rises_and_the_gap_bounds_it(refit, loss, diagonal):
     assert snapshots[-1].objective < objective[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("diagonal", READINGS)
 def test_one_new_column_an_epoch_and_its_weights_alone_get_near(diagonal):
     problem = build(diagonal=diagonal)
@@ -347,6 +348,7 @@ def test_lanczos_finds_the_same_optimum(monkeypatch):
     assert duality.relative_gap(problem, other.parameters, thorough=False) < 1e-3
 
 
+@pytest.mark.slow
 def test_many_features_need_no_matrix_of_theirs():
     # W would take 80 GB.
     n, d = 300, 100_000
@@ -441,6 +443,7 @@ def test_theorem_2_lifted(diagonal):
 # ------------------------------------------------------------------------------------- limits and zeros
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("refit", ["factors", "matrix", "diagonal"])
 def test_a_rank_below_the_optimum_still_descends_and_is_told(refit):
     full = solve(build())[-1]
@@ -502,6 +505,7 @@ def test_features_without_a_pair_get_exact_zeros(small, monkeypatch):
         assert found.certificate < 1e-5
 
 
+@pytest.mark.slow
 def test_edges():
     settings = {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.0}
     one = build_problem([[1.0], [2.0], [4.0]], [1.0, 4.0, 16.0], lambda_p=1e-6, lambda_w=10.0, **settings)

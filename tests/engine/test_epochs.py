@@ -45,7 +45,7 @@ def start(seed: int = 1) -> Parameters:
     return Parameters(P, rng.normal(size=5) * 0.2, 0.3)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "order"), CASES, ids=IDS)
 def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):
@@ -121,6 +121,7 @@ def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):
                 assert ((found.P != 0) == (P != 0)).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("solver", ["pcd", "pbcd", "pbcd_ls"])
 @pytest.mark.parametrize("regularizer", ["omega_ti", "omega_cs"])
 def test_a_lone_entry_without_curvature_stays_put(regularizer, solver):

@@ -132,7 +132,7 @@ def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
     assert pytest.approx(plain.P, abs=1e-12) == compiled.P
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["ti", "omega_ti"])
 def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):

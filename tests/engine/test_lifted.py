@@ -65,7 +65,7 @@ def test_predictions_and_objective_are_those_of_the_tensor(case, storage):
     assert problem.objective(here) == pytest.approx(value + 0.05 / m * squares + 0.02 * squares, rel=1e-11)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("storage", "loss"),
     [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber"), ("dense", "squared_hinge")],

@@ -33,7 +33,7 @@ def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[S
     return list(iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0)))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("regularizer", "params", "loss", "weighted"),
     CASES,

@@ -125,7 +125,7 @@ def test_predictions_are_the_models():
     assert found == pytest.approx(plain, abs=1e-14)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "loss"), CASES, ids=IDS)
 def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
     for make, linear, bias, lam, lam_p, weighted in (
@@ -173,7 +173,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
                 assert ((found.P != 0) == (P != 0)).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("omega_ti", "pcd"), ("cs", "pbcd")])
 def test_many_epochs_are_those_of_any_binary_design(regularizer, solver, loss):

@@ -132,6 +132,7 @@ def test_a_planted_triple_is_found_and_squares_are_weighed():
     assert np.sort(values) == pytest.approx([-2.0, -0.5, 0.0, 0.5, 3.0], abs=0.05)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "classifier",
     [
@@ -147,6 +148,7 @@ def test_classifiers_learn_the_sign_of_a_triple(classifier):
     assert classifier.predict_proba(X).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", list(CASES))
 def test_sparse_and_dense_agree_and_warm_starts_go_on(case):
     mask = X * (np.abs(X) > 0.7)

@@ -16,6 +16,7 @@ import fmviz
 from fmviz.engine import _jit, warmup
 from fmviz.engine.models import MODELS
 from fmviz.engine.warmup import _DESIGNS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run
@@ -147,7 +148,7 @@ def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
 def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
     for name in DATASETS:
-        if DATASETS[name].unavailable() is None:
+        if dataset_spec(name).unavailable() is None:
             experiment = suggested(name)
             layout = Run.prepare(experiment).problem.design.layout
             assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"

@@ -90,7 +90,7 @@ def expected(problem, X, y, solver, start, orders, more, weights):
     return P, w, b
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("regularizer", "params", "solver", "loss", "storage"),
     CASES,
@@ -294,7 +294,7 @@ def test_sgd_survives_a_decay_that_changes_sign():
         assert method.parameters().intercept == pytest.approx(b, abs=1e-11)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("solver", STOCHASTIC)
 def test_steps_that_are_too_long(solver, monotone):

@@ -8,7 +8,8 @@ import lzma
 import numpy as np
 import pytest
 
-from fmviz.lab.datasets import DATASETS, flight_delay, load
+from fmviz.lab.catalog import load
+from fmviz.lab.datasets import DATASETS, flight_delay
 from fmviz.lab.papers import _table3 as table3
 
 SETS = {

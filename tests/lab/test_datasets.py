@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 import fmviz.datasets
 import fmviz.lab.datasets as package
-from fmviz.lab.datasets import DATASETS, Dataset, _tables, balance, flights, load, monks, movielens, synthetic
+from fmviz.lab.catalog import dataset_spec, load
+from fmviz.lab.datasets import DATASETS, Dataset, _tables, balance, flights, monks, movielens, synthetic
 from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
@@ -60,7 +61,7 @@ def no_checkout(monkeypatch, tmp_path):
 
 
 def available(name, **params):
-    reason = DATASETS[name].unavailable()
+    reason = dataset_spec(name).unavailable()
     if reason is not None:
         pytest.skip(reason)
     return load(name, **params)
@@ -77,12 +78,12 @@ def test_registry_holds_exactly_these_sets():
     assert list(DATASETS) == NAMES
     assert fmviz.datasets.list_datasets() == NAMES
     usable = fmviz.datasets.list_datasets(available_only=True)
-    assert usable == [name for name in NAMES if DATASETS[name].unavailable() is None]
+    assert usable == [name for name in NAMES if dataset_spec(name).unavailable() is None]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_spec(name):
-    spec = DATASETS[name]
+    spec = dataset_spec(name)
     assert spec.name == name
     assert spec.title
     assert spec.description.endswith(".")
@@ -103,8 +104,8 @@ def test_dataset_contract(name):
     n, d = data.X.shape
     assert isinstance(data, Dataset)
     assert SHAPES[name] in (data.X.shape, (n, None))
-    assert (data.name, data.title, data.task) == (name, DATASETS[name].title, DATASETS[name].task)
-    assert (data.source, data.licence) == (DATASETS[name].source, DATASETS[name].licence)
+    assert (data.name, data.title, data.task) == (name, dataset_spec(name).title, dataset_spec(name).task)
+    assert (data.source, data.licence) == (dataset_spec(name).source, dataset_spec(name).licence)
     assert data.X.dtype == data.y.dtype == np.float64
     assert data.y.shape == (n,)
     assert np.isfinite(data.y).all()
@@ -142,7 +143,7 @@ def test_columns_of_one_group_are_one_hot(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_column_is_constant(name):
     # Training rows alone need not have every level of the test rows.
-    parts = {"part": "both"} if any(param.name == "part" for param in DATASETS[name].params) else {}
+    parts = {"part": "both"} if any(param.name == "part" for param in dataset_spec(name).params) else {}
     X = available(name, **parts).X
     square = X.multiply(X) if sp.issparse(X) else X**2
     variance = np.asarray(square.mean(axis=0)) - np.asarray(X.mean(axis=0)) ** 2

@@ -47,6 +47,7 @@ def test_an_artefact_tells_what_it_is(name):
     assert one.picture.kind in KINDS
 
 
+@pytest.mark.xdist_group("papers")  # One process makes the results.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_tiny_run_grows_and_completes(name, results):
@@ -64,6 +65,7 @@ def test_a_tiny_run_grows_and_completes(name, results):
     assert {"python", "numpy", "fmviz"} <= set(last.versions)
 
 
+@pytest.mark.xdist_group("papers")  # One process makes the results.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_results_survive_json(name, results):

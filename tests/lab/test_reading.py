@@ -14,7 +14,8 @@ from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.attributes import NONE, Attributes
-from fmviz.lab.datasets import Dataset, load
+from fmviz.lab.catalog import load
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.decomposition import decompose
 from fmviz.lab.model_pairs import pairs_of

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fmviz.engine.models import MODELS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run
@@ -19,7 +20,7 @@ SMALL = [name for name in DATASETS if name not in LARGE]
 @pytest.mark.parametrize("dataset", SMALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
-    if (reason := DATASETS[dataset].unavailable()) is not None:
+    if (reason := dataset_spec(dataset).unavailable()) is not None:
         pytest.skip(reason)
     experiment = suggested(dataset, model)
     run = Run.prepare(experiment)

@@ -93,7 +93,7 @@ def test_suggestions_fill_in_what_is_not_said():
         ({"grid": {"lambda_sparse": {"from": 0, "to": 1, "count": 3}}}, "from and to, positive, and count"),
         ({"grid": {"lambda_sparse": [-1.0]}}, "lambda_sparse"),
         ({"dataset": {"dataset": "nothing"}}, "'nothing'"),
-        ({"dataset": {"dataset": "nothing"}, "suggested": True}, "There is no data set 'nothing'"),
+        ({"dataset": {"dataset": "nothing"}, "suggested": True}, "The data set = 'nothing'"),
     ],
 )
 def test_bad_plans_get_a_sentence(told, sentence):

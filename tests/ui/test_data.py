@@ -10,9 +10,10 @@ from lab.hostile_files import FILES
 from streamlit.testing.v1 import AppTest
 from ui.driving import page, words
 
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.own import shelf
-from fmviz.lab.own.files import Reading
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.files import Reading
 from fmviz.ui.plain import plain
 from fmviz.ui.state import Settings
 from fmviz.ui.views import data as view
@@ -25,8 +26,8 @@ CSV = "age,town,smoker,y\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def fresh(store):
-    shelf.profile.cache_clear()
-    shelf.sized.cache_clear()
+    library.profile.cache_clear()
+    library.sized.cache_clear()
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:
@@ -152,7 +153,7 @@ def test_a_set_is_in_this_sessions_menu_alone():
     linked = page("train", dataset=name)
     assert not linked.error
     assert linked.selectbox(key="shared_dataset").value == name
-    assert address(linked)["lambda_sparse"] == str(DATASETS[name].suggested["lambda_sparse"])
+    assert address(linked)["lambda_sparse"] == str(dataset_spec(name).suggested["lambda_sparse"])
 
 
 def test_one_click_trains():
@@ -166,7 +167,7 @@ def test_one_click_trains():
     assert query["run"]
     assert "play" not in query
     assert "Repeats this run" in words(app)
-    assert any("bring(" in code.value for code in app.code)
+    assert any("import_file(" in code.value for code in app.code)
 
 
 def test_delete_and_undo():
@@ -179,7 +180,7 @@ def test_delete_and_undo():
     assert len(app.selectbox(key="shared_dataset").options) == len(DATASETS)
     app.button(key="data_undo").click().run()
     assert f"data_delete_{name}" in {button.key for button in app.button}
-    assert DATASETS[name].unavailable() is None
+    assert dataset_spec(name).unavailable() is None
 
 
 def test_a_set_is_opened_as_it_was_made():
@@ -188,7 +189,7 @@ def test_a_set_is_opened_as_it_was_made():
     app.number_input(key="data_rare").set_value(4).run()
     app.button(key="data_keep").click().run()
     name = address(app)["dataset"]
-    recipe = shelf.find(name).recipe
+    recipe = library.find(name).recipe
     app.button(key="data_other").click().run()
     app.button(key=f"data_open_{name}").click().run()
     assert not app.error

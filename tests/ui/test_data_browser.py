@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fmviz.lab.own import limits
+from fmviz.lab.uploads import limits
 
 SCRIPT = "<img src=x onerror=window.hacked=1>"
 FORMULA = "=cmd|' /C calc'!A0"

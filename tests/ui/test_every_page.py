@@ -12,9 +12,9 @@ from typing import Any
 import axe_playwright_python
 import pytest
 
-from fmviz.ui import shell
+from fmviz.ui import navigation
 
-LINKS = [link for links in shell.NAVIGATION.values() for link in links]
+LINKS = [link for links in navigation.NAVIGATION.values() for link in links]
 SMALL = "dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&max_epochs=40"
 # Where a page shows nothing before something is done: what to open it with, and what to press.
 OPENED = {
@@ -103,7 +103,7 @@ def opened(server, wait_idle) -> Callable[[Any, Any], str]:
     """Return a function that opens a page of the navigation with something on it, and returns its name."""
 
     def open_it(page: Any, link: Any) -> str:
-        name = "start" if link is shell.START else Path(link.script).stem
+        name = "start" if link is navigation.START else Path(link.script).stem
         page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 1440, "height": 1000})
         page.goto(f"{server.url}/{'' if name == 'start' else name}?{OPENED.get(name, '')}")

@@ -15,11 +15,11 @@ from ui.driving import ROOT
 from fmviz.lab import jobs, sweep_run
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.store import RunStore
-from fmviz.ui import shell
+from fmviz.ui import navigation, shell
 from fmviz.ui.kinds import Changes, Follower, Names, Param, Setting, Several, Text, Whole
 from fmviz.ui.state import Settings
 
-SCRIPTS = [link.script for links in shell.NAVIGATION.values() for link in links]
+SCRIPTS = [link.script for links in navigation.NAVIGATION.values() for link in links]
 # What cannot be guessed: small data, and texts that a page understands.
 GIVEN: dict[str, str] = {
     "dataset": "balance_scale",
@@ -192,6 +192,7 @@ STATES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", STATES)
 def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monkeypatch):
     script, query, press = STATES[name]

@@ -86,6 +86,7 @@ def test_what_will_be_checked_is_said_before_the_first_run(executor, sentences):
     assert f"fmviz paper {NAME} --budget quick" in app.code[0].value
 
 
+@pytest.mark.slow
 def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, capsys):
     assert main(["paper", "fig2", "--budget", "quick", "--output", str(tmp_path)]) == 0
     told = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))

@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT
 from ui.sentences import FOLDER, Sentences, read, texts
 
-from fmviz.ui import shell
+from fmviz.ui import navigation
 
 SCRIPTS = {
-    "start" if link is shell.START else Path(link.script).stem: link.script
-    for links in shell.NAVIGATION.values()
+    "start" if link is navigation.START else Path(link.script).stem: link.script
+    for links in navigation.NAVIGATION.values()
     for link in links
 }
 

@@ -39,9 +39,9 @@ def test_it_says_what_this_is():
 
 
 def test_every_script_of_the_navigation_exists():
-    from fmviz.ui import shell
+    from fmviz.ui import navigation
 
-    linked = {link.script for links in shell.NAVIGATION.values() for link in links}
+    linked = {link.script for links in navigation.NAVIGATION.values() for link in links}
     there = {"app.py", *(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))}
     assert linked == there
 
@@ -121,19 +121,19 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
 
 
 def test_the_status_says_what_is_going_on(monkeypatch):
-    from fmviz.ui import shell
+    from fmviz.ui import status
 
     def badges() -> str:
         return "\n".join(x.value for x in app().sidebar.markdown if "-badge[" in x.value)
 
-    monkeypatch.setattr(shell, "compiling", tuple)
-    monkeypatch.setattr(shell, "running_jobs", lambda: 0)
-    assert not shell.is_busy()
+    monkeypatch.setattr(status, "compiling", tuple)
+    monkeypatch.setattr(status, "running_jobs", lambda: 0)
+    assert not status.is_busy()
     assert "Kernels ready" in badges()
     assert "running" not in badges()
-    monkeypatch.setattr(shell, "compiling", lambda: ("pcd_epoch",))
-    monkeypatch.setattr(shell, "running_jobs", lambda: 2)
-    assert shell.is_busy()
+    monkeypatch.setattr(status, "compiling", lambda: ("pcd_epoch",))
+    monkeypatch.setattr(status, "running_jobs", lambda: 2)
+    assert status.is_busy()
     assert "Compiling pcd_epoch…" in badges()
     assert "2 jobs running" in badges()
 
@@ -142,14 +142,14 @@ def test_jobs_are_counted_only_where_there_can_be_any(monkeypatch):
     import sys
     from types import SimpleNamespace
 
-    from fmviz.ui import shell
+    from fmviz.ui.status import running_jobs
 
     monkeypatch.delitem(sys.modules, "fmviz.lab.jobs", raising=False)
-    assert shell.running_jobs() == 0
+    assert running_jobs() == 0
     tasks = SimpleNamespace(running=lambda: ["sweep"])
     manager = SimpleNamespace(running=lambda: ["a", "b", "c"], tasks=tasks)
     monkeypatch.setitem(sys.modules, "fmviz.lab.jobs", SimpleNamespace(manager=lambda: manager))
-    assert shell.running_jobs() == 4
+    assert running_jobs() == 4
 
 
 @pytest.mark.parametrize("kind", ["ours", "defect"])

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fmviz.lab import jobs
-from fmviz.lab.datasets import load
+from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.subsets import factors_of

@@ -1,1 +1,1 @@
-"""Data of one's own: files read, columns told apart, encoded as decided, and kept under a name."""
+"""The place of `fmviz.lab.uploads` in programs that earlier versions copied."""

@@ -14,7 +14,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.base import Desk, Row
 from fmviz.lab.papers.pieces import key_of, resumed
@@ -50,7 +50,7 @@ def wanted(desk: Desk) -> list[str]:
     """Return the data sets of ``settings["data"]`` that are here; drawn ratings where there are none."""
     names = []
     for name in desk.settings["data"]:
-        reason = None if name == DRAWN else DATASETS[SETS[name]].unavailable()
+        reason = None if name == DRAWN else dataset_spec(SETS[name]).unavailable()
         if reason is None:
             names.append(name)
         else:

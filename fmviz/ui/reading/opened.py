@@ -24,7 +24,7 @@ from fmviz.lab.provenance import data_hash
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.wording import Wording
-from fmviz.ui import shell
+from fmviz.ui.guard import fragment
 
 POLL_SECONDS = 0.4
 # With more rows of W a look at all of it takes seconds.
@@ -179,7 +179,7 @@ def calculated(
                 st.markdown(f"**{what}** {n_rows:,} rows of P are not zero.")
                 st.caption(f"{now.elapsed:.1f} s so far.")
 
-            shell.fragment(watch, run_every=POLL_SECONDS)()
+            fragment(watch, run_every=POLL_SECONDS)()
             st.button("Stop", icon=":material/stop:", key=f"interactions_stop_{name}", on_click=task.stop)
         else:
             st.markdown(f"{view.message} {what}")

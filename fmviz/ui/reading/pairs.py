@@ -11,7 +11,7 @@ import streamlit as st
 from fmviz.engine.params import ParamSpec
 from fmviz.lab.pair_weights import Ranking
 from fmviz.lab.reading import Search, table_of_pairs
-from fmviz.ui import shell, widgets
+from fmviz.ui import navigation, widgets
 from fmviz.ui.plain import plain
 from fmviz.ui.reading.opened import Opened, calculated
 from fmviz.ui.reading.parts import draw_network, pairs_in_words
@@ -98,9 +98,9 @@ def draw(settings: Settings, reading: Opened) -> None:
             "prediction here."
         )
     st.page_link(
-        shell.COMPARE.script,
+        navigation.COMPARE.script,
         label="Do these pairs come back from other seeds? See Compare",
-        icon=shell.COMPARE.icon,
+        icon=navigation.COMPARE.icon,
         query_params={"runs": reading.run.id},
     )
 
@@ -173,8 +173,8 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
                 "The model uses no pair: its penalty has set all of them to zero. Train with less of it."
             )
             st.page_link(
-                shell.TRAIN.script,
+                navigation.TRAIN.script,
                 label="Open in Train",
-                icon=shell.TRAIN.icon,
+                icon=navigation.TRAIN.icon,
                 query_params={**reading.experiment.to_query(), "run": reading.run.id},
             )

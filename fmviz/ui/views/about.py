@@ -17,6 +17,7 @@ from fmviz.lab.provenance import versions
 from fmviz.lab.store.runs import default_path
 from fmviz.lab.task import Task, TaskView
 from fmviz.ui import shell
+from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
 
 POLL_SECONDS = 0.4
@@ -160,7 +161,7 @@ def _test() -> None:
             on_click=task.stop if task is not None else None,
         )
     if task is not None:
-        shell.fragment(partial(_watch, task, active), run_every=POLL_SECONDS if active else None)()
+        fragment(partial(_watch, task, active), run_every=POLL_SECONDS if active else None)()
 
 
 def _watch(task: Task, active: bool) -> None:

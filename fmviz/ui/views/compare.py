@@ -13,7 +13,7 @@ from fmviz.figures import comparison as figures
 from fmviz.lab.comparison import LOWER_IS_BETTER, pareto
 from fmviz.lab.history import METRICS, differing, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import compare_pairs, duels, shell, widgets
+from fmviz.ui import compare_pairs, duels, navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Text
 
@@ -114,13 +114,13 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
             st.markdown(f"{words} Pick some above, on the *Runs* page, or take the newest:")
             st.button(
                 f"Compare the newest {len(newest)}",
-                icon=shell.COMPARE.icon,
+                icon=navigation.COMPARE.icon,
                 key="compare_newest",
                 on_click=lambda: settings.set(runs=",".join(newest)),
             )
         else:
             st.markdown("There are fewer than two runs with a result in the store. Train some models first:")
-            st.page_link(shell.TRAIN.script, label="Train", icon=shell.TRAIN.icon)
+            st.page_link(navigation.TRAIN.script, label="Train", icon=navigation.TRAIN.icon)
 
 
 def _side_by_side(settings: Settings, picked: list[StoredRun]) -> None:

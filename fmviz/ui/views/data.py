@@ -10,13 +10,13 @@ import streamlit as st
 
 from fmviz.engine.memory import in_words
 from fmviz.engine.params import ParamSpec
-from fmviz.lab.own import limits, shelf
-from fmviz.lab.own.example import example
-from fmviz.lab.own.files import CHOICES, Reading
-from fmviz.lab.own.recipe import Choice, Recipe, first_recipe
-from fmviz.lab.own.shelf import OwnSet, Profile
 from fmviz.lab.table_columns import SCALINGS
 from fmviz.lab.tables import TASKS
+from fmviz.lab.uploads import library, limits
+from fmviz.lab.uploads.example import example
+from fmviz.lab.uploads.files import CHOICES, Reading
+from fmviz.lab.uploads.library import Profile, Upload
+from fmviz.lab.uploads.recipe import Choice, Recipe, first_recipe
 from fmviz.ui import data_columns, shell, widgets
 from fmviz.ui.background import done
 from fmviz.ui.data_shelf import draw_shelf
@@ -120,7 +120,7 @@ def render() -> None:
             _file(settings)
         else:
             _bring(settings)
-        draw_shelf(settings)
+        draw_shelf(settings, open_set)
 
 
 # ---------------------------------------------------------------------------------------------- bringing
@@ -185,7 +185,7 @@ def _uploaded(settings: Settings, key: str) -> None:
 def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     """Look at a file from here on."""
     try:
-        file = shelf.keep_file(data)
+        file = library.keep_file(data)
     except (OSError, ValueError) as error:
         sentence = (
             str(error) if isinstance(error, ValueError) else f"The file cannot be kept: {error.strerror}."
@@ -195,7 +195,7 @@ def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     st.session_state.pop(_REFUSED, None)
     st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
     settings.reset()
-    settings.set(file=file, title=shelf.title_of(name), **changes)
+    settings.set(file=file, title=library.title_of(name), **changes)
 
 
 def _example(settings: Settings) -> None:
@@ -205,7 +205,7 @@ def _example(settings: Settings) -> None:
     _take(settings, found.data, found.name, target=found.target, columns=corrections, rare=5)
 
 
-def open_set(settings: Settings, one: OwnSet) -> None:
+def open_set(settings: Settings, one: Upload) -> None:
     """Look at the file of a data set again, with all that was decided about it."""
     recipe = one.recipe
     settings.reset()
@@ -227,7 +227,7 @@ def open_set(settings: Settings, one: OwnSet) -> None:
 
 def _file(settings: Settings) -> None:
     file = settings["file"]
-    size = shelf.size_of_file(file)
+    size = library.size_of_file(file)
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
         widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
@@ -249,13 +249,13 @@ def _file(settings: Settings) -> None:
     reading = Reading(**settings.as_dict(*_READING))
     ready = done(
         f"data:read:{file}:{reading}",
-        lambda: shelf.profile(file, reading),
+        lambda: library.profile(file, reading),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )
     if not ready:
         return
-    profile = shelf.profile(file, reading)
+    profile = library.profile(file, reading)
     _adopt(settings, profile)
     st.subheader("Check")
     for note in profile.source.notes:

@@ -17,6 +17,7 @@ from fmviz.lab.provenance import array_hash
 from fmviz.operators import certificate
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings, Several
 
 _REACH = figures.REACH
@@ -102,7 +103,7 @@ def section_of(settings: Settings) -> lab.Section:
 # ------------------------------------------------------------------------------------------ the section
 
 
-@shell.fragment
+@fragment
 def _section(settings: Settings) -> None:
     """Draw balls, flow and shrink curves; a click or a key reruns this part alone."""
     section = section_of(settings)
@@ -306,7 +307,7 @@ def _shrinkage(
 # ------------------------------------------------------------------------------------------ one column
 
 
-@shell.fragment
+@fragment
 def _column(settings: Settings) -> None:
     """Draw one column of P against the threshold of TI."""
     st.subheader("Why TI zeroes the relatively small")

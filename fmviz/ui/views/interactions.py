@@ -9,12 +9,13 @@ import streamlit as st
 
 from fmviz.engine.params import ParamSpec
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.history import METRICS, metrics_of, title_of_run
 from fmviz.lab.job import Job
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import shell, widgets
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.guard import fragment
 from fmviz.ui.reading import attributes, matrix, pairs, row
 from fmviz.ui.reading.opened import POLL_SECONDS, Opened, changed_data, opened
 from fmviz.ui.state import Settings, Text
@@ -135,7 +136,7 @@ def _header(reading: Opened) -> None:
             width="content",
         )
         st.page_link(
-            shell.TRAIN.script,
+            navigation.TRAIN.script,
             label="Open in Train",
             icon=":material/open_in_new:",
             query_params={**reading.experiment.to_query(), "run": run.id},
@@ -152,8 +153,8 @@ def _header(reading: Opened) -> None:
 
 
 def _empty(settings: Settings) -> None:
-    name = next(n for n in ("flights", "planted_interactions") if DATASETS[n].unavailable() is None)
-    spec = DATASETS[name]
+    name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
+    spec = dataset_spec(name)
 
     def example() -> None:
         experiment = dataclasses.replace(suggested(name), max_epochs=_EXAMPLE_EPOCHS, seed=settings["seed"])
@@ -188,11 +189,11 @@ def _wait(job: Job) -> None:
             st.rerun()
         epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
         with st.container(border=True, key="interactions_training"):
-            st.markdown(f"**Training** {DATASETS[view.experiment.dataset].title}: {epochs}.")
+            st.markdown(f"**Training** {dataset_spec(view.experiment.dataset).title}: {epochs}.")
             st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
             st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
 
-    shell.fragment(watch, run_every=POLL_SECONDS)()
+    fragment(watch, run_every=POLL_SECONDS)()
     st.button(
         "Stop and read what there is",
         icon=":material/stop:",

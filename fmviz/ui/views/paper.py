@@ -12,7 +12,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, kept_results
-from fmviz.ui import paper_desk, paper_result, shell, widgets
+from fmviz.ui import navigation, paper_desk, paper_result, shell, widgets
 from fmviz.ui.state import Settings
 
 ALL = "all"
@@ -116,7 +116,7 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
             paper_result.verdicts(last.verdicts)
         st.caption(f"Last run {when}, {last.budget} budget.")
     st.page_link(
-        shell.PAPER.script,
+        navigation.PAPER.script,
         label="Open",
         icon=":material/arrow_forward:",
         query_params=settings.link(artefact=one.name, budget=last.budget if last else settings["budget"]),

@@ -12,7 +12,7 @@ from fmviz.engine.losses import LOSSES
 from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
@@ -95,7 +95,7 @@ def render() -> None:
             "several penalties Ω, and see what each one uses and what it reaches; or say how many "
             "interactions you want, and let the search find the λ̃.",
         )
-        reason = DATASETS[settings["dataset"]].unavailable()
+        reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
             st.info(reason, icon=":material/folder_off:")
             st.button(
@@ -187,7 +187,7 @@ def _declare(settings: Settings, base: Experiment) -> None:
             r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\tilde\lambda\,\Omega(P)"
         )
         terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
-        loss, title = LOSSES[base.loss].label.lower(), DATASETS[base.dataset].title
+        loss, title = LOSSES[base.loss].label.lower(), dataset_spec(base.dataset).title
         st.caption(
             f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
             f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "

@@ -14,8 +14,10 @@ from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
 from fmviz.ui.components.matrix_view.model import Show
+from fmviz.ui.guard import fragment
 from fmviz.ui.operator_settings import EXPERT, PARTS, TABLE, draw_matrix
 from fmviz.ui.state import Settings
+from fmviz.ui.theme import background_color
 
 # The slider stays in sight while its pictures and curves scroll by.
 _STYLE = """<style>
@@ -39,7 +41,7 @@ _HEAD_START = 0.35
 def render() -> None:
     """Draw the page."""
     with shell.page("Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT)) as settings:
-        st.html(_STYLE.replace("BACKGROUND", shell.background_color()))
+        st.html(_STYLE.replace("BACKGROUND", background_color()))
         shell.heading(
             settings,
             "Proximal operators",
@@ -144,7 +146,7 @@ def _caption(one: lab.Study, at: int) -> str:
 # --------------------------------------------------------------------------------------------- drawing
 
 
-@shell.fragment
+@fragment
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
     """Draw whatever depends on λ; a move of the slider reruns this part alone."""
     degree = settings["degree"]

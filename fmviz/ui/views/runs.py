@@ -17,7 +17,7 @@ from fmviz.lab.history import runs_table, title_of_run
 from fmviz.lab.program import program
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.state import Settings, Several, Text
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
         if one is not None:
             words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
             st.page_link(
-                shell.TRAIN.script,
+                navigation.TRAIN.script,
                 label=words,
                 icon=":material/open_in_new:",
                 query_params=_link(one),
@@ -187,22 +187,22 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
             )
         if one is not None and one.ended and one.last:
             st.page_link(
-                shell.INTERACTIONS.script,
+                navigation.INTERACTIONS.script,
                 label="Interactions in words",
-                icon=shell.INTERACTIONS.icon,
+                icon=navigation.INTERACTIONS.icon,
                 query_params={"run": one.id},
             )
         if len(picked) > 1:
             st.page_link(
-                shell.COMPARE.script,
+                navigation.COMPARE.script,
                 label=f"Compare {len(picked)}",
-                icon=shell.COMPARE.icon,
+                icon=navigation.COMPARE.icon,
                 query_params={"runs": ",".join(ids)},
             )
         else:
             st.button(
                 "Compare",
-                icon=shell.COMPARE.icon,
+                icon=navigation.COMPARE.icon,
                 key="runs_compare",
                 disabled=True,
                 help="Pick two or more runs.",
@@ -326,7 +326,7 @@ def _empty(settings: Settings) -> None:
             for name, value in spec.suggested.items()
         }
         st.page_link(
-            shell.TRAIN.script,
+            navigation.TRAIN.script,
             label="Train the example",
             icon=":material/play_circle:",
             query_params={**query, "play": "1"},

@@ -8,8 +8,9 @@ import streamlit as st
 
 from fmviz.engine.params import ParamSpec
 from fmviz.lab import operators as lab
-from fmviz.ui import shell, widgets
+from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.components.matrix_view import matrix_view
+from fmviz.ui.guard import fragment
 from fmviz.ui.presets import Preset, operator_presets, training_presets
 from fmviz.ui.state import Settings
 from fmviz.ui.views import prox
@@ -55,15 +56,15 @@ def _hero(settings: Settings) -> None:
         level = {"level": settings.level_or("simple")}
         for key, label, icon, query, script in (
             ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
-            ("start_to_lessons", "Lessons", shell.LESSONS.icon, {}, shell.LESSONS.script),
-            ("start_to_prox", "Explore the operators", shell.PROX.icon, level, shell.PROX.script),
-            ("start_to_train", "Train a model", shell.TRAIN.icon, level, shell.TRAIN.script),
+            ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
+            ("start_to_prox", "Explore the operators", navigation.PROX.icon, level, navigation.PROX.script),
+            ("start_to_train", "Train a model", navigation.TRAIN.icon, level, navigation.TRAIN.script),
         ):
             kind: Any = "primary" if script is None else "secondary"
             st.button(label, icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script))
 
 
-@shell.fragment
+@fragment
 def _playground(settings: Settings) -> None:
     P = lab.sample(*_DRAWN)
     words, slider = st.columns([2, 3], vertical_alignment="center", gap="medium")

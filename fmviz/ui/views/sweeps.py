@@ -13,7 +13,7 @@ from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import comparison as figures
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.history import METRICS
 from fmviz.lab.job_view import JobState
 from fmviz.lab.program import sweep_program
@@ -22,7 +22,7 @@ from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.sweep_table import fits_table, main_metric, means_table
 from fmviz.lab.task import TaskView
-from fmviz.ui import capsule, shell, widgets
+from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, watch
@@ -78,7 +78,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
                 settings.set(plan=_form_plan(settings).to_toml())
             widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
             return SweepPlan.from_text(settings["plan"])
-        reason = DATASETS[settings["dataset"]].unavailable()
+        reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
             st.info(reason, icon=":material/folder_off:")
             return None
@@ -102,7 +102,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
     return SweepPlan.from_dict(
         {
-            "title": f"Penalties on {DATASETS[settings['dataset']].title}",
+            "title": f"Penalties on {dataset_spec(settings['dataset']).title}",
             "suggested": True,
             "base": {"validation": 0.2, "solver": "auto"},
             "dataset": {"dataset": settings["dataset"]},
@@ -231,7 +231,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         )
         widgets.download("The sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
         st.page_link(
-            shell.RUNS.script, label="See the runs", icon=shell.RUNS.icon, query_params={"origin": "sweep"}
+            navigation.RUNS.script,
+            label="See the runs",
+            icon=navigation.RUNS.icon,
+            query_params={"origin": "sweep"},
         )
     if not view.state.active:
         found = capsule.capsule(

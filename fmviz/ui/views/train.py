@@ -12,12 +12,12 @@ from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
 from fmviz.figures.training import METRICS
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.job import Job
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
-from fmviz.ui import inside, interactions, live, orders, shell, train_controls
+from fmviz.ui import inside, interactions, live, navigation, orders, shell, train_controls
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.kinds import Setting
 from fmviz.ui.state import Settings, Text
@@ -202,9 +202,9 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
     if not job.state.active and settings.shows("exports", "Downloads and code"):
         if job.state.ended and (view := job.view()).saved and view.parameters is not None:
             st.page_link(
-                shell.INTERACTIONS.script,
+                navigation.INTERACTIONS.script,
                 label="Interactions in words",
-                icon=shell.INTERACTIONS.icon,
+                icon=navigation.INTERACTIONS.icon,
                 query_params={"run": view.id},
                 help="Its pairs in sentences, as a network and window by window, and one prediction "
                 "taken apart.",
@@ -214,7 +214,7 @@ def _right(settings: Settings, experiment: Experiment, reason: str | None) -> No
 
 def _impossible(settings: Settings, reason: str) -> None:
     st.error(reason, icon=":material/block:")
-    if DATASETS[settings["dataset"]].unavailable() is not None:
+    if dataset_spec(settings["dataset"]).unavailable() is not None:
         st.button(
             "Take the planted interactions instead",
             key="train_other_data",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fmviz.lab.datasets import DATASETS, is_own
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.uploads.names import is_upload
 
 __all__ = ["forget", "label", "menu", "mine", "remember"]
 
@@ -18,7 +20,7 @@ def mine() -> list[str]:
 
 def remember(name: str) -> None:
     """Add a data set, unless it is there."""
-    if is_own(name) and name not in mine():
+    if is_upload(name) and name not in mine():
         st.session_state[_MINE] = [*mine(), name]
 
 
@@ -35,5 +37,5 @@ def menu(chosen: str) -> list[str]:
 
 def label(name: str) -> str:
     """Return the title for a menu; of one's own, with the beginning of the hash, since titles may repeat."""
-    title = DATASETS[name].title
-    return f"{title} · {name.removeprefix('own_')[:4]}" if is_own(name) else title
+    title = dataset_spec(name).title
+    return f"{title} · {name.removeprefix('own_')[:4]}" if is_upload(name) else title

@@ -11,9 +11,6 @@ import pandas as pd
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.own import limits
-from fmviz.lab.own.columns import KINDS, Column, likely_target, numbers_of, parts_of
-from fmviz.lab.own.files import Reading, Source
 from fmviz.lab.table_columns import (
     MISSING,
     SCALINGS,
@@ -25,6 +22,9 @@ from fmviz.lab.table_columns import (
     words_of,
 )
 from fmviz.lab.tables import TASKS, TableEncoding, Target, is_sparse
+from fmviz.lab.uploads import limits
+from fmviz.lab.uploads.columns import KINDS, Column, likely_target, numbers_of, parts_of
+from fmviz.lab.uploads.files import Reading, Source
 
 __all__ = ["Choice", "Part", "Recipe", "Size", "build", "first_recipe", "measure"]
 
@@ -36,7 +36,7 @@ _SECONDS = 3e-9
 
 @dataclass(frozen=True)
 class Choice:
-    """What a column is used for, one of `fmviz.lab.own.columns.KINDS`, and what becomes of missing values."""
+    """What a column is used for, one of `KINDS` in `uploads.columns`, and what becomes of missing values."""
 
     name: str
     kind: str

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from fmviz.engine.memory import in_words
-from fmviz.lab.own import limits
-from fmviz.lab.own.source import Reading, Source, named
+from fmviz.lab.uploads import limits
+from fmviz.lab.uploads.source import Reading, Source, named
 
 __all__ = ["read_parquet"]
 

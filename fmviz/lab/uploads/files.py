@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.memory import in_words
-from fmviz.lab.own import limits
-from fmviz.lab.own.parquet import read_parquet
-from fmviz.lab.own.source import CHOICES, DELIMITERS, ENCODINGS, Reading, Source, named
 from fmviz.lab.table_files import is_libsvm, read_libsvm, read_text, sniffed
+from fmviz.lab.uploads import limits
+from fmviz.lab.uploads.parquet import read_parquet
+from fmviz.lab.uploads.source import CHOICES, DELIMITERS, ENCODINGS, Reading, Source, named
 
 __all__ = ["CHOICES", "Reading", "Source", "detect", "read"]
 

@@ -20,21 +20,23 @@ from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
 from fmviz.lab import jobs
-from fmviz.lab.datasets import DATASETS, is_own, load
+from fmviz.lab.catalog import dataset_spec, load
+from fmviz.lab.datasets import DATASETS
 from fmviz.lab.duel import search_program
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.history import title_of_run
-from fmviz.lab.own import example, limits, shelf
-from fmviz.lab.own.columns import dates_of, described, likely_target, numbers_of, parts_of
-from fmviz.lab.own.files import Reading, read
-from fmviz.lab.own.recipe import Choice, Recipe, build, first_recipe, measure
-from fmviz.lab.own.suggestion import first_settings, largest_gain
 from fmviz.lab.places import data_folder
 from fmviz.lab.program import duel_program, program, sweep_program
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RunStore
 from fmviz.lab.strength_path import PathPlan, path_program
 from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.uploads import example, importing, library, limits
+from fmviz.lab.uploads.columns import dates_of, described, likely_target, numbers_of, parts_of
+from fmviz.lab.uploads.files import Reading, read
+from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads.recipe import Choice, Recipe, build, first_recipe, measure
+from fmviz.lab.uploads.suggestion import first_settings, largest_gain
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a machine that is shared by many may take; an own core needs a fraction.
@@ -68,16 +70,16 @@ def dense(dataset) -> np.ndarray:
 def here(tmp_path, monkeypatch) -> Path:
     """A run store, and a folder for own data beside it."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    shelf.profile.cache_clear()
-    shelf.sized.cache_clear()
+    library.profile.cache_clear()
+    library.sized.cache_clear()
     return tmp_path
 
 
-def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) -> shelf.OwnSet:
-    file = shelf.keep_file(bytes_of(table() if frame is None else frame))
-    found = shelf.profile(file, Reading())
+def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) -> library.Upload:
+    file = library.keep_file(bytes_of(table() if frame is None else frame))
+    found = library.profile(file, Reading())
     recipe = dataclasses.replace(first_recipe(found.source, found.columns), **changes)
-    return shelf.enter(file, recipe, title)
+    return importing.import_upload(file, recipe, title)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
 def test_nothing_larger_than_the_limits_is_kept(here, monkeypatch):
     monkeypatch.setattr(limits, "MOST_BYTES", 1_000)
     with pytest.raises(ValueError, match="Take a sample of its rows"):
-        shelf.keep_file(bytes(1_001))
+        library.keep_file(bytes(1_001))
     with pytest.raises(ValueError, match="more than 1 kB"):
         read(bytes(1_001))
     assert not data_folder().exists()
@@ -397,11 +399,10 @@ def test_the_first_fit_says_something(dataset):
 
 def test_a_set_is_found_by_its_name_everywhere(here):
     found = entered()
-    assert is_own(found.name)
-    spec = DATASETS[found.name]
+    assert is_upload(found.name)
+    spec = dataset_spec(found.name)
     assert (spec.title, spec.task, spec.unavailable()) == ("my table.csv", "regression", None)
-    assert found.name in DATASETS
-    assert found.name not in list(DATASETS)
+    assert found.name not in DATASETS
     data = load(found.name)
     assert data.X.shape == (found.rows, found.features) == (200, 5)
     experiment = suggested(found.name)
@@ -420,40 +421,40 @@ def test_a_set_is_found_by_its_name_everywhere(here):
 
 def test_a_set_that_is_not_here_is_told(here):
     name = "own_" + "0" * 20
-    spec = DATASETS[name]
+    spec = dataset_spec(name)
     assert "not on this computer" in spec.unavailable()
     with pytest.raises(ValueError, match="not on this computer"):
         Run.prepare(Experiment(dataset=name))
     for wrong in ("own_../../etc/passwd", "own_0", "OWN_" + "0" * 20, "own_" + "g" * 20):
-        assert wrong not in DATASETS
+        assert not is_upload(wrong)
         with pytest.raises(ValueError, match="not known"):
             Experiment(dataset=wrong)
-        with pytest.raises(KeyError):
-            DATASETS[wrong]
+        with pytest.raises(ValueError, match="not known"):
+            dataset_spec(wrong)
     for wrong in ("../runs", "", "f" * 31):
-        assert shelf.size_of_file(wrong) is None
+        assert library.size_of_file(wrong) is None
 
 
 def test_delete_and_bring_back(here):
     found = entered()
-    assert shelf.delete(found.name)
-    assert "was deleted" in DATASETS[found.name].unavailable()
+    assert library.delete(found.name)
+    assert "was deleted" in dataset_spec(found.name).unavailable()
     with pytest.raises(ValueError, match="was deleted"):
         load(found.name)
-    assert shelf.undelete(found.name)
-    assert DATASETS[found.name].unavailable() is None
-    assert not shelf.delete("own_" + "0" * 20)
+    assert library.undelete(found.name)
+    assert dataset_spec(found.name).unavailable() is None
+    assert not library.delete("own_" + "0" * 20)
 
 
 def test_what_was_deleted_long_ago_goes(here, monkeypatch):
     old, kept = entered(), entered(table(seed=1))
-    lone = shelf.keep_file(b"a,y\n1,2\n")
-    shelf.delete(old.name)
-    monkeypatch.setattr(shelf, "UNDO_SECONDS", -60.0)
-    shelf.keep_file(b"something,new\n1,2\n")
-    assert shelf.find(old.name) is None
-    assert shelf.size_of_file(lone) is None
-    assert shelf.find(kept.name) is not None
+    lone = library.keep_file(b"a,y\n1,2\n")
+    library.delete(old.name)
+    monkeypatch.setattr(library, "UNDO_SECONDS", -60.0)
+    library.keep_file(b"something,new\n1,2\n")
+    assert library.find(old.name) is None
+    assert library.size_of_file(lone) is None
+    assert library.find(kept.name) is not None
     assert load(kept.name).y.size == 200
 
 
@@ -462,8 +463,8 @@ def test_a_broken_entry_is_no_set(here):
     path = data_folder() / f"{found.name}.json"
     for text in ("", "[]", "{}", '{"version": 1}', path.read_text().replace("standard", "wild")):
         path.write_text(text)
-        assert shelf.find(found.name) is None
-        assert DATASETS[found.name].unavailable()
+        assert library.find(found.name) is None
+        assert dataset_spec(found.name).unavailable()
 
 
 def test_runs_on_own_data_are_kept_and_reopened(here, request):
@@ -503,10 +504,10 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     (folder / "my table.csv").write_bytes(b"a,b\n1,2\n")
     recipe = found.recipe.to_dict()
     with pytest.raises(ValueError, match="is not the file"):
-        shelf.bring(str(folder / "my table.csv"), "own_" + "1" * 20, recipe)
+        importing.import_file(str(folder / "my table.csv"), "own_" + "1" * 20, recipe)
     with pytest.raises(ValueError, match="Put its file there"):
-        shelf.bring(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
-    shelf.bring(str(folder / "no table.csv"), found.name, recipe)
+        importing.import_file(str(folder / "no table.csv"), "own_" + "1" * 20, recipe)
+    importing.import_file(str(folder / "no table.csv"), found.name, recipe)
 
 
 def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
@@ -543,7 +544,7 @@ def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     ],
 )
 def test_titles_are_plain_words(given, title):
-    assert shelf.title_of(given) == title
+    assert library.title_of(given) == title
 
 
 def test_gzip_is_the_same_file_in_less():

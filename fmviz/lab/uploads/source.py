@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.errors import one_of
-from fmviz.lab.own import limits
+from fmviz.lab.uploads import limits
 
 __all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "Reading", "Source", "named"]
 

@@ -1,0 +1,92 @@
+"""Every data set by its name: those registered in `fmviz.lab.datasets`, and uploads, which no menu lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fmviz.engine.errors import one_of
+from fmviz.engine.params import ParamSpec
+from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
+from fmviz.lab.uploads.names import is_upload
+
+__all__ = ["DatasetParam", "dataset_spec", "load"]
+
+
+@dataclass(frozen=True)
+class DatasetParam(ParamSpec):
+    """A choice among the registered data sets that takes the name of an upload as well."""
+
+    def check(self, value: Any) -> Any:
+        """Return the name of a data set, or raise ValueError."""
+        return value if is_upload(value) else super().check(value)
+
+
+def dataset_spec(name: str) -> DatasetSpec:
+    """Return what is known of a data set before it is loaded.
+
+    Parameters
+    ----------
+    name : str
+        A key of `fmviz.lab.datasets.DATASETS`, or the name of an upload.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name. An upload that is not on this computer has an entry, which says so.
+    """
+    return _upload_spec(name) if is_upload(name) else DATASETS[one_of("The data set", name, DATASETS)]
+
+
+def load(name: str, **params: Any) -> Dataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    name : str
+        A key of `fmviz.lab.datasets.DATASETS`, or the name of an upload.
+    **params
+        The parameters of the data set, as declared in ``dataset_spec(name).params``.
+
+    Returns
+    -------
+    Dataset
+        Features, target and what is known about both.
+
+    Raises
+    ------
+    ValueError
+        If the name or a parameter is unknown or not allowed, or if the data set is not available here; the
+        message says how to get it.
+
+    Examples
+    --------
+    >>> from fmviz.datasets import load
+    >>> monks = load("monks1")
+    >>> monks.feature_names[:3]
+    ('head_shape=round', 'head_shape=square', 'head_shape=octagon')
+    """
+    return dataset_spec(name)(**params)
+
+
+def _upload_spec(name: str) -> DatasetSpec:
+    # What reads tables takes a while to import, and most programs need none of it.
+    from fmviz.lab.uploads import library
+
+    found = library.find(name)
+    if found is None:
+        title, description, suggested = "Somebody's own data", "", {}
+    else:
+        title, suggested = found.title, dict(found.suggested)
+        description = f"{found.rows:,} rows, {found.features:,} features; kept on this computer alone."
+    return DatasetSpec(
+        name=name,
+        title=title,
+        description=description,
+        # Of data that are not here nothing is known; what is asked for them is refused for that alone.
+        task="regression" if found is not None and found.task == "regression" else "binary",
+        load=partial(library.load, name),
+        unavailable=partial(library.why_not, name),
+        suggested=suggested,
+    )

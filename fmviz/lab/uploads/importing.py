@@ -1,0 +1,76 @@
+"""Uploads become data sets: encoded as their recipe says, with settings for a first fit, and kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fmviz.lab.places import data_folder
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.library import Upload
+from fmviz.lab.uploads.recipe import Recipe, build
+from fmviz.lab.uploads.suggestion import first_settings
+
+__all__ = ["import_file", "import_upload"]
+
+
+def import_upload(file: str, recipe: Recipe, title: str) -> Upload:
+    """Make the data set of a file and a recipe, and enter it under its name.
+
+    Raises
+    ------
+    ValueError
+        As `fmviz.lab.uploads.recipe.build` does, or if the file is not there.
+    """
+    name, title = library.name_of(file, recipe), library.title_of(title)
+    dataset = build(library.profile(file, recipe.reading).source, recipe, name, title)
+    found = Upload(
+        name,
+        title,
+        file,
+        recipe,
+        dataset.task,
+        int(dataset.X.shape[0]),
+        int(dataset.X.shape[1]),
+        library.size_of_file(file) or 0,
+        first_settings(dataset),
+        time.time(),
+    )
+    library.put(found)
+    return found
+
+
+def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
+    """Enter a data set from its file, unless it is there: for programs that repeat a run elsewhere.
+
+    Parameters
+    ----------
+    path : str
+        The file; read only where the set is not kept on this computer.
+    name : str
+        The name of the set.
+    recipe : mapping
+        See `Recipe.to_dict`.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or is another one.
+    """
+    if library.find(name) is not None:
+        library.undelete(name)
+        return
+    told = Recipe.from_dict(recipe)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"The data set {name} is not in {str(data_folder())!r}, and {path!r} cannot be read "
+            f"({error.strerror}). Put its file there, or name the run store beside it with FMVIZ_STORE."
+        ) from None
+    file = library.keep_file(data)
+    if library.name_of(file, told) != name:
+        raise ValueError(f"{path!r} is not the file that the data set {name} was made of. Bring that one.")
+    import_upload(file, told, path)

@@ -1,0 +1,263 @@
+"""Where data of one's own are kept: files by the hash of their bytes, data sets by that of file and recipe.
+
+Beside the run store, in a folder of its own, lies every file once, as ``file_<hash>``, and a JSON text for
+every data set, as ``own_<hash>.json``. Names are hashes, so that who does not know one cannot guess it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fmviz.engine.memory import in_words
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.places import data_folder
+from fmviz.lab.uploads import limits
+from fmviz.lab.uploads.columns import Column, described
+from fmviz.lab.uploads.files import Reading, Source, read
+from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.uploads.recipe import Recipe, Size, build, measure
+
+__all__ = [
+    "Profile",
+    "Upload",
+    "delete",
+    "find",
+    "keep_file",
+    "load",
+    "name_of",
+    "profile",
+    "put",
+    "size_of_file",
+    "sized",
+    "title_of",
+    "undelete",
+]
+
+VERSION = 1
+# Deleted sets can be brought back, and files that no set is made of can be used, for so long.
+UNDO_SECONDS = 7 * 86_400.0
+_FILE = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """A data set of one's own, as it is entered.
+
+    Attributes
+    ----------
+    name : str
+        ``own_`` and a hash of file and recipe.
+    title : str
+        What it is called.
+    file : str
+        The hash of the file.
+    recipe : Recipe
+        How the file becomes the data set.
+    task : str
+        "regression" or "binary".
+    rows, features : int
+        N and d.
+    bytes : int
+        Of the file.
+    suggested : mapping
+        Settings for a first fit.
+    created : float
+        Seconds since the epoch.
+    deleted : float or None
+        When it was deleted.
+    """
+
+    name: str
+    title: str
+    file: str
+    recipe: Recipe
+    task: str
+    rows: int
+    features: int
+    bytes: int
+    suggested: Mapping[str, Any]
+    created: float
+    deleted: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A file that was read, and what its columns are; () for libsvm."""
+
+    source: Source
+    columns: tuple[Column, ...]
+
+
+# -------------------------------------------------------------------------------------------------- files
+
+
+def keep_file(data: bytes) -> str:
+    """Keep a file; return its hash. Raises ValueError where it is too large."""
+    if len(data) > limits.MOST_BYTES:
+        raise ValueError(
+            f"The file has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
+            "its rows, or compress it with gzip."
+        )
+    name = hashlib.sha256(data).hexdigest()[:32]
+    path = _file(name)
+    if path.exists():
+        os.utime(path)
+    else:
+        _tidy()
+        _write(path, data)
+    return name
+
+
+def size_of_file(file: str) -> int | None:
+    """Return the bytes of a kept file; None where there is none of that hash."""
+    try:
+        return _file(file).stat().st_size
+    except (OSError, ValueError):
+        return None
+
+
+def _file(file: str) -> Path:
+    if not _FILE.fullmatch(file):
+        raise ValueError(f"{file!r} is not the hash of a file.")
+    return data_folder() / f"file_{file}"
+
+
+def _bytes(file: str) -> bytes:
+    try:
+        return _file(file).read_bytes()
+    except OSError:
+        raise ValueError("The file of these data is not on this computer any more. Bring it again.") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever reads at the same time must not find half of it.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix="new_")
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            sink.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@lru_cache(maxsize=4)
+def profile(file: str, reading: Reading) -> Profile:
+    """Read a kept file and describe its columns; raises ValueError with a sentence."""
+    source = read(_bytes(file), reading)
+    table = source.table
+    return Profile(source, () if table is None else described(table, source.reading.decimal))
+
+
+@lru_cache(maxsize=64)
+def sized(file: str, recipe: Recipe) -> Size:
+    """Return the size of what a recipe makes of a kept file; raises ValueError with a sentence."""
+    return measure(profile(file, recipe.reading).source, recipe)
+
+
+# --------------------------------------------------------------------------------------------------- sets
+
+
+def title_of(text: str) -> str:
+    """Return a name as a title: without folders, in one line, and without signs that Markdown takes up."""
+    base = re.split(r"[\\/]", text)[-1]
+    clean = " ".join(re.sub(r"[^\w\s.,;()+=@%&'’-]", " ", base).split()).strip("_-=+@ ")
+    return clean[:80] or "My data"
+
+
+def name_of(file: str, recipe: Recipe) -> str:
+    """Return the name of the data set that a recipe makes of a file."""
+    told = json.dumps([VERSION, file, recipe.to_dict()], sort_keys=True)
+    return f"own_{hashlib.sha256(told.encode()).hexdigest()[:20]}"
+
+
+def _entry(name: str) -> Path:
+    if not is_upload(name):
+        raise ValueError(f"{name!r} is not the name of a data set of one's own.")
+    return data_folder() / f"{name}.json"
+
+
+def put(found: Upload) -> None:
+    """Write the entry of a data set."""
+    told = {key: value for key, value in vars(found).items() if key not in ("recipe", "name")}
+    text = json.dumps({"version": VERSION, **told, "recipe": found.recipe.to_dict()}, ensure_ascii=False)
+    _write(_entry(found.name), text.encode())
+
+
+def find(name: str) -> Upload | None:
+    """Return the data set of that name, deleted or not; None where it is not on this computer."""
+    try:
+        told = dict(json.loads(_entry(name).read_bytes()))
+        if told.pop("version") != VERSION:
+            return None
+        found = Upload(**{**told, "name": name, "recipe": Recipe.from_dict(told["recipe"])})
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
+    return found if size_of_file(found.file) is not None else None
+
+
+def load(name: str) -> Dataset:
+    """Return the data set of that name; raises ValueError where it is not here, or deleted."""
+    found = find(name)
+    if found is None or found.deleted is not None:
+        raise ValueError(why_not(name))
+    source = profile(found.file, found.recipe.reading).source
+    return build(source, found.recipe, name, found.title)
+
+
+def why_not(name: str) -> str | None:
+    """Return None, or the sentence that says why a set cannot be loaded."""
+    found = find(name)
+    if found is None:
+        return (
+            f"The data set {name} is not on this computer. Bring its file on the page Your data, or open the "
+            "link where it was made."
+        )
+    if found.deleted is not None:
+        return f"The data set {found.title} was deleted. Bring it back on the page Your data."
+    return None
+
+
+def delete(name: str) -> bool:
+    """Delete a data set, for a week only: return whether there was one."""
+    return _mark(name, time.time())
+
+
+def undelete(name: str) -> bool:
+    """Bring a deleted data set back; return whether it was there."""
+    return _mark(name, None)
+
+
+def _mark(name: str, when: float | None) -> bool:
+    found = find(name)
+    if found is None:
+        return False
+    put(Upload(**{**vars(found), "deleted": when}))
+    return True
+
+
+def _tidy() -> None:
+    """Remove sets deleted long ago, and files that no set is made of and nobody has brought of late."""
+    folder, since = data_folder(), time.time() - UNDO_SECONDS
+    needed = set()
+    for entry in folder.glob("own_*.json"):
+        found = find(entry.stem)
+        if found is not None and (found.deleted is None or found.deleted >= since):
+            needed.add(found.file)
+        elif found is not None or entry.stat().st_mtime < since:
+            entry.unlink(missing_ok=True)
+    for path in folder.glob("*_*"):
+        file = path.name.partition("_")[2]
+        if path.suffix != ".json" and file not in needed and path.stat().st_mtime < since:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,76 @@
+"""Exceptions of a page become a message with a way out, in fragments as well."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from fmviz.lab.store import StoreError
+from fmviz.ui import navigation
+from fmviz.ui.state import Settings
+
+__all__ = ["fragment", "guard"]
+
+_LOG = logging.getLogger(__name__)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@contextmanager
+def guard(settings: Settings | None = None) -> Iterator[None]:
+    """Turn an exception of the body into a message with a way out.
+
+    A ValueError or StoreError is taken for a sentence to the reader; anything else is a defect, and logged.
+    """
+    try:
+        yield
+    except (ValueError, StoreError) as error:
+        _excuse(error, str(error), settings)
+    except Exception as error:
+        _LOG.exception("a page failed")
+        _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
+
+
+def fragment(function: _Function | None = None, *, run_every: float | None = None) -> Any:
+    """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
+
+    A page's guard does not cover a fragment that reruns alone.
+    """
+
+    def decorate(inner: _Function) -> Any:
+        @functools.wraps(inner)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            with guard():
+                inner(*args, **kwargs)
+
+        return st.fragment(guarded, run_every=run_every)
+
+    return decorate if function is None else decorate(function)
+
+
+def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
+    st.error(sentence, icon=":material/error:")
+    with st.expander("Details", icon=":material/info:"):
+        here = Path(__file__).resolve().parents[2]
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [f for f in frames if Path(f.filename).is_relative_to(here / "fmviz")] or list(frames)
+        place = Path(ours[-1].filename)
+        shown = place.relative_to(here) if place.is_relative_to(here) else place.name
+        st.markdown(f"`{type(error).__name__}` in `{shown}`, line {ours[-1].lineno}")
+        st.code(str(error) or "(no message)", language=None, wrap_lines=True)
+    with st.container(horizontal=True):
+        if settings is not None and settings.own:
+            st.button(
+                "Reset this page",
+                icon=":material/restart_alt:",
+                key=f"{settings.page}_reset_after_error",
+                on_click=settings.reset,
+                help="Puts the settings of this page back to their defaults.",
+            )
+        st.page_link(navigation.START.script, label="Back to the start", icon=navigation.START.icon)

@@ -1,0 +1,36 @@
+"""The pages of the dashboard: scripts, labels and icons, and the order of the sidebar."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Link(NamedTuple):
+    """An entry of the navigation."""
+
+    script: str
+    label: str
+    icon: str
+
+
+START = Link("app.py", "Start", ":material/home:")
+PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
+TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
+PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
+GEOMETRY = Link("pages/geometry.py", "Geometry", ":material/pentagon:")
+COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
+DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
+SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
+INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
+PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
+RUNS = Link("pages/runs.py", "Runs", ":material/history:")
+ABOUT = Link("pages/about.py", "About", ":material/info:")
+
+NAVIGATION: dict[str, tuple[Link, ...]] = {
+    "Learn": (START, LESSONS, PROX, GEOMETRY),
+    "Experiment": (TRAIN, PATH, SWEEPS, COMPARE),
+    "My data": (DATA, INTERACTIONS),
+    "Research": (PAPER, RUNS, ABOUT),
+}
+"""The sections of the sidebar. A new page is a file in pages/ and a link here."""
