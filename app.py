@@ -1,5 +1,5 @@
 """The entry page of the dashboard: `streamlit run app.py`."""
 
-from fmviz.ui.views.start import render
+from fmviz.ui.start.page import render
 
 render()

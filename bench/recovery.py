@@ -19,7 +19,15 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
-from fmviz.lab.papers.recovery import METHODS, METRICS, SETTINGS, Row, Study, mean, strengths
+from fmviz.lab.papers.protocols.recovery import (
+    METHODS,
+    METRICS,
+    SETTINGS,
+    Row,
+    Study,
+    mean,
+    strengths,
+)
 
 CHOICES = [name for name, method in METHODS.items() if not method.dense and name != "FM"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from fmviz import Experiment, sweep
-from fmviz.lab.workers import stream
+from fmviz.lab.background.workers import stream
 
 from .report import alone, pick
 from .timing import in_turns, median_ratio

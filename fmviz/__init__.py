@@ -16,8 +16,8 @@ from fmviz.operators import certificate, prox, regularizer_value
 
 if TYPE_CHECKING:
     from fmviz import datasets, metrics
-    from fmviz.engine.conversion import absorb_coefficients, to_expansion, to_weights
-    from fmviz.engine.tensors import (
+    from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion, to_weights
+    from fmviz.engine.interactions.tensors import (
         ranked_subsets,
         subset_weight,
         tensor_slice,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         QuadraticRegressor,
     )
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.sweep import sweep
+    from fmviz.lab.search.sweep import sweep
     from fmviz.paths import find_lambda, regularization_path
 
 __version__ = "0.1.0"
@@ -106,17 +106,17 @@ _LAZY = {
     "PolynomialNetworkRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.estimators",
     "QuadraticRegressor": "fmviz.estimators",
-    "absorb_coefficients": "fmviz.engine.conversion",
+    "absorb_coefficients": "fmviz.engine.interactions.conversion",
     "find_lambda": "fmviz.paths",
-    "ranked_subsets": "fmviz.engine.tensors",
+    "ranked_subsets": "fmviz.engine.interactions.tensors",
     "regularization_path": "fmviz.paths",
-    "subset_weight": "fmviz.engine.tensors",
-    "sweep": "fmviz.lab.sweep",
-    "to_expansion": "fmviz.engine.conversion",
-    "to_weights": "fmviz.engine.conversion",
-    "tensor_slice": "fmviz.engine.tensors",
-    "weight_matrix": "fmviz.engine.tensors",
-    "weight_spectrum": "fmviz.engine.tensors",
+    "subset_weight": "fmviz.engine.interactions.tensors",
+    "sweep": "fmviz.lab.search.sweep",
+    "to_expansion": "fmviz.engine.interactions.conversion",
+    "to_weights": "fmviz.engine.interactions.conversion",
+    "tensor_slice": "fmviz.engine.interactions.tensors",
+    "weight_matrix": "fmviz.engine.interactions.tensors",
+    "weight_spectrum": "fmviz.engine.interactions.tensors",
 }
 
 

@@ -22,20 +22,30 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.raster import matrix_png
-from fmviz.lab.capsule import Capsule
-from fmviz.lab.comparison import Weights
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.thinned import (
+    EXACT_FEATURES,
+    N_TILES,
+    ThinnedFactors,
+    thin,
+)
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.history import METRICS, title_of_run
-from fmviz.lab.job_view import JobView
-from fmviz.lab.pair_table import pair_table
-from fmviz.lab.provenance import data_hash
+from fmviz.lab.interpretation.comparison import Weights
+from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.interpretation.subsets import (
+    factors_of,
+    orders_of,
+    rankable,
+    ranked_sets,
+)
+from fmviz.lab.interpretation.tiles import pooled_matrix
 from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.history import METRICS, title_of_run
+from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.subsets import factors_of, orders_of, rankable, ranked_sets
-from fmviz.lab.table_text import cell
-from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, thin
-from fmviz.lab.tiles import pooled_matrix
+from fmviz.lab.tables.cells import cell
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]
 
@@ -138,7 +148,7 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
     outcome : Outcome
         The fit.
     pairs : DataFrame, optional
-        Of `fmviz.lab.pair_table.pair_table`, where somebody has it already.
+        Of `fmviz.lab.interpretation.pair_table.pair_table`, where somebody has it already.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 """The page of one's own data."""
 
-from fmviz.ui.views.data import render
+from fmviz.ui.data.page import render
 
 render()

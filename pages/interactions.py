@@ -1,5 +1,5 @@
 """A fitted model read: its interactions in words."""
 
-from fmviz.ui.views.interactions import render
+from fmviz.ui.interactions.page import render
 
 render()

@@ -1,5 +1,5 @@
 """The lessons."""
 
-from fmviz.ui.views.lessons import render
+from fmviz.ui.lessons.page import render
 
 render()

@@ -1,5 +1,5 @@
 """The paper desk."""
 
-from fmviz.ui.views.paper import render
+from fmviz.ui.paper.page import render
 
 render()

@@ -1,5 +1,5 @@
 """The history of runs."""
 
-from fmviz.ui.views.runs import render
+from fmviz.ui.runs.page import render
 
 render()

@@ -1,5 +1,5 @@
 """The training page."""
 
-from fmviz.ui.views.train import render
+from fmviz.ui.train.page import render
 
 render()

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fmviz.__main__ import main
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import RunStore
-from fmviz.lab.sweep_plan import SweepPlan
-from fmviz.lab.sweep_run import results
 
 pytest.importorskip("distributed")
 

@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from fmviz.__main__ import main
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RunStore
-from fmviz.lab.table_run import SavedModel
+from fmviz.lab.tables.fit import SavedModel
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import time
 import pytest
 
 from fmviz.__main__ import main
-from fmviz.lab import sweep_run
+from fmviz.lab.search import sweep_run
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import RunStore
-from fmviz.lab.sweep_plan import SweepPlan
-from fmviz.lab.sweep_run import results
 
 PLAN = """
 title = "TI against CS"

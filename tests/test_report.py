@@ -14,9 +14,9 @@ import pytest
 from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.raster import matrix_png
-from fmviz.lab.capsule import Capsule
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.store import RunStore
 from fmviz.report import html, of_stored, of_view
 

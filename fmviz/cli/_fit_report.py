@@ -12,14 +12,14 @@ import pandas as pd
 
 from fmviz.cli._terminal import plain, text_table
 from fmviz.figures.wording import defused
-from fmviz.lab.capsule import Capsule
-from fmviz.lab.history import METRICS
-from fmviz.lab.pair_table import pair_table
-from fmviz.lab.program import program
-from fmviz.lab.provenance import array_hash, versions
-from fmviz.lab.table_run import SavedModel
-from fmviz.lab.table_text import cell
-from fmviz.lab.tables import Target
+from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.program import program
+from fmviz.lab.runs.provenance import array_hash, versions
+from fmviz.lab.tables.cells import cell
+from fmviz.lab.tables.encoding import Target
+from fmviz.lab.tables.fit import SavedModel
 from fmviz.report import Outcome
 from fmviz.report import html as page
 
@@ -139,7 +139,7 @@ def summary(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
         ", ".join(f"{words} {value:.4g}" for words, value in told["metrics"].items()),
         "",
     ]
-    lines.append(text_table(_rows(pairs)) if len(pairs) else "No interaction is used; try a smaller λ̃.")
+    lines.append(text_table(_rows(pairs)) if len(pairs) else "No interaction is used; try a smaller λ.")
     if told["stored_run"] is not None:
         lines += ["", f"Stored as run {told['stored_run']}."]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.lab.table_text import cell
+from fmviz.lab.tables.cells import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore

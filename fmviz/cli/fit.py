@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, open_store, plain
-from fmviz.lab.table_text import cell
+from fmviz.lab.tables.cells import cell
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import Run
-    from fmviz.lab.table_run import OwnData
+    from fmviz.lab.tables.fit import OwnData
 
 HELP = "fit a sparse machine to a CSV, TSV or libsvm file and rank its interactions"
 
@@ -78,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="any other setting of an experiment, for instance fit_linear=false; repeatable",
     )
-    model.add_argument("--interactions", type=int, metavar="N", help="search the λ̃ that uses about N pairs")
+    model.add_argument("--interactions", type=int, metavar="N", help="search the λ that uses about N pairs")
     parser.add_argument("--validation", type=float, default=0.2, help="share of rows kept out (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="draws the split and the start (default: 0)")
     parser.add_argument("--top", type=int, default=1000, help="pairs in interactions.csv (default: 1000)")
@@ -165,9 +165,9 @@ def _registered(arguments: argparse.Namespace) -> tuple[Run, None]:
 
 
 def _own(arguments: argparse.Namespace) -> tuple[Run, OwnData]:
-    from fmviz.lab.table_files import is_libsvm, read_bytes, read_text_table
-    from fmviz.lab.table_run import from_libsvm, from_table, prepare
-    from fmviz.lab.tables import MOST_LEVELS
+    from fmviz.lab.tables.encoding import MOST_LEVELS
+    from fmviz.lab.tables.files import is_libsvm, read_bytes, read_text_table
+    from fmviz.lab.tables.fit import from_libsvm, from_table, prepare
 
     data, name = read_bytes(arguments.data), Path(arguments.data).name
     # Checked before the data, which may take long to read.
@@ -228,7 +228,7 @@ def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dic
     """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
     from fmviz.engine.drive import Budget
     from fmviz.lab.runner import Run
-    from fmviz.lab.table_run import prepare
+    from fmviz.lab.tables.fit import prepare
     from fmviz.paths import search_lambda
 
     experiment, progress = prepared.experiment, Progress()
@@ -252,7 +252,7 @@ def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dic
     found = replace(experiment, lambda_sparse=best.lambda_sparse)
     words = probes[-1].message
     if probes[-1].status != "found":
-        words += f" Taken is λ̃ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
+        words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
     told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
     return (Run.prepare(found) if own is None else prepare(own, found)), told
 
@@ -261,7 +261,7 @@ def _fitted(
     prepared: Run, own: OwnData | None, search: dict[str, Any] | None, arguments: argparse.Namespace
 ) -> Fit:
     """Fit, into the store where an experiment describes all of it."""
-    from fmviz.lab.recorder import Recorder
+    from fmviz.lab.runs.recorder import Recorder
 
     store = recorder = None
     if own is None:

@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 where the result cannot be kept, and 130 after Ctrl-C.
     """
+    from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.papers import find
-    from fmviz.lab.workers import checked_jobs
 
     if arguments.name == "list":
         return _list(arguments)
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Print what there is, and what the last result of each came to."""
     from fmviz.lab.papers import ARTEFACTS, BUDGETS
-    from fmviz.lab.papers.keeping import unfinished
+    from fmviz.lab.papers.results import unfinished
     from fmviz.lab.store.results import kept_results
 
     store = open_store(arguments)
@@ -127,7 +127,7 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
     (Result, str, int)
         The result, why it could not be kept, and how many finished pieces of work are kept.
     """
-    from fmviz.lab.papers.keeping import run_and_keep, unfinished
+    from fmviz.lab.papers.results import run_and_keep, unfinished
     from fmviz.lab.store import StoreError
 
     progress, result, trouble, left = Progress(every=0, seconds=60.0), None, "", 0
@@ -156,7 +156,7 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
 
 
 def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str, int]:
-    from fmviz.lab.papers.keeping import found_so_far
+    from fmviz.lab.papers.results import found_so_far
 
     store = open_store(arguments)
     try:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import Progress, add_store, bar, open_store, plain, text_table
-from fmviz.lab.table_text import cell
+from fmviz.lab.tables.cells import cell
 
 if TYPE_CHECKING:
+    from fmviz.lab.search.sweep_plan import SweepPlan
     from fmviz.lab.store import RunStore, StoredRun
-    from fmviz.lab.sweep_plan import SweepPlan
 
 HELP = "carry out a sweep that a TOML or JSON file declares; what is finished is never fitted again"
 
@@ -35,9 +35,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Tell the cost, fit, and print the table; 1 if a fit has failed, 130 after Ctrl-C."""
-    from fmviz.lab.sweep_plan import SweepPlan
-    from fmviz.lab.sweep_run import cost, results
-    from fmviz.lab.workers import checked_jobs
+    from fmviz.lab.background.workers import checked_jobs
+    from fmviz.lab.search.sweep_plan import SweepPlan
+    from fmviz.lab.search.sweep_run import cost, results
 
     plan = SweepPlan.from_file(arguments.file)
     checked_jobs(arguments.jobs)
@@ -73,7 +73,7 @@ def _carry_out(
     plan: SweepPlan, store: RunStore, arguments: argparse.Namespace, found: dict[int, StoredRun]
 ) -> bool:
     """Fit into the store and into `found`; return whether Ctrl-C ended it."""
-    from fmviz.lab.sweep_run import carry_out
+    from fmviz.lab.search.sweep_run import carry_out
 
     total, known = len(plan.cells), len(found)
     progress = Progress(every=max(1, (total - known) // _LINES))
@@ -94,8 +94,13 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.history import METRICS
-    from fmviz.lab.sweep_table import failures, fits_table, main_metric, means_table
+    from fmviz.lab.runs.history import METRICS
+    from fmviz.lab.search.sweep_table import (
+        failures,
+        fits_table,
+        main_metric,
+        means_table,
+    )
 
     failed = failures(found.values())
     rows: list[dict[str, Any]] = []

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from ._jit import jitable
 from .errors import one_of, whole_number
+from .linalg.widened import Widened
 from .memory import aligned_copy
-from .widened import Widened
 
 
 @jitable

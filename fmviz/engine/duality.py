@@ -5,14 +5,14 @@ dual over α, shape (N,),
 
     D(α) = −(1/N) Σ_n c_n ℓ*(N α_n / c_n, y_n) − ‖Xᵀα‖² / (4 λ_w)
 
-subject to A*α being a sum S + T with ‖S‖_op ≤ λ_tr and max|t_ij| ≤ λ̃ (T = 0 in the convex factorization
+subject to A*α being a sum S + T with ‖S‖_op ≤ λ_tr and max|t_ij| ≤ λ (T = 0 in the convex factorization
 machine), to Σα = 0 where there is a bias, and to Xᵀα = 0 where there is a linear term with λ_w = 0. A*α is
 the gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X where f sees the diagonal of W, else half of it with a zero
 diagonal. D(α) ≤ min F for every such α, so F(here) − D(α) bounds how far `here` is above the optimum. At the
 optimum α is the slope of the risk; elsewhere the slope is made feasible: corrected for the equalities, and
 scaled down by `Model.gauge`. Nothing is taken from a solver.
 
-Without a penalty on W, λ_tr = λ̃ = 0, hardly any α is feasible. There the minimum is taken over the W of trace
+Without a penalty on W, λ_tr = λ = 0, hardly any α is feasible. There the minimum is taken over the W of trace
 norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A*α‖_op in place of the constraint.
 """
 
@@ -32,7 +32,7 @@ _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7
 def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
 
-    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ̃ = 0 that is said
+    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 that is said
     of all W of no larger trace norm.
     """
     objective = problem.objective(parameters)

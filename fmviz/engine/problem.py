@@ -64,9 +64,9 @@ class Formulation:
 class Problem(Formulation):
     r"""Minimise the regularized empirical risk of a model ([A] Eq. 2).
 
-    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃_p Ω(P)
+    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P)
 
-    For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ̃‖W‖₁ ([A] Eq. 58): λ_p is
+    For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ‖W‖₁ ([A] Eq. 58): λ_p is
     λ_tr, and the one penalty is "l1"; see `fmviz.engine.models.qr`. For the convex factorization machine,
     model "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `fmviz.engine.models.convex`.
 
@@ -84,7 +84,7 @@ class Problem(Formulation):
     rank : int
         Columns of P, for each of its orders; not used where the model has no factors.
     lambda_w, lambda_p, lambda_sparse : float
-        λ_w, λ_p and λ̃_p, all ≥ 0.
+        λ_w, λ_p and λ, all ≥ 0.
     fit_linear, fit_intercept : bool
         Whether there are w and a bias.
     sample_weight : (N,) array_like, optional
@@ -158,7 +158,7 @@ class Problem(Formulation):
         )
 
     def at(self, **strengths: float) -> Problem:
-        """Return the problem with other λ_w, λ_p or λ̃_p.
+        """Return the problem with other λ_w, λ_p or λ.
 
         Raises
         ------

@@ -64,8 +64,8 @@ class Snapshot:
     objective : float
         The objective of `fmviz.engine.problem.Problem`, the sum of the four parts below.
     loss, penalty_w, penalty_p, penalty_sparse : float
-        (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ̃_p Ω(P); for a quadratic regression the last two are λ_p‖W‖_tr
-        and λ̃‖W‖₁, for a convex factorization machine λ_p‖W‖_tr and 0.
+        (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ Ω(P); for a quadratic regression the last two are λ_p‖W‖_tr
+        and λ‖W‖₁, for a convex factorization machine λ_p‖W‖_tr and 0.
     used_features : int
         Non-zero rows of P, or features with a non-zero pair weight in W.
     used_interactions : int

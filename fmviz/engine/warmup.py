@@ -111,8 +111,8 @@ def warm_everything() -> Iterator[str]:
     degree is compiled when it is first asked for.
     """
     # Imported here: a run needs neither.
-    from .matchings import ranked_matchings
-    from .tensors import ranked_subsets
+    from .interactions.matchings import ranked_matchings
+    from .interactions.tensors import ranked_subsets
 
     warm_operators()
     yield "rankings"

@@ -38,7 +38,7 @@ class _AllSubsets(KernelSumEstimator):
 class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     """All-subsets model for regression: interactions of every order from one P.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
     f(x) = b + ⟨w, x⟩ + Σ_s Π_j (1 + p_js x_j): the product of the features of any subset S is multiplied by
     Σ_s Π_{j∈S} p_js (atarashi2021, Section 6.2). The empty subset and those of one feature are among them, a
     constant equal to the rank and linear weights Σ_s p_js besides b and w. The losses are those of
@@ -65,7 +65,7 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     solver_params : dict, optional
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ̃, all ≥ 0.
+        λ_w, λ_p and λ, all ≥ 0.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.01

@@ -28,7 +28,7 @@ class _FactorizationMachine(FactorEstimator, PairEstimator):
 class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     """Sparse factorization machine for regression.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
     f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ. The
     losses ℓ(f, y) are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and
     for Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
@@ -53,7 +53,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     solver_params : dict, optional
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ̃, all ≥ 0. Where λ̃ is large for so small a start, P collapses to 0, which is a
+        λ_w, λ_p and λ, all ≥ 0. Where λ is large for so small a start, P collapses to 0, which is a
         stationary point of every factorization machine; PCD with ``solver_params={"revive": True}`` leaves it
         where the objective can fall.
     fit_linear, fit_intercept : bool, default=True

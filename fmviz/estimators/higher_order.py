@@ -39,7 +39,7 @@ class _HigherOrderFM(KernelSumEstimator):
 class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     """Factorization machine with interactions of any order, for regression.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ̃ Ω(P) over P, w and the bias b, with
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P) over P, w and the bias b, with
     f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_s, x), where A^m sums the products of m distinct features
     (atarashi2021, Section 6.1). Every order has factors of its own, and Ω applies to each in its form for
     products of m features. With `shared` one P serves all orders: f(x) = b + ⟨w, x⟩ + Σ_s λ_s A^M(p̃_s, x̃),
@@ -72,7 +72,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     solver_params : dict, optional
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ̃, all ≥ 0.
+        λ_w, λ_p and λ, all ≥ 0.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.1

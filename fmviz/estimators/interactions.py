@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.interactions.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fmviz.engine.counting import used_subsets
+from fmviz.engine.interactions.tensors import ranked_subsets, subset_weight
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.tensors import ranked_subsets, subset_weight
 
 from .interactions import ProductEstimator
 

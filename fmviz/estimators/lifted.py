@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import features_in_products, used_matchings
+from fmviz.engine.interactions.matchings import matching_weight, ranked_matchings
 from fmviz.engine.losses import Loss
-from fmviz.engine.matchings import matching_weight, ranked_matchings
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
@@ -97,7 +97,7 @@ def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarr
 class LiftedRegressor(_Lifted, ModelRegressor):
     """Lifted kernel expansion for regression: the factors of a symmetrised tensor.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + (λ_p/m) Σ_t‖U^t‖²_F + λ̃ Ω([U¹ … U^m]) over
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + (λ_p/m) Σ_t‖U^t‖²_F + λ Ω([U¹ … U^m]) over
     U¹, …, U^m, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩, or with the kernel "anova"
     f(x) = b + ⟨w, x⟩ + Σ_{i<j} ½(UVᵀ + VUᵀ)_ij x_i x_j (blondel2016, Sections 5 and 7, D.3). f is linear
     in every single U^t, so that `cd` and `pcd` take powers, too. For m = 2 the minimum is that of the
@@ -131,7 +131,7 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     lambda_w, lambda_p : float, default=1e-3
         λ_w and λ_p, both ≥ 0.
     lambda_sparse : float, default=0.0
-        λ̃ ≥ 0.
+        λ ≥ 0.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.1

@@ -37,13 +37,13 @@ class _PolynomialNetwork(KernelSumEstimator):
 class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     """Polynomial network for regression.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p Σ_s |λ_s|‖p_s‖² + λ̃ Ω(P) over P, λ, w and the bias
-    b, with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With fitted λ and m > 2 the
-    shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: that of the square could be brought to 0 at the same f by moving the
-    scale of p_s into λ_s, this one does not depend on the scale, and for m = 2 the two are the same. With
-    `augment` a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, products of all
-    degrees up to m, with γ_s learned and penalised as all other factors are (Section 8). The losses are those
-    of `FactorizationMachineRegressor`.
+    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p Σ_s |λ_s|‖p_s‖² + λ Ω(P) over P, the coefficients
+    λ_s, w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_s λ_s⟨p_s, x⟩^m (blondel2016, Eq. 1 and 13). With fitted
+    coefficients and m > 2 the shrinkage is λ_p Σ_s |λ_s|‖p_s‖^m: that of the square could be brought to 0 at
+    the same f by moving the scale of p_s into λ_s, this one does not depend on the scale, and for m = 2 the
+    two are the same. With `augment` a dummy feature that is always 1 turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s,
+    x⟩)^m, products of all degrees up to m, with γ_s learned and penalised as all other factors are (Section
+    8). The losses are those of `FactorizationMachineRegressor`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     lambda_w, lambda_p : float, default=1e-3
         λ_w and λ_p, both ≥ 0.
     lambda_sparse : float, default=0.0
-        λ̃ ≥ 0.
+        λ ≥ 0.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.1

@@ -46,7 +46,7 @@ class _Quadratic(PairEstimator):
 class QuadraticRegressor(_Quadratic, ModelRegressor):
     """Quadratic regression with a weight for every pair of features, sparse and of low rank.
 
-    Minimises the convex (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ̃‖W‖₁ over the symmetric W,
+    Minimises the convex (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ‖W‖₁ over the symmetric W,
     w and the bias b, with f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j (atarashi2021, Eq. 3 and 58). ‖W‖_tr is
     the sum of the |eigenvalues| and ‖W‖₁ that of the |w_ij| over all d² entries. λ_tr = 0 gives the QR with
     ℓ₁ of Eq. 22, both strengths together the sparse and low-rank QR (SLQR). The losses are those of
@@ -64,7 +64,7 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
     solver : str, default="auto"
         "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
     lambda_w, lambda_trace, lambda_sparse : float, default=1e-3
-        λ_w, λ_tr and λ̃, all ≥ 0.
+        λ_w, λ_tr and λ, all ≥ 0.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     max_iter : int, default=2000

@@ -14,7 +14,7 @@ from fmviz.figures.training import X_TITLES, X, thin, useful_log
 
 COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
 """Colours of runs, which go round; dashes tell apart those of the same colour."""
-STRENGTHS = {"lambda_sparse": "λ̃", "lambda_p": "λ_p", "lambda_w": "λ_w"}
+STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 

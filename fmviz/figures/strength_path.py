@@ -1,4 +1,4 @@
-"""Figures of paths along the strength λ̃, and of the search for a number of interactions."""
+"""Figures of paths along the strength λ, and of the search for a number of interactions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fmviz.figures import palette
 from fmviz.figures.training import GREEN, useful_log
 
 Against = Literal["lambda_sparse", "used_interactions"]
-X_TITLES: dict[str, str] = {"lambda_sparse": "λ̃", "used_interactions": "used interactions"}
+X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 # Where a count of 0 stands on a logarithmic axis, and up to where counts need none.
 _NONE = 0.5
@@ -115,7 +115,7 @@ def path(
             },
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
-            hovertemplate="%{fullData.name}, λ̃ = %{customdata[1]:.4g}: %{customdata[3]}"
+            hovertemplate="%{fullData.name}, λ = %{customdata[1]:.4g}: %{customdata[3]}"
             + ("" if y == "used_interactions" else "<br>%{customdata[2]} interactions")
             + "<extra></extra>",
         )
@@ -228,7 +228,7 @@ def bracket(
                 mode="markers",
                 marker={"color": dot, "size": size},
                 name=name,
-                hovertemplate="fit %{customdata[0]}, λ̃ = %{x:.6g}: %{customdata[1]} interactions"
+                hovertemplate="fit %{customdata[0]}, λ = %{x:.6g}: %{customdata[1]} interactions"
                 "<extra></extra>",
                 row=1,
                 col=1,
@@ -253,12 +253,12 @@ def bracket(
         marker={"color": color, "size": 7},
         showlegend=False,
         name="tried",
-        hovertemplate="fit %{y}: λ̃ = %{x:.6g}<extra></extra>",
+        hovertemplate="fit %{y}: λ = %{x:.6g}<extra></extra>",
         row=2,
         col=1,
     )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_xaxes(title="λ̃", row=2, col=1)
+    figure.update_xaxes(title="λ", row=2, col=1)
     figure.update_yaxes(title="used interactions", row=1, col=1)
     if log_counts:
         figure.update_yaxes(_log_counts(float(top)), row=1, col=1)
@@ -275,7 +275,7 @@ def describe_path(table: pd.DataFrame, y: str, title: str, x: Against = "lambda_
         first, last = rows.iloc[0], rows.iloc[-1]
         parts.append(f"{first['label']} from {first[y]:.4g} to {last[y]:.4g}")
     low, high = (f"{edge:.3g}" for edge in (table["lambda_sparse"].min(), table["lambda_sparse"].max()))
-    return f"{title} against {X_TITLES[x]}, λ̃ from {low} to {high}: {'; '.join(parts)}."
+    return f"{title} against {X_TITLES[x]}, λ from {low} to {high}: {'; '.join(parts)}."
 
 
 def describe_bracket(counts: Sequence[int], target: int, message: str) -> str:

@@ -30,7 +30,7 @@ GREY = palette.NEUTRAL
 
 PARTS: dict[str, tuple[str, str]] = {
     "loss": ("loss", BLUE),
-    "penalty_sparse": ("λ̃ₚ Ω(P)", ORANGE),
+    "penalty_sparse": ("λ Ω(P)", ORANGE),
     "penalty_p": ("λₚ ‖P‖²", GREEN),
     "penalty_w": ("λ_w ‖w‖²", PURPLE),
 }

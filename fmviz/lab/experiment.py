@@ -17,8 +17,8 @@ from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
-from fmviz.lab.changes import changes_from_text, changes_to_text
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.runs.changes import changes_from_text, changes_to_text
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
@@ -38,7 +38,7 @@ SPECS: tuple[ParamSpec, ...] = (
         "choice",
         "ti",
         choices=tuple(PENALTIES),
-        help=r"The sparsity penalty Ω: the objective holds $\tilde\lambda_p\,\Omega(P)$.",
+        help=r"The sparsity penalty Ω: the objective holds $\lambda\,\Omega(P)$.",
     ),
     ParamSpec(
         "solver",
@@ -90,8 +90,8 @@ SPECS: tuple[ParamSpec, ...] = (
         0,
         1e6,
         log=True,
-        symbol=r"\tilde\lambda_p",
-        help=rf"Of the sparsity penalty, $\tilde\lambda_p\,\Omega(P)$. {_STRENGTH_HELP}",
+        symbol=r"\lambda",
+        help=rf"Of the sparsity penalty, $\lambda\,\Omega(P)$. {_STRENGTH_HELP}",
     ),
     ParamSpec("fit_linear", "bool", True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$."),
     ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, without a penalty."),

@@ -21,7 +21,13 @@ from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.subsets import Factors, factors_of, orders_of, recovery, used_features
+from fmviz.lab.interpretation.subsets import (
+    Factors,
+    factors_of,
+    orders_of,
+    recovery,
+    used_features,
+)
 
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10

@@ -1,4 +1,4 @@
-"""Fits along the sparsity strength λ̃: regularization paths, and the search for a number of interactions."""
+"""Fits along the sparsity strength λ: regularization paths, and the search for a number of interactions."""
 
 # With an alias of the same name: for the rest of fmviz, not for users.
 from .path import ACTIVE_SWEEPS as ACTIVE_SWEEPS

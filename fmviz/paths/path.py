@@ -1,4 +1,4 @@
-"""Regularization paths: fits at every strength λ̃ of a grid."""
+"""Regularization paths: fits at every strength λ of a grid."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class PathPoint:
     Attributes
     ----------
     order : {"cold", "down", "up"}
-        Started anew, from the fit at the next larger λ̃, or from the one at the next smaller.
+        Started anew, from the fit at the next larger λ, or from the one at the next smaller.
     lambda_sparse : float
-        λ̃.
+        λ.
     snapshot : Snapshot
         The end of the fit, with its status.
     validation : float
@@ -83,7 +83,7 @@ def iterate_path(
     should_stop: Callable[[], bool] = lambda: False,
     **solver_params: Any,
 ) -> Iterator[PathPoint]:
-    """Fit at every λ̃ and yield each fit when it is done; see `regularization_path`.
+    """Fit at every λ and yield each fit when it is done; see `regularization_path`.
 
     A solver that is named makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), where it can
     and `solver_params` do not say otherwise.
@@ -175,7 +175,7 @@ def regularization_path(
     random_state: Any = None,
     **problem: Any,
 ) -> pd.DataFrame:
-    """Fit a factorization machine at every strength λ̃ of a grid.
+    """Fit a factorization machine at every strength λ of a grid.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def regularization_path(
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
     lambdas : sequence of float, optional
-        The strengths λ̃ ≥ 0; by default 16 of them, 10 for each factor of 1,000, from 1 down to 3e-5.
+        The strengths λ ≥ 0; by default 16 of them, 10 for each factor of 1,000, from 1 down to 3e-5.
     orders : sequence of {"cold", "down", "up"}
         How fits begin: anew, from the fit at the next larger strength, or at the next smaller. All matter:
         P = 0 is stationary, so a path that comes down from a strength that empties P stays empty, a cold
@@ -213,7 +213,7 @@ def regularization_path(
 
     Examples
     --------
-    From cold starts P collapses where, with the same λ̃, a path that goes up keeps all 18 planted pairs:
+    From cold starts P collapses where, with the same λ, a path that goes up keeps all 18 planted pairs:
 
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)

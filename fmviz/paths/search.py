@@ -1,4 +1,4 @@
-"""The search for the strength λ̃ whose fit uses a wanted number of interactions."""
+"""The search for the strength λ whose fit uses a wanted number of interactions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def find_lambda(
     should_stop: Callable[[], bool] = lambda: False,
     **problem: Any,
 ) -> Iterator[Probe]:
-    """Search the strength λ̃ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
+    """Search the strength λ whose fit uses a wanted number of interactions (atarashi2021, 8.3).
 
     First the grid from its largest strength down, until a fit uses more than is wanted: this strength and
     the one before are the bracket. Then halve the bracket. The search ends when a fit uses an accepted
@@ -156,7 +156,7 @@ def search_lambda(
     random_state: Any = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Probe]:
-    """Search as `find_lambda` does, for a problem that is built; its own λ̃ has no say."""
+    """Search as `find_lambda` does, for a problem that is built; its own λ has no say."""
     target = whole_number("target_interactions", target_interactions, 0)
     accept = accepted_range(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
@@ -193,7 +193,7 @@ def _search(
             return
         used = end.used_interactions
         if least <= used <= most:
-            words = f"Found: λ̃ = {strength:.6g} uses {used:,} interactions."
+            words = f"Found: λ = {strength:.6g} uses {used:,} interactions."
             yield Probe(strength, used, low, high, end, "found", words)
             return
         if used > most:
@@ -203,7 +203,7 @@ def _search(
         d = end.parameters.P.shape[0]
         lost = _lost(low, high, used, target, bool(waiting), narrowest, d * (d - 1) // 2)
         words = (
-            lost or f"λ̃ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
+            lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
         )
         yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
         if lost:
@@ -228,7 +228,7 @@ def _lost(
         )
     if high - low < narrowest:
         return (
-            f"Not reachable: the number of interactions jumps over {target:,} between λ̃ = {low:.15g} and "
+            f"Not reachable: the number of interactions jumps over {target:,} between λ = {low:.15g} and "
             f"{high:.15g}."
         )
     return None

@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.lab import jobs
-from fmviz.lab.job_view import JobState
-from fmviz.lab.task import Task
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import Task
 from fmviz.ui.guard import fragment
 
 __all__ = ["done"]

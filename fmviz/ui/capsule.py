@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from fmviz.lab.capsule import Capsule
-from fmviz.lab.provenance import versions as present_versions
+from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.ui import widgets
 
 if TYPE_CHECKING:

@@ -14,13 +14,18 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.figures.wording import defused
-from fmviz.lab.capsule import Capsule
-from fmviz.lab.course import with_strengths
-from fmviz.lab.job import JobState, JobView
-from fmviz.lab.program import program
-from fmviz.lab.provenance import data_hash
+from fmviz.lab.background.job import JobState, JobView
+from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.course import with_strengths
+from fmviz.lab.runs.program import program
+from fmviz.lab.runs.provenance import data_hash
 from fmviz.ui import capsule, widgets
-from fmviz.ui.orders import coefficients_table, column_factors, column_headings, column_orders
+from fmviz.ui.train.higher_order import (
+    coefficients_table,
+    column_factors,
+    column_headings,
+    column_orders,
+)
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome

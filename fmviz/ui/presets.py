@@ -151,7 +151,7 @@ def training_presets() -> list[Preset]:
         _training(
             "planted_interactions",
             "Too strong a penalty",
-            "At a λ̃ of 10 the model collapses to P = 0, which no gradient leaves.",
+            "At a λ of 10 the model collapses to P = 0, which no gradient leaves.",
             ":material/vertical_align_bottom:",
             lambda_sparse="10",
         ),
@@ -163,7 +163,7 @@ def sweep_presets() -> list[Preset]:
     return [
         Preset(
             "Four penalties, six strengths",
-            "How error and used interactions go with λ̃ on MONK's-1, three seeds each.",
+            "How error and used interactions go with λ on MONK's-1, three seeds each.",
             ":material/show_chart:",
             "Set it up",
             navigation.SWEEPS,
@@ -245,7 +245,7 @@ def path_presets() -> list[Preset]:
     return [
         Preset(
             "How wide is the right range?",
-            "Which λ̃ finds the planted pairs, for four penalties, as in Fig. 4 of the paper.",
+            "Which λ finds the planted pairs, for four penalties, as in Fig. 4 of the paper.",
             ":material/show_chart:",
             "Compute it",
             navigation.PATH,
@@ -261,7 +261,7 @@ def path_presets() -> list[Preset]:
         ),
         Preset(
             "A number that cannot be had",
-            "Begun anew, ℓ₁ falls from thousands of interactions to none at one λ̃.",
+            "Begun anew, ℓ₁ falls from thousands of interactions to none at one λ.",
             ":material/block:",
             "Search it",
             navigation.PATH,

@@ -20,8 +20,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.lab.catalog import dataset_spec
-from fmviz.ui import lesson_panel, presets, session_uploads, teach, widgets
+from fmviz.ui import (
+    presets,
+    restrictions,
+    session_uploads,
+    widgets,
+)
 from fmviz.ui.guard import guard
+from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import NAVIGATION
 from fmviz.ui.state import Settings
 from fmviz.ui.status import draw_status
@@ -70,7 +76,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
     with guard(settings):
         settings.read_url()
         if settings["lesson"] and Settings.names_a_lesson_alone():
-            lesson_panel.open_step(settings)
+            panel.open_step(settings)
         st.html(_STYLE)
         with st.sidebar:
             _navigation()
@@ -81,10 +87,10 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
         settings.shortcuts.clear()
         if settings["lesson"]:
-            lesson_panel.draw(settings)
+            panel.draw(settings)
         yield settings
         with last:
-            teach.menu(settings)
+            restrictions.menu(settings)
             _keys(settings)
 
 

@@ -33,7 +33,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.engine.params import ParamSpec
 from fmviz.lab.catalog import DatasetParam
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui.kinds import Names, Param, Setting, Several, Text, Whole
+from fmviz.ui.setting_types import (
+    Names,
+    Param,
+    Setting,
+    Several,
+    Text,
+    Whole,
+)
 
 __all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Param", "Settings", "Several", "Text", "Whole"]
 

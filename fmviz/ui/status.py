@@ -17,10 +17,10 @@ _POLL = 1.5  # seconds between looks while something is going on
 def running_jobs() -> int:
     """Return how many jobs are at work in this process, for all sessions.
 
-    Jobs can only run once something has imported `fmviz.lab.jobs`, so the shell does not import it.
+    Jobs can only run once something has imported `background.jobs`, so the shell does not import it.
     """
     # Another thread may be in the middle of importing it.
-    manager = getattr(sys.modules.get("fmviz.lab.jobs"), "manager", None)
+    manager = getattr(sys.modules.get("fmviz.lab.background.jobs"), "manager", None)
     if manager is None:
         return 0
     return len(manager().running()) + len(manager().tasks.running())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from fmviz.lab.task import Task, TaskView
+from fmviz.lab.background.task import Task, TaskView
 from fmviz.ui.guard import fragment
 
 POLL_SECONDS = 0.6

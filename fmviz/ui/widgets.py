@@ -16,7 +16,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.figures.wording import defused
-from fmviz.lab.task import Task
+from fmviz.lab.background.task import Task
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."

@@ -17,17 +17,17 @@ import numpy as np
 import pandas as pd
 
 from fmviz.__main__ import main
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.papers import ARTEFACTS
-from fmviz.lab.papers.keeping import last_kept
-from fmviz.lab.provenance import data_hash
+from fmviz.lab.papers.results import last_kept
 from fmviz.lab.runner import Run
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import RunStore
-from fmviz.lab.sweep_plan import SweepPlan
-from fmviz.lab.sweep_run import results
-from fmviz.lab.table_run import SavedModel
+from fmviz.lab.tables.fit import SavedModel
 
 Settings = dict[str, Any]
 FIGURES = ("objective", "used_features", "used_interactions", "certificate")

@@ -17,7 +17,9 @@ from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import _power_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import _coefficients, _linear, _sample_columns, pbcd, pcd
+from fmviz.engine.solvers import pbcd, pcd
+from fmviz.engine.solvers.kernels import coefficients, linear_part
+from fmviz.engine.solvers.stochastic import sample_columns
 
 pytestmark = pytest.mark.needs_jit
 
@@ -56,11 +58,11 @@ FACTORIES = (
     (pbcd, "row_sweep"),
     (anova, "anova_tables"),
     (subsets, "subsets_tables"),
-    (_coefficients, "coefficient_sweeps"),
-    (_sample_columns, "lazy_entries"),
+    (coefficients, "coefficient_sweeps"),
+    (sample_columns, "lazy_entries"),
     (anova, "anova_of_rows"),
     (subsets, "subsets_of_rows"),
-    (_linear, "linear_sweep"),
+    (linear_part, "linear_sweep"),
     (scalar, "_evaluate"),
 )
 

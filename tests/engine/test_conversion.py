@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import fmviz
-from fmviz.engine.conversion import absorb_coefficients, to_expansion, to_weights
 from fmviz.engine.design import Design
+from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion, to_weights
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 

@@ -13,14 +13,20 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from fmviz.choices import why_not
-from fmviz.engine import duality, lowrank
+from fmviz.engine import duality
 from fmviz.engine.compatibility import cost_note
 from fmviz.engine.drive import Budget
 from fmviz.engine.duality import dual_value, relative_gap
+from fmviz.engine.interactions.pairs import ranked_pairs
+from fmviz.engine.linalg import lowrank
+from fmviz.engine.linalg.lowrank import (
+    PairGradient,
+    eigenform,
+    eigenform_of_weights,
+    features_of_pairs,
+)
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.lowrank import PairGradient, eigenform, eigenform_of_weights, features_of_pairs
 from fmviz.engine.models import MODELS, get_model
-from fmviz.engine.pairs import ranked_pairs
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation, Problem

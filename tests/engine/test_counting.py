@@ -8,7 +8,7 @@ import pytest
 from oracles import slow_fm
 
 from fmviz.engine.counting import used_features, used_interactions, used_mask, used_subsets
-from fmviz.engine.pairs import ranked_pairs
+from fmviz.engine.interactions.pairs import ranked_pairs
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, 9, 63, 64, 65, 130])

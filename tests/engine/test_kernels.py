@@ -18,8 +18,9 @@ from fmviz.engine.losses import LOSSES, scalar
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, _squared_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import SOLVERS, _linear, _safeguard, katyusha, pbcd, pcd, psgd
-from fmviz.engine.solvers.kernels import dense_entry_sweep
+from fmviz.engine.solvers import SOLVERS, pbcd, pcd
+from fmviz.engine.solvers.kernels import dense_entry_sweep, linear_part
+from fmviz.engine.solvers.stochastic import katyusha, monotone, psgd
 
 pytestmark = pytest.mark.needs_jit
 
@@ -76,7 +77,7 @@ def in_python(monkeypatch) -> None:
         (pcd, "pair_entry_sweep"),
         (pbcd, "row_sweep"),
         (pbcd, "pair_row_sweep"),
-        (_linear, "linear_sweep"),
+        (linear_part, "linear_sweep"),
         (scalar, "_evaluate"),
         (psgd, "lazy_entries"),
         (psgd, "lazy_rows"),
@@ -162,7 +163,7 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
     at.P[1] = 0.0
     c = np.ones(11) if problem.sample_weight is None else problem.sample_weight
     arguments = (*design.rows, problem.y, c, at.P, at.w, 0.2, problem.loss.theta)
-    kernel = _safeguard.risk_by_rows(design.storage, problem.loss.scalar)
+    kernel = monotone.risk_by_rows(design.storage, problem.loss.scalar)
     assert kernel(*arguments) == pytest.approx(python_version(kernel)(*arguments), rel=1e-13)
     assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
 

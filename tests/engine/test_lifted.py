@@ -11,8 +11,8 @@ from oracles import slow_fm, slow_lifted
 from fmviz.choices import why_not
 from fmviz.engine import counting
 from fmviz.engine.certificate import stationarity
-from fmviz.engine.conversion import to_expansion
 from fmviz.engine.drive import Budget
+from fmviz.engine.interactions.conversion import to_expansion
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from oracles import slow_lifted
 
-from fmviz.engine import matchings
 from fmviz.engine._jit import python_version
 from fmviz.engine.counting import used_matchings
-from fmviz.engine.matchings import held_factors, matching_weight, ranked_matchings
+from fmviz.engine.interactions import matchings
+from fmviz.engine.interactions.matchings import held_factors, matching_weight, ranked_matchings
 
 
 def sparse_factors(m: int, d: int = 6, k: int = 3, seed: int = 0) -> np.ndarray:

@@ -33,7 +33,7 @@ def test_a_path_has_a_row_for_every_fit():
 
 
 def test_a_path_upwards_escapes_the_dead_start():
-    # With ℓ1 a cold start at λ̃ = 5 ends at P = 0; the path from below keeps the interactions.
+    # With ℓ1 a cold start at λ = 5 ends at P = 0; the path from below keeps the interactions.
     settings = {**PLAIN, "regularizer": "l1", "lambda_p": 0.01}
     path = fmviz.regularization_path(X, Y, [0.05, 0.5, 5.0], orders=("cold", "up", "down"), **settings)
     last = path.query("lambda_sparse == 5.0").set_index("order")

@@ -12,14 +12,8 @@ from fmviz.choices import list_models, why_not
 from fmviz.engine import duality, memory
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
-from fmviz.engine.models import MODELS, qr
-from fmviz.engine.models.qr import factors_of
-from fmviz.engine.pairs import ranked_weights
-from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.problem import Problem
-from fmviz.engine.spectral import (
+from fmviz.engine.interactions.pairs import ranked_weights
+from fmviz.engine.linalg.spectral import (
     TRACE_NORM,
     prox_trace_l1,
     soft_threshold,
@@ -27,10 +21,16 @@ from fmviz.engine.spectral import (
     spectral_prox,
     spectral_value,
 )
+from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
+from fmviz.engine.models import MODELS, qr
+from fmviz.engine.models.qr import factors_of
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.problem import Problem
 from fmviz.metrics import estimation_error, interaction_weights, support_f1, support_recovered
 
 QR = MODELS["qr"]
-# (λ_tr, λ̃): SLQR twice, QR with ℓ1, QR with the trace norm.
+# (λ_tr, λ): SLQR twice, QR with ℓ1, QR with the trace norm.
 STRENGTHS = [(0.1, 0.05), (0.02, 0.02), (0.0, 0.05), (0.1, 0.0)]
 
 
@@ -239,7 +239,7 @@ def test_large_strengths_give_nothing_with_a_gap_of_zero():
 
 def test_theorem_5():
     # With λ_p = 0 and a column for each pair, an Ω_TI-sparse machine is as good as QR with ℓ1 on W; both
-    # triangles of W count, so λ̃_p = 2λ̃.
+    # triangles of W count, so λ = 2λ.
     problem = build(trace=0.0, entries=0.05, n=50)
     *_, last = solve(problem)
     there = last.parameters

@@ -12,12 +12,18 @@ from by_name import build_problem, iterate, make_solver
 from fmviz.choices import why_not
 from fmviz.engine.checkpoint import remember
 from fmviz.engine.drive import Budget
+from fmviz.engine.epoch_trace import (
+    HALVES,
+    SWEEPS,
+    replay,
+    steps_of_epoch,
+    why_no_steps,
+)
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import PCD, PGD, PSGD, get_solver
-from fmviz.engine.stepping import HALVES, SWEEPS, replay, steps_of_epoch, why_no_steps
 
 CASES = [
     (solver, regularizer, {})

@@ -7,11 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-from fmviz.engine import tensors
 from fmviz.engine._jit import python_version
 from fmviz.engine.design import Design, augmented
+from fmviz.engine.interactions import tensors
+from fmviz.engine.interactions.tensors import (
+    ranked_subsets,
+    subset_weight,
+    tensor_slice,
+    weight_matrix,
+    weight_spectrum,
+)
 from fmviz.engine.models.columns import Anova, Polynomial
-from fmviz.engine.tensors import ranked_subsets, subset_weight, tensor_slice, weight_matrix, weight_spectrum
 
 
 def factors(seed: int, d: int = 9, k: int = 4, density: float = 0.6):

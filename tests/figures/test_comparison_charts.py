@@ -35,7 +35,7 @@ def test_the_front_is_filled():
 
 
 def test_parallel_axes_take_numbers_and_words():
-    table = pd.DataFrame({"penalty": ["TI", "CS"], "λ̃": [0.001, 1.0], "RMSE": [1.0, 2.0]})
+    table = pd.DataFrame({"penalty": ["TI", "CS"], "λ": [0.001, 1.0], "RMSE": [1.0, 2.0]})
     (lines,) = figures.parallel(table, "RMSE").data
     penalty, strength, rmse = lines.dimensions
     assert list(penalty.ticktext) == ["CS", "TI"]

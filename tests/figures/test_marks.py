@@ -12,9 +12,9 @@ from fmviz.figures import sketch, training
 from fmviz.figures.marks import mark_epochs
 from fmviz.figures.tabular import table
 from fmviz.figures.why import two_rows
-from fmviz.lab.course import change_words, with_jumps, with_strengths
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.runs.course import change_words, with_jumps, with_strengths
 
 CHANGED = Experiment(
     dataset="balance_scale",
@@ -40,8 +40,8 @@ def history(run) -> pd.DataFrame:
 
 def test_changes_are_marked_where_their_epoch_ended(history):
     words = change_words(CHANGED, 12)
-    assert words == {4: "λ̃ = 0.1", 8: "λ̃ = 0.05, λₚ = 0.01"}
-    assert change_words(CHANGED, 7) == {4: "λ̃ = 0.1"}
+    assert words == {4: "λ = 0.1", 8: "λ = 0.05, λₚ = 0.01"}
+    assert change_words(CHANGED, 7) == {4: "λ = 0.1"}
     for x in ("epoch", "seconds"):
         for draw in (training.objective, training.sparsity, training.recovery):
             figure = mark_epochs(draw(history, x), history, x, words, looked_at=2)
@@ -49,7 +49,7 @@ def test_changes_are_marked_where_their_epoch_ended(history):
             assert lines == pytest.approx(history[x][[2, 4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())
             picture = sketch.svg(figure)
-            assert picture.count("λ̃ = 0.1<") == 1
+            assert picture.count("λ = 0.1<") == 1
             assert picture.count('stroke-dasharray="2 3"') >= 1
     assert not mark_epochs(training.objective(history), history, "epoch", {}).layout.shapes
 

@@ -46,9 +46,9 @@ def test_the_objective_is_drawn_against_either_axis(x):
 
 
 def test_parts_are_drawn_unless_they_are_zero():
-    assert names(training.objective(frame(30), parts=True)) == ["objective", "loss", "λ̃ₚ Ω(P)", "λₚ ‖P‖²"]
+    assert names(training.objective(frame(30), parts=True)) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
     other = training.objective(frame(30), parts=True, terms={"penalty_p": "λ_tr ‖W‖_tr"})
-    assert names(other) == ["objective", "loss", "λ̃ₚ Ω(P)", "λ_tr ‖W‖_tr"]
+    assert names(other) == ["objective", "loss", "λ Ω(P)", "λ_tr ‖W‖_tr"]
 
 
 @pytest.mark.parametrize(

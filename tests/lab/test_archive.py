@@ -7,8 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.store import INTERRUPTED, RunStore
 from fmviz.lab.store import archive as module
 from fmviz.lab.store.archive import export_runs, import_runs

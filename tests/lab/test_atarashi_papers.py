@@ -7,8 +7,8 @@ import pytest
 
 from fmviz.lab.operators import sample
 from fmviz.lab.papers import ARTEFACTS, Result, atarashi2021_fig10, find
-from fmviz.lab.papers import _operators as operators
 from fmviz.lab.papers import atarashi2021_fig4 as fig4
+from fmviz.lab.papers.protocols import operators as operators
 from fmviz.lab.runner import Run
 
 FIG2 = "atarashi2021_fig2"

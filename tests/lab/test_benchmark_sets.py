@@ -10,7 +10,7 @@ import pytest
 
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import DATASETS, flight_delay
-from fmviz.lab.papers import _table3 as table3
+from fmviz.lab.papers.protocols import table3 as table3
 
 SETS = {
     "a9a": ("a9a", ("a9a", "a9a.t"), 123),

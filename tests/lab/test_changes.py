@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from fmviz.engine.schedule import Change
-from fmviz.lab import recorder
-from fmviz.lab.changes import changes_from_text, changes_to_text, in_words
+from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
-from fmviz.lab.program import program
 from fmviz.lab.runner import Run
+from fmviz.lab.runs import recorder
+from fmviz.lab.runs.changes import changes_from_text, changes_to_text, in_words
+from fmviz.lab.runs.program import program
 from fmviz.lab.store import RunStore
 
 SHORT = Experiment(
@@ -65,7 +65,7 @@ def test_changes_are_part_of_the_experiment_and_travel():
     assert SHORT.changed(5, lambda_sparse=1e-3) == SHORT
     assert experiment.changed(7, lambda_sparse=1e-3).changes == (Change(21, "lambda_p", 1.0),)
     assert changes_from_text(changes_to_text(CHANGES)) == CHANGES
-    assert in_words(CHANGES[1:]) == "λ̃ = 0.004, λₚ = 0.02"
+    assert in_words(CHANGES[1:]) == "λ = 0.004, λₚ = 0.02"
     assert in_words(CHANGES[2:], "qr") == "λ_tr = 0.02"
 
 

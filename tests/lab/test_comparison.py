@@ -5,11 +5,17 @@ import pytest
 
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab import comparison
-from fmviz.lab.comparison import Weights, difference, pareto, selected_counts, stability
-from fmviz.lab.duel import duel
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation import comparison
+from fmviz.lab.interpretation.comparison import (
+    Weights,
+    difference,
+    pareto,
+    selected_counts,
+    stability,
+)
 from fmviz.lab.runner import Run
+from fmviz.lab.search.equal_sparsity import duel
 
 FM = get_model("fm")
 

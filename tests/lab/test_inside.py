@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.inside import block_name, formula, headline, look_inside, meaning, why_no_grain
+from fmviz.lab.interpretation.epoch_trace import (
+    block_name,
+    formula,
+    headline,
+    look_inside,
+    meaning,
+    why_no_grain,
+)
 from fmviz.lab.runner import Run
 
 BASE = Experiment(

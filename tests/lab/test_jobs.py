@@ -11,12 +11,18 @@ import pytest
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job import MOST_FRAMES, MOST_RECORDS
+from fmviz.lab.background.jobs import (
+    InlineExecutor,
+    Job,
+    JobManager,
+    JobState,
+    TooManyJobsError,
+)
+from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.job import MOST_FRAMES, MOST_RECORDS
-from fmviz.lab.jobs import InlineExecutor, Job, JobManager, JobState, TooManyJobsError
-from fmviz.lab.pool import ThreadPool
 
 SHORT = Experiment(dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=12, tol=0.0)
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.runner import Run
 from fmviz.lab.store import INTERRUPTED, RunStore
 
@@ -26,7 +26,7 @@ VICTIM = """
     import sys, time
     from fmviz.lab import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.jobs import JobManager
+    from fmviz.lab.background.jobs import JobManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS, recorder.FLUSH_SECONDS = 0.2, 0.1
     small = dict(solver_params=(("eta0", 1e-4),))

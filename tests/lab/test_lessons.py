@@ -7,8 +7,18 @@ import re
 
 import pytest
 
-from fmviz.lab.lesson_values import calculate, evaluate, is_right, right_choice
-from fmviz.lab.lessons import fill, lessons, numbers_in, parse
+from fmviz.lab.lessons.steps import (
+    fill,
+    lessons,
+    numbers_in,
+    parse,
+)
+from fmviz.lab.lessons.values import (
+    calculate,
+    evaluate,
+    is_right,
+    right_choice,
+)
 
 HEADER = '+++\ntitle = "A"\norder = 1\nminutes = 5\nlearn = ["x"]\n{}\n+++\n'
 STEP = """# One

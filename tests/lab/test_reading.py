@@ -13,17 +13,23 @@ import scipy.sparse as sp
 from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.attributes import NONE, Attributes
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
-from fmviz.lab.decomposition import decompose
-from fmviz.lab.model_pairs import pairs_of
-from fmviz.lab.pair_table import mean_squares, rows_with_both
-from fmviz.lab.pair_weights import GivenPairs
-from fmviz.lab.reading import Search, block_of, group_strengths, table_of_pairs, typical_sizes
-from fmviz.lab.tables import TableEncoding
-from fmviz.lab.wording import Wording
+from fmviz.lab.interpretation.attributes import NONE, Attributes
+from fmviz.lab.interpretation.decomposition import decompose
+from fmviz.lab.interpretation.model_pairs import pairs_of
+from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
+from fmviz.lab.interpretation.pair_weights import GivenPairs
+from fmviz.lab.interpretation.reading import (
+    Search,
+    block_of,
+    group_strengths,
+    table_of_pairs,
+    typical_sizes,
+)
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.tables.encoding import TableEncoding
 
 D, K = 9, 4
 MODELS = {
@@ -103,7 +109,7 @@ def test_a_model_without_pairs_says_so(name):
 def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     model, parameters = fitted("fm", d=60)
     whole = pairs_of(model, parameters).ranked(10**6)
-    monkeypatch.setattr("fmviz.lab.pair_weights._BLOCK", 7)
+    monkeypatch.setattr("fmviz.lab.interpretation.pair_weights._BLOCK", 7)
     few = pairs_of(model, parameters).ranked(40)
     np.testing.assert_array_equal(few.i, whole.i[:40])
     np.testing.assert_array_equal(few.j, whole.j[:40])

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from lab.tiny_papers import TINY
 
-from fmviz.lab.papers import ARTEFACTS, Result, keeping
+from fmviz.lab.papers import ARTEFACTS, Result, results
 from fmviz.lab.papers.base import Desk
-from fmviz.lab.papers.keeping import last_kept, pieces_of, run_and_keep, unfinished
-from fmviz.lab.papers.pieces import Memory, key_of, resumed
+from fmviz.lab.papers.checkpoints import Memory, key_of, resumed
+from fmviz.lab.papers.results import (
+    last_kept,
+    pieces_of,
+    run_and_keep,
+    unfinished,
+)
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.results import StoredPieces, kept_results
 
@@ -148,7 +153,7 @@ def test_a_kept_result_takes_the_place_of_its_pieces(store, monkeypatch):
     assert not kept_results(store)
     # Pieces that another version of a package has made are left alone.
     with monkeypatch.context() as patch:
-        patch.setattr(keeping, "made_with", lambda: {"numpy": "0"})
+        patch.setattr(results, "made_with", lambda: {"numpy": "0"})
         assert unfinished(tiny, "quick", store) == 0
     *_, last = run_and_keep(tiny, "quick", lambda: store, n_jobs=1)
     assert last.state == "complete"

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from fmviz.lab import geometry as lab
+from fmviz.lab.operators import geometry as lab
 from fmviz.operators import certificate, prox, regularizer_value
 
 SECTIONS = {f"plane {name}": one for name, one in lab.PLANES.items()}

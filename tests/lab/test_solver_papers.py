@@ -10,11 +10,12 @@ from lab.tiny_papers import TINY
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers import ARTEFACTS, _races, _table3, _weights
+from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers import atarashi2021_fig8 as fig8
 from fmviz.lab.papers import atarashi2021_fig9 as fig9
-from fmviz.lab.papers._descent import ahead, median_times
 from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.protocols import races, table3, weights
+from fmviz.lab.papers.protocols.descent import ahead, median_times
 
 FIG5, FIG6, FIG7, FIG8, FIG9 = (ARTEFACTS[f"atarashi2021_fig{n}"] for n in range(5, 10))
 
@@ -30,11 +31,11 @@ def test_the_weights_of_both_models_are_measured_alike():
     P = np.random.default_rng(0).normal(size=(7, 3))
     W = P @ P.T
     machine = Parameters(P, np.zeros(7), 0.0)
-    assert _weights.weights_l1(machine) == pytest.approx(np.abs(W).sum())
-    assert _weights.weights_l1(Parameters.of_weights(W)) == pytest.approx(np.abs(W).sum())
+    assert weights.weights_l1(machine) == pytest.approx(np.abs(W).sum())
+    assert weights.weights_l1(Parameters.of_weights(W)) == pytest.approx(np.abs(W).sum())
 
 
-@pytest.mark.parametrize("method", _weights.METHODS)
+@pytest.mark.parametrize("method", weights.METHODS)
 def test_the_course_of_a_method_is_its_risk_and_its_weights(method, monkeypatch):
     built = []
     real = Problem.build
@@ -44,13 +45,13 @@ def test_the_course_of_a_method_is_its_risk_and_its_weights(method, monkeypatch)
     desk = Desk({"epochs": 3, "tol": 0.0}, 1, lambda: False)
     desk.use("x", X, y)
     given = {"panel": "p", "seed": 4, "data": "x", "lambda_p": 0.1, "lambda_sparse": 0.5, "seconds": 5.0}
-    list(_weights.follow(desk, X, y, method, **given))
+    list(weights.follow(desk, X, y, method, **given))
     problem = built[0]
     assert (problem.lambda_p, problem.lambda_sparse, problem.fit_linear) == (0.1, 0.5, False)
     trace = desk.tables["trace"]
     assert [row["epoch"] for row in trace] == [0, 1, 2, 3]
     at = problem.start(0.01, np.random.default_rng([4, 1]))
-    first = 0.5 * np.mean((problem.predict(at) - y) ** 2) + 0.5 * _weights.weights_l1(at)
+    first = 0.5 * np.mean((problem.predict(at) - y) ** 2) + 0.5 * weights.weights_l1(at)
     assert trace[0]["objective"] == pytest.approx(first)
     (end,) = desk.tables["ends"]
     assert end["objective"] == trace[-1]["objective"]
@@ -60,26 +61,26 @@ def test_to_settle_is_to_stay():
     course = [
         {"seconds": float(i), "objective": value} for i, value in enumerate((9.0, 1.0, 2.0, 1.005, 1.0))
     ]
-    assert _weights._settled(course) == 3.0
-    assert _weights._settled(course[-1:]) == 4.0
+    assert weights._settled(course) == 3.0
+    assert weights._settled(course[-1:]) == 4.0
 
 
 def ends(panel, objectives, settled=None, seeds=(0, 1, 2, 3)):
-    base = dict.fromkeys(_weights.METHODS, 5.0)
-    late = dict.fromkeys(_weights.METHODS, 2.0)
+    base = dict.fromkeys(weights.METHODS, 5.0)
+    late = dict.fromkeys(weights.METHODS, 2.0)
     return [
         {
             "panel": panel, "method": method, "seed": seed, "objective": (base | objectives)[method],
             "settled": (late | (settled or {}))[method],
         }
-        for method in _weights.METHODS
+        for method in weights.METHODS
         for seed in seeds
     ]  # fmt: skip
 
 
 def test_statements_of_fig_5_follow_from_ends():
     settings = FIG5.configured("full")
-    of = _weights.panel_of
+    of = weights.panel_of
     first, second = settings["settings"]
     tables = {
         "ends": [
@@ -90,18 +91,18 @@ def test_statements_of_fig_5_follow_from_ends():
         ]
     }
     assert verdicts(FIG5, tables, settings) == {
-        ("ti_lowest", "λ̃ = 0.1, all methods"): "does not hold",
-        ("ti_lowest", "λ̃ = 0.1, without SLQR"): "holds",
-        ("ti_lowest", "λ̃ = 1, all methods"): "holds",
-        ("ti_lowest", "λ̃ = 1, without SLQR"): "holds",
-        ("remarkable", "λ̃ = 1, all methods"): "does not hold",
-        ("remarkable", "λ̃ = 1, without SLQR"): "holds",
-        ("both_lowest", "λ̃ = 0.1, all methods"): "holds",
-        ("both_lowest", "λ̃ = 0.1, without SLQR"): "holds",
-        ("both_lowest", "λ̃ = 1, all methods"): "does not hold",
-        ("both_lowest", "λ̃ = 1, without SLQR"): "does not hold",
-        ("both_fastest", "λ̃ = 0.1"): "holds",
-        ("both_fastest", "λ̃ = 1"): "does not hold",
+        ("ti_lowest", "λ = 0.1, all methods"): "does not hold",
+        ("ti_lowest", "λ = 0.1, without SLQR"): "holds",
+        ("ti_lowest", "λ = 1, all methods"): "holds",
+        ("ti_lowest", "λ = 1, without SLQR"): "holds",
+        ("remarkable", "λ = 1, all methods"): "does not hold",
+        ("remarkable", "λ = 1, without SLQR"): "holds",
+        ("both_lowest", "λ = 0.1, all methods"): "holds",
+        ("both_lowest", "λ = 0.1, without SLQR"): "holds",
+        ("both_lowest", "λ = 1, all methods"): "does not hold",
+        ("both_lowest", "λ = 1, without SLQR"): "does not hold",
+        ("both_fastest", "λ = 0.1"): "holds",
+        ("both_fastest", "λ = 1"): "does not hold",
     }
     # Ends that are still missing for a method settle nothing.
     few = {"ends": [row for row in tables["ends"] if (row["method"], row["seed"]) != ("SLQR", 3)]}
@@ -120,10 +121,10 @@ def trace(panel, times, seeds=(0,)):
 
 def test_statements_of_fig_7_follow_from_times():
     settings = FIG7.configured("full", data=["x"])
-    times = dict.fromkeys(_weights.METHODS, 2.5) | {"TI": 1.0, "CS": 1.1}
+    times = dict.fromkeys(weights.METHODS, 2.5) | {"TI": 1.0, "CS": 1.1}
     tables = {"trace": [], "ends": []}
     for strength in settings["lambda"]:
-        panel = _weights.panel_of("x", strength)
+        panel = weights.panel_of("x", strength)
         tables["ends"] += ends(panel, {}, seeds=(0,))
         tables["trace"] += trace(panel, times)
         times = times | {"L1": 1.5}
@@ -136,7 +137,7 @@ def test_statements_of_fig_7_follow_from_times():
 def test_fig_6_times_epochs_of_all_methods():
     *_, last = FIG6.run("quick", n_jobs=1, **TINY[FIG6.name])
     rows = last.tables["times"]
-    assert {(row["method"], row["d"]) for row in rows} == set(product(_weights.METHODS, (20, 40)))
+    assert {(row["method"], row["d"]) for row in rows} == set(product(weights.METHODS, (20, 40)))
     assert all(row["seconds"] > 0 for row in rows)
     assert [(row["n"], row["d"]) for row in last.tables["data"]] == [(30, 20), (30, 40)]
 
@@ -144,13 +145,13 @@ def test_fig_6_times_epochs_of_all_methods():
 def epochs(powers, factors=None):
     return [
         {"method": method, "d": d, "seconds": (factors or {}).get(method, 1.0) * 1e-9 * d ** powers[method]}
-        for method in _weights.METHODS
+        for method in weights.METHODS
         for d in (1_000, 2_000, 4_000)
     ]
 
 
 def test_statements_of_fig_6_follow_from_times():
-    powers = dict.fromkeys(_weights.METHODS, 1.0) | {"Ω*-nmAPGD": 2.0, "Ω*-SubGD": 2.1, "SLQR": 3.0}
+    powers = dict.fromkeys(weights.METHODS, 1.0) | {"Ω*-nmAPGD": 2.0, "Ω*-SubGD": 2.1, "SLQR": 3.0}
     settings = FIG6.configured("full", d=[1_000, 2_000, 4_000])
     assert set(verdicts(FIG6, {"times": epochs(powers)}, settings).values()) == {"holds"}
     other = powers | {"TI": 1.5, "SLQR": 2.3}
@@ -170,12 +171,12 @@ def test_statements_of_fig_6_follow_from_times():
 
 
 def test_the_algorithms_are_those_of_the_paper():
-    lines = {one.label: one for one in _races.racers("ti", [1.0, 0.1], mini_batches=True)}
+    lines = {one.label: one for one in races.racers("ti", [1.0, 0.1], mini_batches=True)}
     assert list(lines) == ["PCD", "APGD", "nmAPGD", "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha"]
     assert [one["eta0"] for one in lines["MB-PSGD"].tries] == [1.0, 0.1]
     assert all(not own["monotone"] for name in ("PSGD", "Katyusha") for own in lines[name].tries)
     assert lines["PSGD"].tries[0]["operator"] == "dense"
-    names = [one.label for one in _races.racers("cs", [1.0], mini_batches=False)]
+    names = [one.label for one in races.racers("cs", [1.0], mini_batches=False)]
     assert names == ["PBCD", "APGD", "nmAPGD", "PSGD", "Katyusha"]
 
 
@@ -193,8 +194,8 @@ def test_the_problem_of_fig_8_is_that_of_the_paper(letter):
 
 def test_strengths_of_fig_9():
     settings = FIG9.configured("full")
-    X, y = _table3.whole(_table3.DRAWN, 600)
-    problem = fig9.build(X, y, "cs", settings["strengths"][_table3.A9A])
+    X, y = table3.whole(table3.DRAWN, 600)
+    problem = fig9.build(X, y, "cs", settings["strengths"][table3.A9A])
     assert (problem.lambda_w, problem.lambda_p, problem.lambda_sparse) == (0.5e-2, 0.5e-3, 0.5e-3)
     assert (problem.fit_linear, problem.fit_intercept, problem.loss.name) == (True, True, "squared")
 
@@ -203,7 +204,7 @@ def test_of_several_steps_the_best_is_shown():
     *_, last = FIG9.run("quick", n_jobs=1, **TINY[FIG9.name])
     (panel,) = {row["panel"] for row in last.tables["ends"]}
     shown = {row["method"] for row in last.tables["trace"]}
-    assert shown == {one.label for one in _races.racers("ti", [1.0], mini_batches=True)}
+    assert shown == {one.label for one in races.racers("ti", [1.0], mini_batches=True)}
     for name in ("PSGD", "MB-Katyusha"):
         tried = [row for row in last.tables["ends"] if row["method"] == name]
         assert [row["eta0"] for row in tried] == [1.0, 0.01]
@@ -211,7 +212,7 @@ def test_of_several_steps_the_best_is_shown():
         course = [row for row in last.tables["trace"] if row["method"] == name]
         assert course[-1]["objective"] == pytest.approx(best["objective"])
         assert len({row["objective"] for row in course if row["epoch"] == 0}) == 1
-    assert panel == f"{_table3.DRAWN}, TI"
+    assert panel == f"{table3.DRAWN}, TI"
 
 
 def raced(artefact, settings, panel, lines, times, eta=None):
@@ -247,25 +248,25 @@ def test_statements_of_fig_8_follow_from_times():
 def test_statements_of_fig_9_follow_from_times():
     settings = FIG9.configured("full")
     tables = []
-    for name, regularizer in product((_table3.ML100K, _table3.A9A), ("ti", "cs")):
+    for name, regularizer in product((table3.ML100K, table3.A9A), ("ti", "cs")):
         fast = {"PCD": 1.0, "PBCD": 1.0, "MB-PSGD": 2.0, "MB-Katyusha": 2.0}
-        if name == _table3.A9A:
+        if name == table3.A9A:
             fast |= {"PSGD": 0.5, "nmAPGD": 1.5}
         panel, lines = fig9._panel(name, regularizer), fig9._lines(regularizer, settings)
         tables.append(raced(FIG9, settings, panel, lines, SLOW | fast, eta=1.0))
     found = verdicts(FIG9, merged(*tables), settings)
     by_set = {
         name: {key: verdict for (key, case), verdict in found.items() if case == f"{name}, TI"}
-        for name in (_table3.ML100K, _table3.A9A)
+        for name in (table3.ML100K, table3.A9A)
     }
-    assert by_set[_table3.ML100K] == dict.fromkeys(fig9._PER_PANEL, "holds")
-    assert by_set[_table3.A9A] == {
+    assert by_set[table3.ML100K] == dict.fromkeys(fig9._PER_PANEL, "holds")
+    assert by_set[table3.A9A] == {
         "coordinate": "does not hold",
         "stochastic": "does not hold",
         "mini_batches": "not settled",
         "behind": "holds",
     }
-    assert ("behind", f"{_table3.A9A}, CS") not in found
+    assert ("behind", f"{table3.A9A}, CS") not in found
     assert found["diverges", "all"] == "holds"
 
 

@@ -8,10 +8,12 @@ from by_name import iterate
 
 from fmviz.engine.drive import Budget
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.papers import ARTEFACTS, _table3, recovery
+from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers import atarashi2021_fig3 as fig3
 from fmviz.lab.papers import atarashi2021_table3 as table3
 from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.protocols import recovery
+from fmviz.lab.papers.protocols import table3 as trials
 from fmviz.lab.runner import Run, roc_auc
 
 FIG3, TABLE3 = ARTEFACTS["atarashi2021_fig3"], ARTEFACTS["atarashi2021_table3"]
@@ -146,18 +148,18 @@ def test_statements_of_fig_3_follow_from_means():
 
 
 TINY = {
-    "data": [_table3.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
+    "data": [trials.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
     "lambda_p": [0.5e-3], "grid": [1e-5, 1e-2], "target": 40, "accept": [20, 60],
 }  # fmt: skip
 
 
 def protocol(**changes):
-    return _table3.Protocol.of(TABLE3.configured("quick", **(TINY | changes)))
+    return trials.Protocol.of(TABLE3.configured("quick", **(TINY | changes)))
 
 
 def test_budgets_of_table_3():
     full = TABLE3.configured("full")
-    assert full["data"] == list(_table3.SETS)
+    assert full["data"] == list(trials.SETS)
     assert full["seeds"] == 5
     assert full["lambda_w"] == full["lambda_p"] == pytest.approx([0.5e-7, 5e-7, 5e-6, 5e-5, 5e-4, 5e-3])
     assert full["grid"] == pytest.approx([1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
@@ -180,12 +182,12 @@ def test_printed_numbers_of_table_3():
 
 
 def test_splits_of_drawn_ratings():
-    split = protocol().parts(_table3.DRAWN)
+    split = protocol().parts(trials.DRAWN)
     sizes = [rows.y.size for rows in split[:3]]
     total = sum(sizes)
     assert sizes == [64 * total // 100, 80 * total // 100 - 64 * total // 100, total - 80 * total // 100]
     assert not split.highest
-    other = protocol(split_seed=1).parts(_table3.DRAWN)
+    other = protocol(split_seed=1).parts(trials.DRAWN)
     assert not np.array_equal(split.test.y, other.test.y)
     assert np.concatenate([r.y for r in split[:3]]).sum() == np.concatenate([r.y for r in other[:3]]).sum()
 
@@ -193,17 +195,17 @@ def test_splits_of_drawn_ratings():
 def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
     if (reason := DATASETS["movielens_100k"].unavailable()) is not None:
         pytest.skip(reason)
-    split = _table3.parts(_table3.ML100K, 0, 0)
+    split = trials.parts(trials.ML100K, 0, 0)
     assert [rows.y.size for rows in split[:3]] == [64_000, 16_000, 20_000]
     assert split.train.design.n_features == 2_703
     live = np.count_nonzero(np.diff(split.train.design.columns.indptr))
     assert abs(live - 2_640) < 10
 
 
-@pytest.mark.parametrize("method", _table3.REGULARIZERS)
+@pytest.mark.parametrize("method", trials.REGULARIZERS)
 def test_problems_of_table_3(method):
-    trial = _table3.Trial(_table3.DRAWN, method, 0, 0.2, 0.3, 0.0 if method == "FM" else 0.4)
-    problem = _table3._problem(trial, protocol())
+    trial = trials.Trial(trials.DRAWN, method, 0, 0.2, 0.3, 0.0 if method == "FM" else 0.4)
+    problem = trials._problem(trial, protocol())
     assert (problem.loss.name, problem.fit_linear, problem.fit_intercept) == ("squared", True, True)
     at = problem.start(0.01, np.random.default_rng(0))
     assert not at.w.any()
@@ -223,18 +225,18 @@ def test_problems_of_table_3(method):
 
 def test_a_fit_is_scored_on_rows_it_has_not_seen():
     own = protocol()
-    trial = _table3.Trial(_table3.DRAWN, "TI", 2, 1e-3, 1e-3, 1e-4)
-    found = _table3.fit(trial, own)
-    problem = _table3._problem(trial, own)
+    trial = trials.Trial(trials.DRAWN, "TI", 2, 1e-3, 1e-3, 1e-4)
+    found = trials.fit(trial, own)
+    problem = trials._problem(trial, own)
     rng = np.random.default_rng([2, 1])
     *_, end = iterate(problem, "pcd", Budget(3, tol=1e-3), init_scale=0.01, rng=rng)
-    split = own.parts(_table3.DRAWN)
+    split = own.parts(trials.DRAWN)
     for name, rows in (("validation", split.validation), ("score", split.test)):
         f = problem.model.predict(rows.design, end.parameters)
         assert found[name] == pytest.approx(np.sqrt(np.mean((f - rows.y) ** 2)))
         labels = np.where(rows.y > 3, 1.0, -1.0)
         classes = rows._replace(y=labels)
-        assert _table3._score(problem, end, classes, True) == pytest.approx(roc_auc(labels, f))
+        assert trials._score(problem, end, classes, True) == pytest.approx(roc_auc(labels, f))
     assert found["used"] == end.used_interactions
 
 
@@ -250,23 +252,24 @@ def test_a_fit_is_scored_on_rows_it_has_not_seen():
     ],
 )
 def test_where_a_search_begins(used, expected):
-    assert _table3.bracket(used, (990, 1_035)) == expected
+    assert trials.bracket(used, (990, 1_035)) == expected
 
 
 def test_a_search_ends_in_the_accepted_range():
     own = protocol(epochs=20)
     fits = {
-        value: _table3.fit(_table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, 1e-3, value), own)["used"]
+        value: trials.fit(trials.Trial(trials.DRAWN, "TI", 0, 1e-3, 1e-3, value), own)["used"]
         for value in (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
     }
-    begin = _table3.bracket(fits, own.accept)
-    found = _table3.search(_table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, 1e-3, bracket=begin), own)
+    begin = trials.bracket(fits, own.accept)
+    found = trials.search(trials.Trial(trials.DRAWN, "TI", 0, 1e-3, 1e-3, bracket=begin), own)
     assert 20 <= found["used"] <= 60
     # The score is that of the fit at the strength found.
-    again = _table3.fit(_table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, 1e-3, found["lambda_sparse"]), own)
+    again = trials.fit(trials.Trial(trials.DRAWN, "TI", 0, 1e-3, 1e-3, found["lambda_sparse"]), own)
     assert again["score"] == found["score"]
-    lost = _table3.search(
-        _table3.Trial(_table3.DRAWN, "L21", 0, 1e-3, 1e-3, bracket=(0.2, 0.1)), protocol(accept=[40, 40])
+    lost = trials.search(
+        trials.Trial(trials.DRAWN, "L21", 0, 1e-3, 1e-3, bracket=(0.2, 0.1)),
+        protocol(accept=[40, 40]),
     )
     assert lost["score"] is None
 
@@ -287,7 +290,7 @@ def test_sparse_machines_have_a_tenth_of_the_fm_strength():
 def test_data_that_are_not_here_are_said(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
     desk = Desk(TABLE3.configured("quick"), 1, lambda: False)
-    assert _table3.wanted(desk) == [_table3.DRAWN]
+    assert trials.wanted(desk) == [trials.DRAWN]
     assert [note.split()[0] for note in desk.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
     assert all(note.endswith(".") for note in desk.notes)
 
@@ -317,11 +320,11 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
 
 
 def test_a_failed_fit_of_table_3_is_a_row():
-    trial = _table3.Trial(_table3.DRAWN, "TI", 0, 1e-3, -1.0)
+    trial = trials.Trial(trials.DRAWN, "TI", 0, 1e-3, -1.0)
     desk = Desk({}, 1, lambda: False)
-    ((_, found),) = _table3.each(desk, _table3.fit, [trial], protocol())
+    ((_, found),) = trials.each(desk, trials.fit, [trial], protocol())
     assert found["score"] is None
     assert "-1" in found["failure"]
     desk.tables["fm"] = [{**trial.row, **found}]
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):
-        table3._best(desk.tables["fm"], _table3.DRAWN, "TI", False)
+        table3._best(desk.tables["fm"], trials.DRAWN, "TI", False)

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
+from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
-from fmviz.lab.provenance import array_hash, data_hash, versions
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runs.provenance import array_hash, data_hash, versions
 from fmviz.lab.store import (
     INTERRUPTED,
     PAUSED,
@@ -280,7 +280,7 @@ def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatch):
-    monkeypatch.setattr("fmviz.lab.recorder.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("fmviz.lab.runs.recorder.CHECKPOINT_SECONDS", 0.0)
     experiment = Experiment(rank=5, max_epochs=40, tol=0.0, lambda_sparse=0.1)
     whole = [s.record() for s in Run.prepare(experiment).snapshots()]
     manager = managed(store)
@@ -377,7 +377,7 @@ VICTIM = """
     import sys, time
     from fmviz.lab import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.jobs import JobManager
+    from fmviz.lab.background.jobs import JobManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS = recorder.FLUSH_SECONDS = 0.05
     store = RunStore(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Paths along λ̃ for several regularizers, and the search for a number of interactions."""
+"""Paths along λ for several regularizers, and the search for a number of interactions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from fmviz.lab.duel import search, search_program
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.lab.strength_path import (
+from fmviz.lab.search.equal_sparsity import search, search_program
+from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
     bracket_grid,

@@ -11,7 +11,8 @@ from oracles import slow_lifted
 
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.subsets import (
+from fmviz.lab.background.thinned import N_TILES, thin
+from fmviz.lab.interpretation.subsets import (
     factors_of,
     orders_of,
     rankable,
@@ -20,8 +21,7 @@ from fmviz.lab.subsets import (
     used_features,
     weight_of,
 )
-from fmviz.lab.thinned import N_TILES, thin
-from fmviz.lab.tiles import tile_edges
+from fmviz.lab.interpretation.tiles import tile_edges
 
 CASES = [
     ("fm", {}, 2, 1, False),

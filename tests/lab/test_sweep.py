@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_info
 
 import fmviz
 from fmviz.engine._jit import KERNELS
-from fmviz.lab import sweep as sweep_module
-from fmviz.lab import workers
+from fmviz.lab.background import workers
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.search import sweep as sweep_module
 
 SMALL = Experiment(rank=3, max_epochs=5, validation=0.25)
 MANY = [

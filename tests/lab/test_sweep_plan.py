@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from fmviz.lab import sweep_plan
 from fmviz.lab.experiment import suggested
-from fmviz.lab.sweep_plan import SweepPlan
+from fmviz.lab.search import sweep_plan
+from fmviz.lab.search.sweep_plan import SweepPlan
 
 TEXT = """
 title = "A small one"

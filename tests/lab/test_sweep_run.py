@@ -5,11 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from fmviz.lab import sweep_run
 from fmviz.lab.runner import Run
+from fmviz.lab.search import sweep_run
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import (
+    carry_out,
+    cost,
+    results,
+    stored_plan,
+)
 from fmviz.lab.store import RunStore
-from fmviz.lab.sweep_plan import SweepPlan
-from fmviz.lab.sweep_run import carry_out, cost, results, stored_plan
 
 
 def small(**more):

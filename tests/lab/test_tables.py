@@ -9,8 +9,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from fmviz.lab.table_files import is_libsvm, read_bytes, read_libsvm, read_text_table
-from fmviz.lab.tables import NumberColumn, TableEncoding, Target, WordColumn
+from fmviz.lab.tables.encoding import (
+    NumberColumn,
+    TableEncoding,
+    Target,
+    WordColumn,
+)
+from fmviz.lab.tables.files import (
+    is_libsvm,
+    read_bytes,
+    read_libsvm,
+    read_text_table,
+)
 
 
 def frame(n=40, seed=0):

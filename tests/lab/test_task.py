@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import threading
 
-from fmviz.lab.job_view import JobState
-from fmviz.lab.pool import InlineExecutor, ThreadPool
-from fmviz.lab.task import TaskManager
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.pool import InlineExecutor, ThreadPool
+from fmviz.lab.background.task import TaskManager
 
 
 def test_results_are_there_one_after_the_other():

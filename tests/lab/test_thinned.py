@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors, ThinnedWeights, thin
-from fmviz.lab.tiles import pooled_matrix
+from fmviz.lab.background.thinned import (
+    EXACT_FEATURES,
+    N_TILES,
+    ThinnedFactors,
+    ThinnedWeights,
+    thin,
+)
+from fmviz.lab.interpretation.tiles import pooled_matrix
 
 
 def test_thinning_keeps_the_largest_rows():

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from fmviz.engine.counting import used_mask
-from fmviz.lab.tiles import pooled_interactions, pooled_matrix, tile_edges, tile_labels
+from fmviz.lab.interpretation.tiles import (
+    pooled_interactions,
+    pooled_matrix,
+    tile_edges,
+    tile_labels,
+)
 
 
 @pytest.mark.parametrize(("d", "tiles"), [(37, 5), (600, 128), (7, 128), (1, 3)])

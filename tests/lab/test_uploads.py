@@ -19,18 +19,18 @@ import scipy.sparse as sp
 from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.duel import search_program
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.history import title_of_run
 from fmviz.lab.places import data_folder
-from fmviz.lab.program import duel_program, program, sweep_program
 from fmviz.lab.runner import Run
+from fmviz.lab.runs.history import title_of_run
+from fmviz.lab.runs.program import duel_program, program, sweep_program
+from fmviz.lab.search.equal_sparsity import search_program
+from fmviz.lab.search.strength_path import PathPlan, path_program
+from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
-from fmviz.lab.strength_path import PathPlan, path_program
-from fmviz.lab.sweep_plan import SweepPlan
 from fmviz.lab.uploads import example, importing, library, limits
 from fmviz.lab.uploads.columns import dates_of, described, likely_target, numbers_of, parts_of
 from fmviz.lab.uploads.files import Reading, read

@@ -9,8 +9,8 @@ from by_name import build_problem, iterate
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.support import compare_supports, structural_support
-from fmviz.lab.why_zero import why_zero
+from fmviz.lab.interpretation.support import compare_supports, structural_support
+from fmviz.lab.interpretation.why_zero import why_zero
 
 NAMES = [f"x{j}" for j in range(6)]
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.lab.network import network
-from fmviz.lab.pair_weights import FactoredPairs
-from fmviz.lab.windows import EXACT, Window, format_windows, look, parse_windows
+from fmviz.lab.interpretation.network import network
+from fmviz.lab.interpretation.pair_weights import FactoredPairs
+from fmviz.lab.interpretation.windows import (
+    EXACT,
+    Window,
+    format_windows,
+    look,
+    parse_windows,
+)
 from fmviz.ui.components.matrix_view import NOT_AN_INTERACTION
-from fmviz.ui.reading.matrix import _drawn, _panel
+from fmviz.ui.interactions.matrix import _drawn, _panel
 
 
 def planted(d: int, rows: np.ndarray, values: np.ndarray) -> FactoredPairs:

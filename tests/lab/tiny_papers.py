@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fmviz.lab.papers import _table3 as table3
 from fmviz.lab.papers import blondel2016_fig3 as fig3
+from fmviz.lab.papers.protocols import table3 as table3
 
 TINY = {
     "atarashi2021_fig3": {

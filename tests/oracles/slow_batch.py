@@ -128,7 +128,7 @@ def nmapgd(problem, x, epochs, step=1.0, rho=0.5, delta=1e-4, eta=0.8):
 
 
 def subgd(problem, x, epochs, eta=1.0, rho=0.5, sigma=1e-4):
-    """[A] Eq. 12 with the full sign matrix of Eq. 13, and λ_p − λ̃/2 in front of ‖P‖²."""
+    """[A] Eq. 12 with the full sign matrix of Eq. 13, and λ_p − λ/2 in front of ‖P‖²."""
     eta /= 2
     for _ in range(epochs):
         P, w, _ = x

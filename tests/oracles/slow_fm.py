@@ -87,7 +87,7 @@ def used_pairs(P: np.ndarray) -> int:
 
 
 def objective(X, y, w, P, bias, *, loss, name, lam_w, lam_p, lam, weights=None) -> float:
-    """The objective ([A] Eq. 2 with λ̃Ω)."""
+    """The objective ([A] Eq. 2 with λΩ)."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     risk = np.mean(c * LOSS[loss](predict(X, w, P, bias), y))
     return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(name, P)

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from ui.sentences import Sentences
 
-from fmviz.lab import jobs
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 

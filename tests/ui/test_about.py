@@ -7,7 +7,7 @@ import re
 from ui.driving import ROOT, page, words
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui.views.about import KEYS
+from fmviz.ui.about.page import KEYS
 
 
 def test_it_says_what_it_is_and_tests_itself(store):

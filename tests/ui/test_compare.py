@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ui.driving import numbers, page
 
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
 from fmviz.lab.experiment import Experiment
-from fmviz.ui.views.compare import MOST
+from fmviz.ui.compare.page import MOST
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
 
@@ -59,7 +59,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
     def gone(*args, **kwargs):
         raise ValueError("The folder is not there.")
 
-    monkeypatch.setattr("fmviz.ui.compare_pairs.load_dataset", gone)
+    monkeypatch.setattr("fmviz.ui.compare.pairs.load_dataset", gone)
     app = page("compare", runs=",".join(runs))
     assert not app.error
     sentences(app, "compare", "data that are gone")

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from ui.driving import page, run_here, words
 
-from fmviz.lab import sweep_run
+from fmviz.lab.search import sweep_run
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 
@@ -77,7 +77,7 @@ def same_duel(app: AppTest, said: str) -> None:
     printed = re.findall(r"lambda (\S+), (\d+) interactions, (\d+) features", said)
     assert len(printed) == len(table)
     for (strength, pairs, features), (_, row) in zip(printed, table.iterrows(), strict=True):
-        assert float(strength) == pytest.approx(row["λ̃"], rel=1e-5)
+        assert float(strength) == pytest.approx(row["λ"], rel=1e-5)
         assert (int(pairs), int(features)) == (row["Interactions"], row["Features"])
 
 

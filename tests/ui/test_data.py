@@ -14,9 +14,9 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.files import Reading
-from fmviz.ui.plain import plain
+from fmviz.ui.data import page as view
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
-from fmviz.ui.views import data as view
 
 CSV = "age,town,smoker,y\n" + "".join(
     f"{20 + i % 40},{('Bonn', 'Kiel', 'Ulm')[i % 3]},{('no', 'yes')[i % 7 < 3]},{i % 11 / 3 - i % 5}\n"

@@ -11,7 +11,7 @@ import pytest
 from ui.driving import page as open_page
 from ui.driving import words
 
-from fmviz.lab import geometry as lab
+from fmviz.lab.operators import geometry as lab
 
 
 def address(app) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ui.driving import page, words
 
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
 from fmviz.lab.experiment import Experiment
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
@@ -153,7 +153,7 @@ def test_train_and_runs_lead_here(store):
 
 
 def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
-    monkeypatch.setattr("fmviz.ui.reading.opened._INLINE_ROWS", 0)
+    monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
     run = trained(**MONKS)
     for view in ("pairs", "attributes", "matrix"):
         app = page("interactions", run=run, view=view)
@@ -165,7 +165,7 @@ def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
 
 
 def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
-    monkeypatch.setattr("fmviz.ui.reading.opened._INLINE_ROWS", 0)
+    monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
     run = trained()
     tasks = jobs.manager().tasks
     start = tasks.start

@@ -7,12 +7,17 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, page, words
 
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.lessons import lessons
-from fmviz.ui import lesson_panel
+from fmviz.lab.lessons.steps import lessons
+from fmviz.ui.compare import page as compare
+from fmviz.ui.geometry import page as geometry
+from fmviz.ui.lessons import panel
+from fmviz.ui.path import page as path
 from fmviz.ui.presets import presets
+from fmviz.ui.prox import page as prox
 from fmviz.ui.state import Settings
-from fmviz.ui.train_settings import OWN
-from fmviz.ui.views import compare, geometry, path, prox, sweeps, train
+from fmviz.ui.sweeps import page as sweeps
+from fmviz.ui.train import page as train
+from fmviz.ui.train.settings import OWN
 
 
 def address(app: AppTest) -> dict[str, str]:
@@ -136,7 +141,7 @@ def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):
         raise ValueError("The data are not here.")
         yield
 
-    monkeypatch.setattr(lesson_panel, "calculate", broken)
+    monkeypatch.setattr(panel, "calculate", broken)
     app = page("prox", lesson="prox", step="2")
     app.number_input(key="lesson_prox_2").set_value(1.0).run()
     app.button(key="lesson_reveal").click().run()

@@ -12,11 +12,21 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT
 
-from fmviz.lab import jobs, sweep_run
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore
 from fmviz.ui import navigation, shell
-from fmviz.ui.kinds import Changes, Follower, Names, Param, Setting, Several, Text, Whole
+from fmviz.ui.setting_types import (
+    Changes,
+    Follower,
+    Names,
+    Param,
+    Setting,
+    Several,
+    Text,
+    Whole,
+)
 from fmviz.ui.state import Settings
 
 SCRIPTS = [link.script for links in navigation.NAVIGATION.values() for link in links]

@@ -16,15 +16,16 @@ from ui.driving import words
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
-from fmviz.lab import jobs
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.papers import ARTEFACTS, Result
-from fmviz.lab.papers.keeping import last_kept, pieces_of, run_and_keep
+from fmviz.lab.papers.results import last_kept, pieces_of, run_and_keep
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
-from fmviz.ui import paper_desk, paper_result
-from fmviz.ui.views import paper as view
+from fmviz.ui.paper import page as view
+from fmviz.ui.paper import reproduction
+from fmviz.ui.paper import result as result_view
 
 NAME = "atarashi2021_fig2"
 
@@ -103,7 +104,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     assert kept is not None
     assert kept.to_dict()["tables"] == told["tables"]
     html = (tmp_path / f"{NAME}.html").read_text(encoding="utf-8")
-    assert paper_result.figure_html(ARTEFACTS[NAME], kept) == html
+    assert result_view.figure_html(ARTEFACTS[NAME], kept) == html
     assert f"# {ARTEFACTS[NAME].title}" in capsys.readouterr().out
 
 
@@ -135,7 +136,7 @@ def test_a_new_session_and_a_new_server_find_the_result(executor, store):
 
 
 def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
-    monkeypatch.setattr(paper_desk, "REDRAW_SECONDS", 0.0)
+    monkeypatch.setattr(reproduction, "REDRAW_SECONDS", 0.0)
     keep_result(store, result.to_dict())
     executor.hold = True
     app = page(artefact=NAME)
@@ -274,15 +275,15 @@ def test_deviations_are_coloured():
         {**row, "ours": 20.0, "deviation": 1.0, "within": False},
         {**row, "ours": None, "deviation": None, "within": None},
     ]
-    cells = [line.split("</td>")[0] for line in paper_result.beside(rows).to_html().split("<td ")[1:]]
+    cells = [line.split("</td>")[0] for line in result_view.beside(rows).to_html().split("<td ")[1:]]
     assert [cell.split(">")[1] for cell in cells[3::5]] == ["+1.0%", "+100.0%", "–"]
-    page = paper_result.beside(rows).to_html()
+    page = result_view.beside(rows).to_html()
     assert [page.count(f"background-color: {SIGNALS[within]}") for within in (True, False, None)] == [1, 1, 1]
     assert page.count("background-color") == 3
 
 
 def test_tables_of_lists_and_times():
-    table = paper_result.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
+    table = result_view.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
     assert table.to_csv(index=False) == "a,b_0,b_1\n1,2,3\n4,5,6\n"
     assert [view.duration(x) for x in (0.1, 0.5, 3, 60, 120)] == [
         "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",

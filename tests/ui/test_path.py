@@ -13,10 +13,10 @@ from playwright.sync_api import expect
 from ui.driving import numbers, words
 from ui.driving import page as open_page
 
-from fmviz.lab import jobs
-from fmviz.lab.jobs import InlineExecutor, JobManager
-from fmviz.lab.task import TaskManager
-from fmviz.ui.path_result import best_row
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background.task import TaskManager
+from fmviz.ui.path.result import best_row
 
 SMALL = {
     "dataset": "balance_scale",
@@ -133,7 +133,7 @@ def test_a_search_finds_its_number_and_its_program_too(store, sentences):
     app = open_page("path", **SMALL, target="4", accept="20", seek="1")
     app.run()
     assert fine(app)
-    assert "TI at λ̃ = " in words(app)
+    assert "TI at λ = " in words(app)
     used = int(re.search(r"uses \*\*(\d+)\*\* interactions", words(app))[1])
     assert 3 <= used <= 5
     assert printed(code(app, "import search"))[-1] == f"used interactions {used}"
@@ -190,7 +190,7 @@ def test_a_failure_is_a_sentence_with_a_way_out(store, monkeypatch):
         raise RuntimeError("no more memory")
         yield
 
-    monkeypatch.setattr("fmviz.ui.views.path.trace", broken)
+    monkeypatch.setattr("fmviz.ui.path.page.trace", broken)
     app = open_page("path", **SMALL)
     app.button(key="path_start").click().run()
     app.run()
@@ -243,7 +243,7 @@ def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
     dots.locator("path.point").nth(1).click(force=True)
     page.wait_for_url("**at=0.001**")
     assert parse_qs(urlsplit(page.url).query)["at"] == ["0.001"]
-    page.get_by_role("button", name="Search λ̃").click()
+    page.get_by_role("button", name="Search λ").click()
     page.locator(".st-key-path_bracket .main-svg").first.wait_for(timeout=120_000)
     wait_idle(page)
     shoot(page, "path-1440-light")

@@ -12,8 +12,8 @@ from ui.driving import ROOT, page, words
 
 from fmviz.engine.params import ParamSpec
 from fmviz.ui import widgets
+from fmviz.ui.restrictions import plain
 from fmviz.ui.state import Settings
-from fmviz.ui.teach import plain
 
 
 def keys(app: AppTest) -> set[str]:
@@ -76,7 +76,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     ("label", "shown"),
     [
         ("Rank $k$", "Rank k"),
-        (r"Strength $\tilde\lambda$ of Ω", "Strength λ̃ of Ω"),
+        (r"Strength $\lambda$ of Ω", "Strength λ of Ω"),
         (r"Strength $\lambda_w$ of $\|w\|^2$", "Strength λ_w of ‖w‖²"),
         ("**Model**", "Model"),
     ],

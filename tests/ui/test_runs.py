@@ -6,12 +6,17 @@ import pandas as pd
 import pytest
 from ui.driving import page, words
 
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.history import differing, metrics_of, runs_table, title_of_run
-from fmviz.lab.jobs import InlineExecutor, JobManager
+from fmviz.lab.runs.history import (
+    differing,
+    metrics_of,
+    runs_table,
+    title_of_run,
+)
 from fmviz.lab.store import ownership
-from fmviz.ui.views import runs as view
+from fmviz.ui.runs import page as view
 
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
 
@@ -116,7 +121,7 @@ def test_tables_of_runs(some, store):
     assert list(table["id"]) == some
     assert table["metric"][1].startswith("RMSE, validation")
     assert isinstance(table["when"][0], pd.Timestamp)
-    assert title_of_run(runs[0]) == "planted_interactions · ti · λ̃ 1 · seed 0"
+    assert title_of_run(runs[0]) == "planted_interactions · ti · λ 1 · seed 0"
     store.rename(some[0], "mine")
     assert title_of_run(store.get(some[0])) == "mine"
     assert set(metrics_of(runs[1])) >= {"validation_rmse", "train_rmse", "support_f1"}

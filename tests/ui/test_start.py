@@ -9,8 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui.prox import page as prox
+from fmviz.ui.start import page as start
 from fmviz.ui.state import Param, Settings, Several, Text
-from fmviz.ui.views import prox, start
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -144,11 +145,11 @@ def test_jobs_are_counted_only_where_there_can_be_any(monkeypatch):
 
     from fmviz.ui.status import running_jobs
 
-    monkeypatch.delitem(sys.modules, "fmviz.lab.jobs", raising=False)
+    monkeypatch.delitem(sys.modules, "fmviz.lab.background.jobs", raising=False)
     assert running_jobs() == 0
     tasks = SimpleNamespace(running=lambda: ["sweep"])
     manager = SimpleNamespace(running=lambda: ["a", "b", "c"], tasks=tasks)
-    monkeypatch.setitem(sys.modules, "fmviz.lab.jobs", SimpleNamespace(manager=lambda: manager))
+    monkeypatch.setitem(sys.modules, "fmviz.lab.background.jobs", SimpleNamespace(manager=lambda: manager))
     assert running_jobs() == 4
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from ui.driving import page, words
 
-from fmviz.lab import sweep_run
-from fmviz.lab.sweep_plan import SweepPlan
-from fmviz.lab.sweep_run import carry_out
-from fmviz.lab.sweep_table import fits_table, main_metric, means_table
+from fmviz.lab.search import sweep_run
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out
+from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
 
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],

@@ -16,15 +16,15 @@ from ui.driving import numbers
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.background.thinned import ThinnedWeights
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.jobs import InlineExecutor, JobManager, JobState
 from fmviz.lab.runner import Run
-from fmviz.lab.thinned import ThinnedWeights
 from fmviz.ui import exports
-from fmviz.ui.interactions import _picture, pairs_table
-from fmviz.ui.live import _recovery_words
+from fmviz.ui.train.interactions import _picture, pairs_table
+from fmviz.ui.train.live import _recovery_words
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}

@@ -12,12 +12,12 @@ from driving import page, words
 from streamlit.testing.v1 import AppTest
 
 from fmviz.engine.schedule import Change
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.interactions import _learned_support, looked_at
-from fmviz.ui.strengths import adopt
+from fmviz.ui.train.interactions import _learned_support, looked_at
+from fmviz.ui.train.strengths import adopt
 
 SMALL = {
     "dataset": "balance_scale",
@@ -61,7 +61,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     run(app)
     assert the_job().experiment.changes == (Change(4, "lambda_sparse", 0.02),)
     assert query(app)["changes"] == "4:lambda_sparse:0.02"
-    assert "after epoch 4: λ̃ = 0.02" in words(app)
+    assert "after epoch 4: λ = 0.02" in words(app)
     assert "Settings changed" not in words(app)
     press(app, "play")
     seen, link = metrics(app), query(app)
@@ -165,7 +165,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = _learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    from fmviz.lab.support import compare_supports
+    from fmviz.lab.interpretation.support import compare_supports
 
     found = compare_supports(view.dataset.truth, learned)
     assert found.f1 == pytest.approx(view.last["support_f1"])

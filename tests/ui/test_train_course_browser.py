@@ -77,7 +77,7 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     press(page, "play")
     page.locator(".st-key-train_exports").wait_for()
     plot = page.locator(".st-key-train_objective .js-plotly-plot:visible")
-    plot.get_by_text("λ̃ = 0.02").first.wait_for()
+    plot.get_by_text("λ = 0.02").first.wait_for()
     page.get_by_text("The objective of an epoch belongs to the strengths of that epoch").wait_for()
     wait_idle(page)
     # The truth, pair by pair, at every epoch.

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fmviz.lab import jobs
+from fmviz.lab.background import jobs
+from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.jobs import InlineExecutor, JobManager
-from fmviz.lab.subsets import factors_of
-from fmviz.ui import exports, orders
-from fmviz.ui.look import Look, completed, sets_table
-from fmviz.ui.train_settings import penalty_forms
+from fmviz.lab.interpretation.subsets import factors_of
+from fmviz.ui import exports
+from fmviz.ui.train import higher_order
+from fmviz.ui.train.matrix_options import Look, completed, sets_table
+from fmviz.ui.train.settings import penalty_forms
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -175,7 +176,7 @@ def test_weights_of_columns_are_drawn_and_taken_away(open_page, manager, sentenc
     weights = view.parameters.coefficients
     assert f"{(weights > 0).sum()} positive, {(weights < 0).sum()} negative" in words(app)
     sentences(app, "train", "weights of columns")
-    table = orders.coefficients_table(view)
+    table = higher_order.coefficients_table(view)
     np.testing.assert_array_equal(table["lambda"], weights)
     assert list(table["column"]) == ["p1", "p2", "p3", "p4"]
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
@@ -226,8 +227,8 @@ def test_the_script_of_a_model_of_order_three_repeats_it(manager):
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[1] == f"objective {view.last['objective']:.10g}"
     model = view.experiment.machine
-    assert orders.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
-    assert orders.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
+    assert higher_order.column_orders(model, 6) == [2, 2, 2, 3, 3, 3]
+    assert higher_order.column_headings(model, 6) == ["p2_1", "p2_2", "p2_3", "p3_1", "p3_2", "p3_3"]
 
 
 def test_both_orders_are_recovered_and_measured():
@@ -281,9 +282,9 @@ def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager, 
     sentences(app, "train", "a lifted model")
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
-    headings = orders.column_headings(view.experiment.machine, 4)
+    headings = higher_order.column_headings(view.experiment.machine, 4)
     assert headings == ["u1_1", "u1_2", "u2_1", "u2_2"]
-    assert orders.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
+    assert higher_order.column_factors(view.experiment.machine, 4) == [1, 1, 2, 2]
     text = exports.matrix_csv(view.dataset.feature_names, view.parameters.P, headings)
     assert text.splitlines()[0] == "feature,u1_1,u1_2,u2_1,u2_2"
     done = subprocess.run(

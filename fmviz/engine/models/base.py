@@ -34,11 +34,11 @@ class Notation:
     matrix: str = "P"
     weights: str = "PPᵀ"
     lambda_p: str = r"\lambda_p"
-    lambda_sparse: str = r"\tilde\lambda_p"
+    lambda_sparse: str = r"\lambda"
     shrinkage: str = r"\|P\|_F^2"
     penalty: str = r"\Omega(P)"
     shrinkage_term: str = "λₚ ‖P‖²"
-    penalty_term: str = "λ̃ₚ Ω(P)"
+    penalty_term: str = "λ Ω(P)"
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Model(Bound):
 
         Asked of models with the certificate "gap" only. That is a t ≥ the least one for which the gradient
         of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
-        `strengths` are (λ_p, λ̃). `parameters` may help to find it; without `thorough` it may be larger.
+        `strengths` are (λ_p, λ). `parameters` may help to find it; without `thorough` it may be larger.
         """
         raise NotImplementedError
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from ..design import Design
 from ..errors import WhyNot
-from ..lowrank import PairGradient, eigenform
+from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..params import setting
 from ..penalties import Penalty

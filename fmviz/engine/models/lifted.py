@@ -70,7 +70,7 @@ class LiftedModel(Model):
         shrinkage=r"\tfrac{1}{m}\sum_t\|U^t\|_F^2",
         penalty=r"\Omega(U^1, \dots, U^m)",
         shrinkage_term="λₚ/m Σ ‖Uᵗ‖²",
-        penalty_term="λ̃ₚ Ω(U)",
+        penalty_term="λ Ω(U)",
     )
     part_name = "factors"
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}

@@ -2,19 +2,19 @@ r"""Quadratic regression with a weight of its own for every pair ([A] Eq. 3, 22,
 
 f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W, shape (d, d). The objective is convex:
 
-    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ̃‖W‖₁,
+    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ‖W‖₁,
 
 with ‖W‖_tr the sum of |eigenvalues| and ‖W‖₁ the sum of |w_ij| over *all* d² entries. `Problem` calls λ_tr
-``lambda_p`` and λ̃ ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
+``lambda_p`` and λ ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
 both together are the sparse and low-rank QR (SLQR) of Eq. 58.
 
 Two readings have to be chosen, since the paper's f sees the strict upper triangle only:
 
 - *Both triangles count.* ‖W‖₁ of the symmetric W is what [A] 8.2.4 compares all methods by, since for
-  W = PPᵀ it is 2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. So SLQR with (λ_tr, λ̃) is the convex relaxation of
-  the FM with λ_p = λ_tr and λ̃(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same two strengths.
-  A pair's weight is shrunk by 2λ̃: in Theorem 5, which counts a triangle once, QR with λ̃ is the Ω_TI-sparse
-  FM with λ̃_p = 2λ̃.
+  W = PPᵀ it is 2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. So SLQR with (λ_tr, λ) is the convex relaxation of
+  the FM with λ_p = λ_tr and λ(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same two strengths.
+  A pair's weight is shrunk by 2λ: in Theorem 5, which counts a triangle once, QR with λ is the Ω_TI-sparse
+  FM with twice that strength.
 - *The diagonal is a free variable that both norms penalise.* f does not see it, but the trace norm does: a W
   of low rank needs its diagonal, as PPᵀ has one, and holding it at zero would make even one factor p pᵀ a
   matrix of full rank. Without a trace norm its optimum is 0. It is never counted as an interaction.
@@ -31,12 +31,12 @@ import scipy.sparse as sp
 
 from ..design import Design
 from ..errors import WhyNot
-from ..lowrank import pair_gradient
+from ..linalg.lowrank import pair_gradient
+from ..linalg.spectral import prox_trace_l1, spectral_norm
 from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.trace_norm import TraceNorm
-from ..spectral import prox_trace_l1, spectral_norm
 from .base import Model, Notation
 
 # Matrices of the size of W that a run holds at once, at its peak.
@@ -58,11 +58,11 @@ class QuadraticRegression(Model):
         matrix="W",
         weights="W",
         lambda_p=r"\lambda_{\mathrm{tr}}",
-        lambda_sparse=r"\tilde\lambda",
+        lambda_sparse=r"\lambda",
         shrinkage=r"\|W\|_{\mathrm{tr}}",
         penalty=r"\|W\|_1",
         shrinkage_term="λ_tr ‖W‖_tr",
-        penalty_term="λ̃ ‖W‖₁",
+        penalty_term="λ ‖W‖₁",
     )
     multilinear = True
     factorised: ClassVar[bool] = False

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..errors import WhyNot
+from ..linalg.spectral import SpectralView
 from ..params import Bound
-from ..spectral import SpectralView
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ def value_and_subgradient(P: np.ndarray, wanted: bool = True) -> tuple[float, np
 class OmegaStar(Penalty):
     r"""Ω_*(P) = Σ_{i<j} |⟨p_i, p_j⟩| = ½‖PPᵀ‖₁ − ½‖P‖²_F.
 
-    Not convex, but ½‖PPᵀ‖₁ is: an objective with λ_p ≥ λ̃/2 is its risk plus a convex function ([A] Eq. 11,
-    whose λ_p is ours less λ̃/2).
+    Not convex, but ½‖PPᵀ‖₁ is: an objective with λ_p ≥ λ/2 is its risk plus a convex function ([A] Eq. 11,
+    whose λ_p is ours less λ/2).
 
     Its subdifferential is {Z P}, where Z is symmetric with a zero diagonal, Z_ij = sign⟨p_i, p_j⟩ where that
     is not 0, and any number of [−1, 1] elsewhere ([A] Eq. 13 less the diagonal). `residual` measures the

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..spectral import TRACE_NORM, SpectralView, spectral_prox, spectral_value
+from ..linalg.spectral import (
+    TRACE_NORM,
+    SpectralView,
+    spectral_prox,
+    spectral_value,
+)
 from .base import Penalty
 
 

@@ -16,8 +16,8 @@ from .nmapgd import NmAPGD
 from .proximal import APGD, PGD
 from .subgradient import SubGD
 from .lbfgs import LBFGS
-from .psgd import SGD, PSGD, MiniBatchPSGD
-from .katyusha import Katyusha, MiniBatchKatyusha
+from .stochastic.psgd import SGD, PSGD, MiniBatchPSGD
+from .stochastic.katyusha import Katyusha, MiniBatchKatyusha
 from .slqr import ExactPGD, IncrementalPGD
 from .gcd import GCD
 # isort: on

@@ -15,7 +15,7 @@ ROUNDING = 1e-15
 class Joint:
     """The objective risk(θ) + penalty(θ) with θ = (P row by row, w, bias), a vector of length dk + d + 1.
 
-    The risk (1/N) Σ c_n ℓ is smooth; the penalty λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P) has an operator. Without a
+    The risk (1/N) Σ c_n ℓ is smooth; the penalty λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P) has an operator. Without a
     linear term (bias) the gradient in w (bias) is 0 and the operator leaves it alone, so it stays.
     """
 
@@ -59,7 +59,7 @@ class Joint:
         return problem.empirical_risk(f), gradient
 
     def penalty(self, theta: np.ndarray) -> float:
-        """Return λ_w‖w‖² + λ_p‖P‖²_F + λ̃Ω(P)."""
+        """Return λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P)."""
         return sum(self.problem.penalties(self.unpack(theta)).values())
 
     def objective(self, theta: np.ndarray) -> float:
@@ -88,7 +88,7 @@ class Joint:
     def prox(self, theta: np.ndarray, eta: float) -> np.ndarray:
         """Return the operator of η·penalty.
 
-        By [A] Eq. 28 that of η(λ_p‖·‖² + λ̃Ω) is the one of ηλ̃/(1 + 2ηλ_p)·Ω at P/(1 + 2ηλ_p).
+        By [A] Eq. 28 that of η(λ_p‖·‖² + λΩ) is the one of ηλ/(1 + 2ηλ_p)·Ω at P/(1 + 2ηλ_p).
         """
         problem, dk = self.problem, self._d * self._k
         out = theta.copy()

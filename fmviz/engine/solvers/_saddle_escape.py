@@ -5,7 +5,7 @@ A column that is 0 has no slope, whatever the others are, so that no step on sin
 the gradient of the risk in the pair weights, of zero diagonal, a column v in place of 0 changes the objective
 by
 
-    ½ vᵀGv + λ_p‖v‖² + λ̃ Ω(v) + O(‖v‖⁴),
+    ½ vᵀGv + λ_p‖v‖² + λ Ω(v) + O(‖v‖⁴),
 
 and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..lowrank import PairGradient
+from ..linalg.lowrank import PairGradient
 from ..params import ParamSpec
 from ..problem import Problem
 
@@ -44,7 +44,7 @@ class SaddleEscape:
     r"""The search for a direction, by the power method with a proximal step.
 
     From a random unit vector it repeats u ← prox((L u − G u)/(L + 2λ_p)), ‖u‖ ← 1, with the operator of
-    λ̃/(L + 2λ_p)·Ω: descent on ½ uᵀGu + λ_p‖u‖² + λ̃ Ω(u) along the sphere, as in sparse principal
+    λ/(L + 2λ_p)·Ω: descent on ½ uᵀGu + λ_p‖u‖² + λ Ω(u) along the sphere, as in sparse principal
     component analysis (Journée, Nesterov, Richtárik and Sepulchre 2010). Each step multiplies with X and its
     transpose; G is not formed.
 

@@ -10,11 +10,11 @@ from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..params import ParamSpec
 from ._anderson import ANDERSON, Extrapolation
-from ._coefficients import CoefficientStep, coefficient_change
-from ._linear import LinearPart
-from ._weights import sample_weight, unit_weight
 from .base import Solver, second_moments, working_loss
+from .kernels.coefficients import CoefficientStep, coefficient_change
+from .kernels.linear_part import LinearPart
 from .kernels.matrix_factorization import predict_pairs
+from .kernels.sample_weights import sample_weight, unit_weight
 
 # The smallest relative fall of the objective that is surely none of rounding.
 VISIBLE = 1e-13

@@ -133,7 +133,7 @@ class Solver:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
         if (reason := problem.why_not() or self._why_not_model(problem.model)) is not None:
             return reason
-        # The fit of the columns' weights takes steps of its own; see `fmviz.engine.solvers._coefficients`.
+        # The fit of the columns' weights takes steps of its own; see `solvers.kernels.coefficients`.
         needs_mu = self.needs_mu or problem.model.fits_coefficients
         if needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
             return reason

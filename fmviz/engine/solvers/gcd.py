@@ -9,7 +9,12 @@ import numpy as np
 
 from ..design import Design
 from ..errors import WhyNot
-from ..lowrank import PairGradient, eigenform, features_of_pairs, orthonormal
+from ..linalg.lowrank import (
+    PairGradient,
+    eigenform,
+    features_of_pairs,
+    orthonormal,
+)
 from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM

@@ -15,9 +15,9 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..params import ParamSpec
 from ..problem import Formulation
-from ._coefficients import CoefficientStep, coefficient_change
 from ._joint import Joint
 from .base import Solver
+from .kernels.coefficients import CoefficientStep, coefficient_change
 
 # scipy wants some limit.
 _ENDLESS = 2**31 - 1

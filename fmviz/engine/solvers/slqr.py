@@ -8,9 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import WhyNot
+from ..linalg.spectral import (
+    TRACE_NORM,
+    prox_trace_l1,
+    soft_threshold,
+    spectral_prox,
+)
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
-from ..spectral import TRACE_NORM, prox_trace_l1, soft_threshold, spectral_prox
 from ._sweeping import relative_change
 from .base import Solver
 
@@ -201,7 +206,7 @@ def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
 
 
 class IncrementalPGD(QuadraticPGD):
-    """W ← prox_ηλ̃‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59).
+    """W ← prox_ηλ‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59).
 
     The operators in turn are not the operator of the sum, unless one strength is 0: with both, its fixed
     points depend on η, and are no optima. Where a step no longer descends η is halved, since the error
@@ -226,9 +231,9 @@ class IncrementalPGD(QuadraticPGD):
 
 
 class ExactPGD(QuadraticPGD):
-    """The same with the exact operator of λ_tr‖·‖_tr + λ̃‖·‖₁, from an inner loop that starts warm.
+    """The same with the exact operator of λ_tr‖·‖_tr + λ‖·‖₁, from an inner loop that starts warm.
 
-    The inner loop (`fmviz.engine.spectral.prox_trace_l1`) ends when its error is a small part of the step
+    The inner loop (`linalg.spectral.prox_trace_l1`) ends when its error is a small part of the step
     that is being made, so that the accuracy grows as the steps shrink; where a step does not descend, a ten
     times smaller part is asked for. Converges to the optimum of the convex problem.
     """

@@ -20,9 +20,9 @@ _MOST_TRIALS = 60
 class SubGD(Solver):
     r"""Subgradient descent with line search on the convex form of Ω_* ([A] Eq. 11 to 13).
 
-    Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, so the objective is risk + λ_w‖w‖² + (λ_p − λ̃/2)‖P‖²_F + (λ̃/2)‖PPᵀ‖₁: the
-    paper's Eq. 11 with its λ_p called λ_p − λ̃/2. With Z = sign(PPᵀ), a subgradient of the last two terms
-    is 2(λ_p − λ̃/2)P + λ̃ZP = 2λ_pP + λ̃(Z − I)P. An epoch moves θ = (P, w, bias) by −ηg; the last η, doubled,
+    Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, so the objective is risk + λ_w‖w‖² + (λ_p − λ/2)‖P‖²_F + (λ/2)‖PPᵀ‖₁: the
+    paper's Eq. 11 with its λ_p called λ_p − λ/2. With Z = sign(PPᵀ), a subgradient of the last two terms
+    is 2(λ_p − λ/2)P + λZP = 2λ_pP + λ(Z − I)P. An epoch moves θ = (P, w, bias) by −ηg; the last η, doubled,
     is multiplied by `rho` until the objective falls by σ·η‖g‖².
 
     The objective never rises. But −g need not be a direction of descent where an inner product ⟨p_i, p_j⟩

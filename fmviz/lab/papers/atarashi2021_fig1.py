@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fmviz.lab.papers import _operators as operators
 from fmviz.lab.papers.base import Artefact, Check, Picture, Tables
-from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.protocols import operators as operators
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
 
 METHODS = ("l1", "l21")
 

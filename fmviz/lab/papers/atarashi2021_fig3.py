@@ -20,10 +20,20 @@ from fmviz.lab.papers.base import (
     Verdict,
     without_numbers,
 )
-from fmviz.lab.papers.recovery import ERROR, F1, FM_GRID, GRID, METHODS, METRICS, PSSR, Study, strengths
-from fmviz.lab.papers.recovery import SETTINGS as KINDS
-from fmviz.lab.papers.shared import ATARASHI2021
-from fmviz.lab.papers.verdicts import by_balance, by_majority
+from fmviz.lab.papers.protocols.recovery import (
+    ERROR,
+    F1,
+    FM_GRID,
+    GRID,
+    METHODS,
+    METRICS,
+    PSSR,
+    Study,
+    strengths,
+)
+from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.verdicts import by_balance, by_majority
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS

@@ -20,8 +20,8 @@ from fmviz.lab.papers.base import (
     Verdict,
     without_numbers,
 )
-from fmviz.lab.papers.pieces import fits
-from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.checkpoints import fits
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
 from fmviz.lab.runner import load_dataset
 
 METHODS = {"ti": "TI", "cs": "CS", "l21": "L21", "l1": "L1"}
@@ -103,7 +103,7 @@ def _run(desk: Desk) -> Iterator[str]:
             desk.done += 1
             if desk.due() or desk.done == desk.total:
                 of = settings["data_sets"]
-                yield f"{METHODS[method]}, λ̃ = {2.0**exponent:g}, data set {seed + 1} of {of}"
+                yield f"{METHODS[method]}, λ = {2.0**exponent:g}, data set {seed + 1} of {of}"
     if lost:
         desk.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
 
@@ -151,13 +151,13 @@ def _wider(key: str, panel: str, widths: Mapping[str, int], name: str, others: l
     if widths[name] > most:
         verdict = "holds"
     text = ", ".join(f"{method} {width}" for method, width in widths.items())
-    return Check(key, panel, verdict, f"Strengths λ̃, a factor of 2 apart, at which it is adequate: {text}.")
+    return Check(key, panel, verdict, f"Strengths λ, a factor of 2 apart, at which it is adequate: {text}.")
 
 
 ARTEFACT = Artefact(
     name="atarashi2021_fig4",
     paper=ATARASHI2021,
-    title="Fig. 4: sensitivity to λ̃ in the feature selection setting",
+    title="Fig. 4: sensitivity to λ in the feature selection setting",
     statements=(
         Statement(
             "cs_widest",
@@ -173,7 +173,7 @@ ARTEFACT = Artefact(
         ),
     ),
     differences=(
-        "The paper does not say when a λ̃ is adequate. Here it is where the mean is close to the best of all "
+        "The paper does not say when a λ is adequate. Here it is where the mean is close to the best of all "
         f"methods and strengths: an estimation error at most {_ABOVE:g} above it, F1 and PSSR at least "
         f"{_SHARE:.0%} of it.",
         "“Other methods” of the second statement are read as L21 and L1, since CS is said to be the widest.",
@@ -205,7 +205,7 @@ ARTEFACT = Artefact(
             "x": "lambda_sparse",
             "y": "value",
             "columns": 3,
-            "x_title": "λ̃",
+            "x_title": "λ",
             "y_title": "Mean over data sets",
         },
     ),

@@ -7,8 +7,6 @@ from itertools import product
 from statistics import fmean, median
 from typing import Any
 
-from fmviz.lab.papers._descent import SHARE
-from fmviz.lab.papers._weights import METHODS, OTHERS, PROPOSED, READING, ends, follow, in_words, panel_of
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -20,9 +18,20 @@ from fmviz.lab.papers.base import (
     Verdict,
     without_numbers,
 )
-from fmviz.lab.papers.recovery import SETTINGS as KINDS
-from fmviz.lab.papers.shared import ATARASHI2021
-from fmviz.lab.papers.verdicts import by_balance
+from fmviz.lab.papers.protocols.descent import SHARE
+from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.verdicts import by_balance
+from fmviz.lab.papers.protocols.weights import (
+    METHODS,
+    OTHERS,
+    PROPOSED,
+    READING,
+    ends,
+    follow,
+    in_words,
+    panel_of,
+)
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS
@@ -67,17 +76,17 @@ def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
     for strength in settings["lambda"]:
         found = ends(tables, panel_of(INTERACTIONS, strength), "objective")
         for words, methods in _READINGS.items():
-            yield _lowest("ti_lowest", f"λ̃ = {strength:g}, {words}", found, ("TI",), methods)
+            yield _lowest("ti_lowest", f"λ = {strength:g}, {words}", found, ("TI",), methods)
     largest = max(settings["lambda"])
     found = ends(tables, panel_of(INTERACTIONS, largest), "objective")
     for words, methods in _READINGS.items():
-        yield _remarkable(f"λ̃ = {largest:g}, {words}", found, methods)
+        yield _remarkable(f"λ = {largest:g}, {words}", found, methods)
     for strength in settings["lambda"]:
         panel = panel_of(FEATURES, strength)
         found = ends(tables, panel, "objective")
         for words, methods in _READINGS.items():
-            yield _lowest("both_lowest", f"λ̃ = {strength:g}, {words}", found, PROPOSED, methods)
-        yield _fastest("both_fastest", f"λ̃ = {strength:g}", ends(tables, panel, "settled"))
+            yield _lowest("both_lowest", f"λ = {strength:g}, {words}", found, PROPOSED, methods)
+        yield _fastest("both_fastest", f"λ = {strength:g}", ends(tables, panel, "settled"))
 
 
 def _lowest(key: str, case: str, found: _Ends, best: Sequence[str], methods: Sequence[str]) -> Check:
@@ -176,7 +185,7 @@ ARTEFACT = Artefact(
     judge=_judge,
     picture=Picture(
         "descent",
-        {"columns": 2, "x_title": "Processor time (s)", "y_title": "Risk + λ̃‖W‖₁", "log_y": True},
+        {"columns": 2, "x_title": "Processor time (s)", "y_title": "Risk + λ‖W‖₁", "log_y": True},
     ),
     published=tuple(
         Published("data", {"data": f"{setting}, seed 0"}, column, value, "8.2.1")

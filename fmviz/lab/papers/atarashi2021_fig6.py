@@ -12,7 +12,6 @@ import numpy as np
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
-from fmviz.lab.papers._weights import INIT_SD, METHODS, RANK, in_words
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -24,9 +23,15 @@ from fmviz.lab.papers.base import (
     rows_where,
     without_numbers,
 )
-from fmviz.lab.papers.pieces import key_of
-from fmviz.lab.papers.recovery import METHODS as ALL
-from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.papers.protocols.recovery import METHODS as ALL
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.weights import (
+    INIT_SD,
+    METHODS,
+    RANK,
+    in_words,
+)
 
 _SPARSE = ("TI", "CS", "L1", "L21")
 _OMEGA = ("Ω*-nmAPGD", "Ω*-SubGD")
@@ -149,7 +154,7 @@ ARTEFACT = Artefact(
         Statement("overlap", "The plots of TI and L1 overlap, and those of CS and L21.", "Fig. 6"),
     ),
     differences=(
-        "λ_p and λ̃ are 0.1; the paper does not say which it takes here.",
+        "λ_p and λ are 0.1; the paper does not say which it takes here.",
         "Processor time of one thread, the median over epochs after the first one; comparisons within one "
         "run carry over to other machines, seconds do not.",
         "An epoch of the Ω* methods costs O(Ndk + d²k): with N = 2,500 rows the part that is linear in d is "

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from fmviz.lab.papers._descent import SHARE, ahead, median_times, told
-from fmviz.lab.papers._table3 import A9A, DRAWN, ML100K, wanted, whole
-from fmviz.lab.papers._weights import METHODS, OTHERS, PROPOSED, READING, ends, follow, panel_of
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -20,7 +17,29 @@ from fmviz.lab.papers.base import (
     rows_where,
     without_numbers,
 )
-from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.descent import (
+    SHARE,
+    ahead,
+    median_times,
+    told,
+)
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.table3 import (
+    A9A,
+    DRAWN,
+    ML100K,
+    wanted,
+    whole,
+)
+from fmviz.lab.papers.protocols.weights import (
+    METHODS,
+    OTHERS,
+    PROPOSED,
+    READING,
+    ends,
+    follow,
+    panel_of,
+)
 
 # What "much faster" means at least.
 _MUCH = 2.0
@@ -105,7 +124,7 @@ ARTEFACT = Artefact(
     judge=_judge,
     picture=Picture(
         "descent",
-        {"columns": 2, "x_title": "Processor time (s)", "y_title": "Risk + λ̃‖W‖₁", "log_y": True},
+        {"columns": 2, "x_title": "Processor time (s)", "y_title": "Risk + λ‖W‖₁", "log_y": True},
     ),
     published=(
         Published("data", {"data": ML100K}, "n", 100_000, "C.1"),

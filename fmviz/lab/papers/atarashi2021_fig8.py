@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers._descent import ahead, median_times, told
-from fmviz.lab.papers._races import BATCH, MUCH, RANK, READINGS, race, racers, runs, starts
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -21,8 +19,19 @@ from fmviz.lab.papers.base import (
     Tables,
     without_numbers,
 )
-from fmviz.lab.papers.recovery import SETTINGS as KINDS
-from fmviz.lab.papers.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.descent import ahead, median_times, told
+from fmviz.lab.papers.protocols.races import (
+    BATCH,
+    MUCH,
+    RANK,
+    READINGS,
+    race,
+    racers,
+    runs,
+    starts,
+)
+from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS

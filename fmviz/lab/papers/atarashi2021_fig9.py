@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers._descent import STAGES, Times, agreed, ahead, median_times, told
-from fmviz.lab.papers._races import BATCH, MUCH, RANK, READINGS, race, racers, runs, starts
-from fmviz.lab.papers._table3 import A9A, DRAWN, ML100K, wanted, whole
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -22,8 +19,33 @@ from fmviz.lab.papers.base import (
     Tables,
     without_numbers,
 )
-from fmviz.lab.papers.shared import ATARASHI2021
-from fmviz.lab.papers.verdicts import by_majority
+from fmviz.lab.papers.protocols.descent import (
+    STAGES,
+    Times,
+    agreed,
+    ahead,
+    median_times,
+    told,
+)
+from fmviz.lab.papers.protocols.races import (
+    BATCH,
+    MUCH,
+    RANK,
+    READINGS,
+    race,
+    racers,
+    runs,
+    starts,
+)
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.table3 import (
+    A9A,
+    DRAWN,
+    ML100K,
+    wanted,
+    whole,
+)
+from fmviz.lab.papers.protocols.verdicts import by_majority
 
 _COORDINATE = {"ti": "PCD", "cs": "PBCD"}
 _STOCHASTIC = ("PSGD", "Katyusha")

@@ -8,7 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers._table3 import (
+from fmviz.lab.papers.base import (
+    Artefact,
+    Check,
+    Desk,
+    Picture,
+    Published,
+    Row,
+    Statement,
+    Tables,
+    Verdict,
+    rows_where,
+    without_numbers,
+)
+from fmviz.lab.papers.protocols.shared import ATARASHI2021
+from fmviz.lab.papers.protocols.table3 import (
     A9A,
     FD,
     FM,
@@ -25,20 +39,6 @@ from fmviz.lab.papers._table3 import (
     search,
     wanted,
 )
-from fmviz.lab.papers.base import (
-    Artefact,
-    Check,
-    Desk,
-    Picture,
-    Published,
-    Row,
-    Statement,
-    Tables,
-    Verdict,
-    rows_where,
-    without_numbers,
-)
-from fmviz.lab.papers.shared import ATARASHI2021
 
 LIMITED, FREE = "table3a", "table3b"
 OURS, THEIRS = ("TI", "CS"), ("L1", "L21", FM)
@@ -107,7 +107,7 @@ def _describe(desk: Desk, name: str, split: Parts) -> None:
 def _rows(desk: Desk, table: str, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
     for trial, found in each(desk, fit, trials, protocol):
         desk.row(table, **{**trial.row, **found})
-        yield f"{trial.data}: {trial.method}, λ̃ = {trial.lambda_sparse:g}, start {trial.seed}"
+        yield f"{trial.data}: {trial.method}, λ = {trial.lambda_sparse:g}, start {trial.seed}"
 
 
 def _searches(desk: Desk, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
@@ -365,11 +365,11 @@ ARTEFACT = Artefact(
         "The paper does not say when its fits end here: ours end when no parameter changes by more than 1e-3 "
         "of the largest one, or after 300 epochs, in the quick budget 100. On ML100K this is not yet "
         "convergence: with weak penalties CS and L21 go on for thousands of epochs, to more interactions and "
-        "a higher RMSE. At λ̃ = 1e-4 L21 passes the printed number of interactions after about 1,000 epochs; "
+        "a higher RMSE. At λ = 1e-4 L21 passes the printed number of interactions after about 1,000 epochs; "
         "its RMSE was 0.008 below that of FM after 300, 0.0004 above after 1,000, and 0.017 after 3,000.",
         "From split to split the RMSE of L1 on ML100K lies 0.0037 to 0.0150 above that of FM (seven splits).",
         "λ_w and λ_p of FM are tuned on the first start alone, and the quick budget has a coarser grid.",
-        "λ̃ of Table 3b is tuned on the mean over the starts; that of Table 3a is searched for each start, "
+        "λ of Table 3b is tuned on the mean over the starts; that of Table 3a is searched for each start, "
         "between the first strength of the grid with too many interactions and the next larger one. A method "
         "that misses the range from one of the starts has no score.",
         "After tuning nothing is fitted again on training and validation rows together. The paper does not "

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
-from fmviz.lab.papers.pieces import Memory, Pieces
-from fmviz.lab.provenance import array_hash, made_with
-from fmviz.lab.workers import checked_jobs
+from fmviz.lab.background.workers import checked_jobs
+from fmviz.lab.papers.checkpoints import Memory, Pieces
+from fmviz.lab.runs.provenance import array_hash, made_with
 
 Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
@@ -169,7 +169,7 @@ class Desk:
         Parameters
         ----------
         key : str
-            Names the piece; see `fmviz.lab.papers.pieces.key_of`.
+            Names the piece; see `fmviz.lab.papers.checkpoints.key_of`.
         steps : callable
             Returns the messages of the work as it goes on; what was stopped is not kept.
         """

@@ -12,8 +12,6 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import KernelExpansion
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers._descent import descend
-from fmviz.lab.papers._tuning import halves
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -26,8 +24,10 @@ from fmviz.lab.papers.base import (
     rows_where,
     without_numbers,
 )
-from fmviz.lab.papers.shared import BLONDEL2016, SUMS
-from fmviz.lab.papers.verdicts import by_balance
+from fmviz.lab.papers.protocols.descent import descend
+from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
+from fmviz.lab.papers.protocols.tuning import halves
+from fmviz.lab.papers.protocols.verdicts import by_balance
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}

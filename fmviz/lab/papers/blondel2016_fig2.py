@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.conversion import absorb_coefficients, to_expansion
 from fmviz.engine.design import Design, augmented
+from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion
 from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers._descent import SHARE, STAGES, Times, agreed, ahead, descend, times_to, told
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -26,7 +25,17 @@ from fmviz.lab.papers.base import (
     rows_where,
     without_numbers,
 )
-from fmviz.lab.papers.shared import BLONDEL2016, SUMS
+from fmviz.lab.papers.protocols.descent import (
+    SHARE,
+    STAGES,
+    Times,
+    agreed,
+    ahead,
+    descend,
+    times_to,
+    told,
+)
+from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
 _PANELS = tuple(KERNELS.values())

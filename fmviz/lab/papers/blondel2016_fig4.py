@@ -13,7 +13,6 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS, Dataset
-from fmviz.lab.papers._tuning import Trial, summarise, tuned
 from fmviz.lab.papers.base import (
     Artefact,
     Check,
@@ -24,8 +23,9 @@ from fmviz.lab.papers.base import (
     Tables,
     without_numbers,
 )
-from fmviz.lab.papers.shared import BLONDEL2016, SUMS
-from fmviz.lab.papers.verdicts import by_majority
+from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
+from fmviz.lab.papers.protocols.tuning import Trial, summarise, tuned
+from fmviz.lab.papers.protocols.verdicts import by_majority
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (

@@ -74,7 +74,7 @@ def kept_result(runs: RunStore, artefact: str, budget: str) -> dict[str, Any] | 
 
 
 class StoredPieces:
-    """Finished pieces of an artefact's work, of one protocol: a `fmviz.lab.papers.pieces.Pieces`.
+    """Finished pieces of an artefact's work, of one protocol: a `fmviz.lab.papers.checkpoints.Pieces`.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.places import default_path
-from fmviz.lab.provenance import versions
+from fmviz.lab.runs.provenance import versions
 from fmviz.lab.store import ownership
 from fmviz.lab.store.database import Database, insert
 from fmviz.lab.store.packing import (

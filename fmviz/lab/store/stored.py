@@ -46,9 +46,9 @@ class StoredRun:
     digest : str
         `Experiment.digest`: runs with equal settings share it.
     data_hash : str
-        See `fmviz.lab.provenance.data_hash`; empty while the data were not loaded.
+        See `fmviz.lab.runs.provenance.data_hash`; empty while the data were not loaded.
     versions : mapping of str to str
-        See `fmviz.lab.provenance.versions`.
+        See `fmviz.lab.runs.provenance.versions`.
     epoch : int
         Epochs done.
     seconds : float

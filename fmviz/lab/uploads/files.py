@@ -12,7 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.memory import in_words
-from fmviz.lab.table_files import is_libsvm, read_libsvm, read_text, sniffed
+from fmviz.lab.tables.files import (
+    is_libsvm,
+    read_libsvm,
+    read_text,
+    sniffed,
+)
 from fmviz.lab.uploads import limits
 from fmviz.lab.uploads.parquet import read_parquet
 from fmviz.lab.uploads.source import CHOICES, DELIMITERS, ENCODINGS, Reading, Source, named

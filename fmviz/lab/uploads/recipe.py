@@ -11,7 +11,7 @@ import pandas as pd
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.table_columns import (
+from fmviz.lab.tables.columns import (
     MISSING,
     SCALINGS,
     Missing,
@@ -21,7 +21,12 @@ from fmviz.lab.table_columns import (
     levels_of,
     words_of,
 )
-from fmviz.lab.tables import TASKS, TableEncoding, Target, is_sparse
+from fmviz.lab.tables.encoding import (
+    TASKS,
+    TableEncoding,
+    Target,
+    is_sparse,
+)
 from fmviz.lab.uploads import limits
 from fmviz.lab.uploads.columns import KINDS, Column, likely_target, numbers_of, parts_of
 from fmviz.lab.uploads.files import Reading, Source
@@ -60,7 +65,7 @@ class Recipe:
     target : str
         The column to predict.
     task : {"auto", "regression", "binary"}
-        See `fmviz.lab.tables.Target`.
+        See `fmviz.lab.tables.encoding.Target`.
     positive : str
         The class that is +1; all others are -1. Empty: the later of two.
     scaling : {"standard", "range", "none"}

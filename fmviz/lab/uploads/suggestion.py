@@ -12,8 +12,8 @@ from scipy.sparse.linalg import lsqr
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import split
-from fmviz.lab.table_run import OwnData, prepare
-from fmviz.lab.tables import Target
+from fmviz.lab.tables.encoding import Target
+from fmviz.lab.tables.fit import OwnData, prepare
 
 __all__ = ["SHARES", "first_settings", "largest_gain"]
 
@@ -34,7 +34,7 @@ def largest_gain(dataset: Dataset) -> float:
     """Return max over pairs i < j of |(1/N) Σ_n r_n x_ni x_nj|, r the residuals of a linear fit.
 
     It is the largest slope of the loss along the weight of a pair, where all of these are 0. A pair of TI
-    pays 4λ̃ + 2λ_p for each unit of its weight |p_i p_j| at least, since (|p_i| + |p_j|)² ≥ 4|p_i p_j|, so
+    pays 4λ + 2λ_p for each unit of its weight |p_i p_j| at least, since (|p_i| + |p_j|)² ≥ 4|p_i p_j|, so
     that beyond a quarter of this number no pair pays by itself.
 
     Of more than 10,000 rows or 1,000 features a part is taken: rows at even distances, and the features of
@@ -61,10 +61,10 @@ def largest_gain(dataset: Dataset) -> float:
 def first_settings(dataset: Dataset) -> dict[str, Any]:
     """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
 
-    The loss follows the task. λ̃ is a share of the strength beyond which no pair pays by itself, a quarter of
+    The loss follows the task. λ is a share of the strength beyond which no pair pays by itself, a quarter of
     `largest_gain`: the largest of `SHARES` whose short trial fit lowers the loss on rows kept out by at least
     0.8 of what the best of them does. So it follows the scale of the data and of the target. λ_p is a
-    quarter of λ̃.
+    quarter of λ.
     """
     largest = largest_gain(dataset) / 4.0
     settings: dict[str, Any] = {

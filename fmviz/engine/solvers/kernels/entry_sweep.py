@@ -12,7 +12,7 @@ from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
 from ...penalties._vectors import soft
-from .._power import power_minimum, power_slopes, power_value
+from .power import power_minimum, power_slopes, power_value
 from .rounding import NOISE
 
 _MOST_TRIALS = 50

@@ -1,0 +1,1 @@
+"""Linear algebra: symmetric matrices of low rank, spectral penalties, mixed precision."""

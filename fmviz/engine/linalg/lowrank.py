@@ -1,0 +1,208 @@
+r"""Symmetric matrices of low rank, W = P diag(λ) Pᵀ, and the gradient in W as an operator; no d × d array.
+
+The gradient of Σ_n α_n f(x_n) in a symmetric W is Xᵀ diag(α) X where f(x) = xᵀWx, and half of that with a
+zero diagonal where f(x) = Σ_{i<j} w_ij x_i x_j.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..design import Design
+
+# Up to so many features a d × d matrix is cheaper than a Lanczos iteration, and its eigenvalues are exact.
+_SMALL = 200
+
+
+def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (Q, λ) with Q diag(λ) Qᵀ = P diag(coefficients) Pᵀ, by a QR decomposition of P.
+
+    With it ‖W‖_tr = Σ|λ_s|. For W = ½(UVᵀ + VUᵀ) of the lifted form ([B] Section 5.2) it takes
+    P = ½[U + V, U − V] and coefficients 1 and −1.
+
+    Parameters
+    ----------
+    P : (d, k) ndarray
+        Any columns.
+    coefficients : (k,) ndarray
+        Of either sign.
+
+    Returns
+    -------
+    Q : (d, r) ndarray
+        Orthonormal columns, r ≤ min(d, k); rows that are zero in all columns with a coefficient are exactly
+        zero.
+    λ : (r,) ndarray
+        The non-zero eigenvalues, largest absolute value first.
+    """
+    P = P[:, coefficients != 0]
+    coefficients = coefficients[coefficients != 0]
+    Q, R = orthonormal(P)
+    small = (R * coefficients) @ R.T
+    values, vectors = _leading_part(0.5 * (small + small.T))
+    return Q @ vectors, values
+
+
+def orthonormal(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the QR decomposition of P, shape (d, k), in which zero rows of P are exactly zero in Q."""
+    live = np.flatnonzero(P.any(axis=1))
+    basis, R = np.linalg.qr(P[live])
+    Q = np.zeros((P.shape[0], basis.shape[1]))
+    Q[live] = basis
+    return Q, R
+
+
+def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return (Q, λ) as `eigenform` does, of a symmetric W, shape (d, d); the `rank` largest only."""
+    live = np.flatnonzero(W.any(axis=1))
+    values, vectors = _leading_part(W[np.ix_(live, live)])
+    Q = np.zeros((W.shape[0], values[:rank].size))
+    Q[live] = vectors[:, :rank]
+    return Q, values[:rank]
+
+
+def spectrum(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues of a symmetric S by falling absolute value, and their vectors as columns."""
+    values, vectors = np.linalg.eigh(S)
+    order = np.argsort(-np.abs(values), kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return of `spectrum` what is more than rounding."""
+    values, vectors = spectrum(small)
+    size = np.abs(values)
+    kept = size > 1e-15 * values.size * size.max(initial=0.0)
+    return values[kept], vectors[:, kept]
+
+
+def pair_gradient(X: Any, slope: np.ndarray, diagonal: bool) -> np.ndarray:
+    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), of X, shape (N, d); see the module."""
+    if sp.issparse(X):
+        G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
+    else:
+        G = X.T @ (X * slope[:, None])
+    G = 0.5 * (G + G.T)
+    if not diagonal:
+        G *= 0.5
+        np.fill_diagonal(G, 0.0)
+    return np.asarray(G)
+
+
+class PairGradient:
+    """The gradient of Σ_n α_n f(x_n) in W, as an operator on vectors; see the module.
+
+    Parameters
+    ----------
+    design : Design
+        X, shape (N, d).
+    slope : (N,) ndarray
+        α.
+    diagonal : bool
+        Whether f sees the diagonal of W.
+    """
+
+    def __init__(self, design: Design, slope: np.ndarray, diagonal: bool) -> None:
+        self._design, self._slope, self._diagonal = design, slope, diagonal
+        self._squares = np.zeros(0) if diagonal else np.asarray(design.power(2).T @ slope)
+
+    def dot(self, right: np.ndarray) -> np.ndarray:
+        """Return the gradient times `right`, shape (d,) or (d, m)."""
+        tall = (-1,) + (1,) * (right.ndim - 1)
+        inner = self._slope.reshape(tall) * self._design.dot(right)
+        product = self._design.transpose_dot(inner)
+        return product if self._diagonal else 0.5 * (product - self._squares.reshape(tall) * right)
+
+    def leading(
+        self, count: int, live: np.ndarray, start: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eigenvalues of largest absolute value, largest first, and their eigenvectors.
+
+        Parameters
+        ----------
+        count : int
+            How many, at most.
+        live : (m,) int ndarray
+            The features to look at; the others' entries of the eigenvectors are exactly 0.
+        start : (d,) ndarray
+            Where the Lanczos iteration begins.
+        tol : float
+            Its relative accuracy; without effect on few features.
+
+        Returns
+        -------
+        (c,) ndarray, (d, c) ndarray
+            c ≤ count: none where the gradient is 0.
+        """
+        d = self._design.n_features
+        count = min(count, live.size)
+        if count == 0:
+            return np.zeros(0), np.zeros((d, 0))
+        if live.size <= max(_SMALL, 2 * count):
+            values, small = np.linalg.eigh(self._dense(live))
+        else:
+            values, small = self._lanczos(count, live, start[live], tol)
+        order = np.argsort(-np.abs(values), kind="stable")[:count]
+        order = order[values[order] != 0.0]
+        vectors = np.zeros((d, order.size))
+        vectors[live] = small[:, order]
+        return values[order], vectors
+
+    def _lanczos(
+        self, count: int, live: np.ndarray, start: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # Imported here: the start of a program need not wait for what one model asks of many features.
+        from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+
+        whole = np.zeros(self._design.n_features)
+
+        def product(u: np.ndarray) -> np.ndarray:
+            whole[live] = np.ravel(u)
+            return self.dot(whole)[live]
+
+        operator = LinearOperator((live.size, live.size), matvec=product, dtype=np.float64)
+        try:
+            return eigsh(operator, count, which="LM", v0=start, tol=tol)
+        except ArpackNoConvergence as partial:
+            return partial.eigenvalues, partial.eigenvectors
+        except ArpackError:
+            # The start is in the null space, as it is where the gradient is 0.
+            return np.zeros(0), np.zeros((live.size, 0))
+
+    def _dense(self, live: np.ndarray) -> np.ndarray:
+        return pair_gradient(self._design.matrix[:, live], self._slope, self._diagonal)
+
+    def norm(self, tol: float) -> float:
+        """Return the largest |eigenvalue|.
+
+        Of many features it is that of a Lanczos iteration from a random start, plus its residual, which is
+        at most about `tol` of it: some eigenvalue lies in between. Without convergence it is the largest
+        row sum of |X|ᵀ diag|α| |X|, which is never too small.
+        """
+        d = self._design.n_features
+        live = np.arange(d)
+        if d <= _SMALL:
+            return float(np.abs(np.linalg.eigvalsh(self._dense(live))).max(initial=0.0))
+        start = np.random.default_rng(0).normal(size=d)
+        values, vectors = self._lanczos(1, live, start, tol)
+        if values.size == 0:
+            size = abs(self._design.matrix)
+            sums = np.asarray(
+                size.T @ (np.abs(self._slope) * np.asarray(size.sum(axis=1, dtype=np.float64)).ravel())
+            )
+            return float(sums.max()) * (1.0 if self._diagonal else 0.5)
+        rest = self.dot(vectors[:, 0]) - values[0] * vectors[:, 0]
+        return float(abs(values[0]) + np.linalg.norm(rest))
+
+
+def features_of_pairs(design: Design, diagonal: bool) -> np.ndarray:
+    """Return the features that can have an interaction: those that are ever not 0 beside another one.
+
+    With `diagonal` their square is one, and it is enough that they are ever not 0.
+    """
+    stored = design.matrix != 0
+    beside = np.asarray(stored.sum(axis=1)).ravel() > (0 if diagonal else 1)
+    return np.flatnonzero(np.asarray(stored.T @ beside.astype(np.float64)).ravel() > 0)

@@ -1,0 +1,1 @@
+"""Stochastic solvers and the kernels of their steps."""

@@ -1,0 +1,135 @@
+"""What keeps a stochastic solver from rising: epochs that raised the objective are undone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._jit import cached_factory
+from ...design import Storage
+from ...losses import ScalarLoss
+from ...parameters import Parameters
+from ...params import ParamSpec
+from ...problem import Problem
+from ..proximal import PGD
+
+MONOTONE = ParamSpec(
+    "monotone",
+    "bool",
+    True,
+    help="Undo an epoch that raised the objective: one proximal gradient step on all samples takes its "
+    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one look "
+    "at the objective an epoch. Without it the noise of the samples keeps a run from settling, and steps "
+    "that are too long diverge.",
+)
+SHRINK = 0.5
+GROW = 1.25
+
+
+@cached_factory()
+def risk_by_rows(storage: Storage, loss: ScalarLoss):
+    """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row: O(nnz(X)·k), nothing of size Nk.
+
+    It takes X by rows, y, the sample weights c, P, w, the bias and the loss's parameter.
+    """
+    row, value, loss_of = storage.row, storage.value, loss.value
+
+    def risk(data, indices, indptr, y, c, P, w, bias, theta):
+        d, rank = P.shape
+        A = np.empty(rank)
+        live = np.zeros(d, np.bool_)
+        for j in range(d):
+            for s in range(rank):
+                live[j] |= P[j, s] != 0.0
+        total = 0.0
+        for n in range(y.size):
+            values = data[indptr[n] : indptr[n + 1]]
+            columns = indices[indptr[n] : indptr[n + 1]]
+            f = bias
+            A[:] = 0.0
+            squares = 0.0
+            met = 0
+            for i in range(indptr[n + 1] - indptr[n]):
+                j = row(columns, i)
+                x = value(values, i)
+                f += w[j] * x
+                if live[j]:
+                    met += 1
+                    for s in range(rank):
+                        term = x * P[j, s]
+                        A[s] += term
+                        squares += term * term
+            # One live feature alone has no pair.
+            if met > 1:
+                pairs = -squares
+                for s in range(rank):
+                    pairs += A[s] * A[s]
+                f += 0.5 * pairs
+            total += c[n] * loss_of(f, y[n], theta)
+        return total
+
+    return risk
+
+
+class Safeguard:
+    """Bold driver with a way out: keep an epoch that did not raise the objective, replace any other.
+
+    The stochastic steps of an epoch are multiplied by `scale`, at most 1. An epoch whose end lies above its
+    start, or is not finite, is undone, and the iterate makes one step of `PGD` instead, with its line
+    search; then `scale` is halved. An epoch that is kept raises `scale` by a quarter.
+
+    So the objective never rises. And as PGD's steps ask for a fall in proportion to the squared distance
+    to stationarity, a run whose epochs are refused again and again tends to a stationary point, which
+    stochastic steps of a constant size do not.
+    """
+
+    memory = ("scale", "_value", "_rescue")
+
+    def __init__(self, problem: Problem, c: np.ndarray) -> None:
+        self._problem = problem
+        self._c = c
+        self._rescue = PGD().within(problem)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """Take the starting point."""
+        self.scale = 1.0
+        self._rescue.start(parameters, rng)
+        self._value = self.objective(parameters)
+
+    def objective(self, at: Parameters) -> float:
+        """Return the objective; not finite where it overflows."""
+        problem, design = self._problem, self._problem.design
+        if problem.model.columnar:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return problem.objective(at)
+        kernel = risk_by_rows(design.storage, problem.loss.scalar)
+        P, theta = np.ascontiguousarray(at.P), problem.loss.theta
+        with np.errstate(over="ignore", invalid="ignore"):
+            risk = kernel(*design.rows, problem.y, self._c, P, at.w, at.intercept, theta)
+            return float(risk) / design.n_samples + sum(problem.penalties(at).values())
+
+    def move(self, to: Parameters) -> None:
+        """Take another point to compare with, which is no worse than the one so far."""
+        self._value = self.objective(to)
+
+    def keeps(self, end: Parameters) -> bool:
+        """Return whether an epoch may end there, and set the scale of the next one."""
+        value = self.objective(end)
+        # Not the opposite of >: what is not a number is refused.
+        if value <= self._value:
+            self._value = value
+            self.scale = min(1.0, GROW * self.scale)
+            return True
+        return False
+
+    def instead(self, start: Parameters) -> tuple[Parameters, float]:
+        """Return where to go on after a refused epoch, and the length of the step there as `PGD` tells it."""
+        self.scale *= SHRINK
+        self._rescue.resume(start)
+        change = self._rescue.epoch()
+        end = self._rescue.parameters()
+        # To within rounding PGD falls; what counts is the objective as it is measured here.
+        value = self.objective(end)
+        if value <= self._value:
+            self._value = value
+            return end, change
+        return start, change

@@ -1,0 +1,401 @@
+"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import WhyNot
+from ...models.columnar import ColumnModel
+from ...parameters import Parameters
+from ...params import ParamSpec
+from ...problem import Formulation, Problem
+from .._sweeping import relative_change
+from ..base import Solver
+from .coupled_entries import coupled_entries
+from .coupled_rows import coupled_rows
+from .dense_steps import dense_steps
+from .lazy import lazy_entries, lazy_rows
+from .monotone import MONOTONE, Safeguard
+from .sample_columns import SampleColumns
+from .step_sizes import STEP_PARAMS, Steps, make_steps
+from .terms import PAIRS
+
+# T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
+_SHORTEST_PERIOD = 256
+
+BATCH = ParamSpec(
+    "batch_size",
+    "int",
+    0,
+    0,
+    2**31 - 1,
+    symbol="N_b",
+    help="Samples in a step; 0 takes N·d/nnz(X), where a step's gradient costs as much as its operator.",
+)
+
+
+class StochasticSolver(Solver):
+    """What the stochastic solvers share: the frame of an epoch, and the safeguard around it.
+
+    An epoch visits N samples. Each step takes one sample (or batch) and moves w, the bias and P at once, by
+    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never rises; without,
+    no epoch is sure to lower it.
+    """
+
+    diverged_hint: ClassVar[str] = (
+        "Lower eta0: a tenth of it is a good next try. If that is too slow, scale the features and the "
+        "target down. With monotone = True, such epochs are undone."
+    )
+
+    memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
+        operator = problem.penalty.matrix
+        assert operator is not None, "`on` asks why_not first"
+        self._operator = operator
+        self._c = problem.unit_weights
+        self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`."""
+        return no_stochastic_steps(self.label, problem)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._rng = rng
+        self._t = 0
+        self._take(parameters)
+        if self._guard is not None:
+            self._guard.start(parameters, rng)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`.
+
+        The change is what steps of full size would have made; after an epoch that was undone it is the
+        length of the proximal gradient step.
+        """
+        guard, before, t = self._guard, self.parameters(), self._t
+        # A diverging run overflows on its way out; the driver sees it by the change.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = 1.0 if guard is None else guard.scale
+            finite = self._advance(scale)
+            now = self._here()
+            if finite and (guard is None or guard.keeps(now)):
+                return epoch_change(before, now.P, now.w, now.intercept) / scale
+            if guard is None:
+                return float("inf")
+            # The steps of an epoch that was undone do not count.
+            self._t = t
+            now, change = guard.instead(before)
+            self._take(now)
+            return change
+
+    def rehearse(self) -> None:
+        """See `Solver.rehearse`."""
+        self.epoch()
+        if self._guard is not None:
+            self._guard.instead(self.parameters())
+
+    def _take(self, parameters: Parameters) -> None:
+        """Go on from these parameters (copied), with nothing remembered but the count of steps."""
+        raise NotImplementedError
+
+    def _advance(self, scale: float) -> bool:
+        """Make the steps of an epoch, their sizes multiplied by `scale`; return whether all stayed finite."""
+        raise NotImplementedError
+
+    def _here(self) -> Parameters:
+        """Return the present parameters, which the next epoch may overwrite."""
+        raise NotImplementedError
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        at = self._here()
+        return at.copy()
+
+
+class ShuffledSolver(StochasticSolver):
+    """What SGD, PSGD and mini-batch PSGD share: every sample once an epoch, and a count of all steps."""
+
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, MONOTONE)
+    memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        super().prepare()
+        model = self.problem.model
+        self._columns = SampleColumns(self.problem, model) if isinstance(model, ColumnModel) else None
+
+    def _take(self, parameters: Parameters) -> None:
+        self._P = np.array(parameters.P, order="C")
+        self._w = parameters.w.copy()
+        self._bias = float(parameters.intercept)
+        given = parameters.coefficients
+        self._coefficients = None if given is None else given.copy()
+
+    def _here(self) -> Parameters:
+        return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        refitted = None if self._columns is None else self._columns.refit(self.parameters())
+        if refitted is None:
+            return super().epoch()
+        fitted, moved = refitted
+        self._take(fitted)
+        if self._guard is not None:
+            self._guard.move(fitted)
+        return max(moved, super().epoch())
+
+    def _advance(self, scale: float) -> bool:
+        n = self.problem.design.n_samples
+        order = self._rng.permutation(n).astype(np.int64)
+        batch = self._batch()
+        count = -(-n // batch)
+        steps = make_steps(self.problem, self.settings, self._t, count, scale, self.implicit)
+        self._t += count
+        self._bias, finite = self._run(order, batch, steps)
+        return finite
+
+    # Whether w and P decay by implicit steps, see `make_steps`.
+    implicit: ClassVar[bool] = True
+
+    def _batch(self) -> int:
+        return 1
+
+    def _period(self) -> int:
+        """Return the number of steps after which offsets are reset."""
+        return max(_SHORTEST_PERIOD, self.problem.design.n_features)
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+        """Run the kernel on w and P; return the bias and whether all stayed finite."""
+        raise NotImplementedError
+
+    def _common(self, order: np.ndarray) -> tuple[Any, ...]:
+        problem = self.problem
+        return (*problem.design.rows, problem.y, self._c, order)
+
+    def _settled(self) -> tuple[Any, ...]:
+        """Return what lazy kernels take behind w."""
+        return self._bias, self.problem.loss.theta, self.problem.design.longest_row, self._period()
+
+    def _run_columns(self, columns: SampleColumns, order: np.ndarray, steps: Steps) -> tuple[float, bool]:
+        """Run an epoch of a model that is a sum of kernels of the columns."""
+        arguments = (*self._common(order), *steps)
+        self._P, bias, finite = columns.run(self._here(), arguments, self._settled())
+        return bias, finite
+
+
+def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False) -> WhyNot | None:
+    """Return why the stochastic kernels cannot take a model or a penalty, or None.
+
+    With `columns` there are kernels for columnar models, too.
+    """
+    model, penalty = problem.model, problem.penalty
+    if (model.columnar and not columns) or model.lifted:
+        return WhyNot(
+            "no_sample_steps",
+            f"{label} steps along the gradient of one sample's prediction, which is implemented for the "
+            f"second-order factorization machine{' and for sums of kernels of columns' if columns else ''} "
+            f"only, not for {model.label}.",
+        )
+    if model.columnar and penalty.matrix is None:
+        return WhyNot(
+            "no_common_shrinkage",
+            f"{label} visits the features of one sample only, so between two visits a penalty must shrink "
+            f"entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; {penalty.label} "
+            "does not. Use APGD, PCD or PBCD.",
+        )
+    if penalty.matrix is None:
+        return WhyNot(
+            "no_operator",
+            f"{label} needs the proximal operator of the whole penalty at every step, and "
+            f"{penalty.label} has none in closed form. "
+            + (
+                "Use PCD or PBCD, which need it for one entry or row."
+                if penalty.separable
+                else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
+            ),
+        )
+    return None
+
+
+def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
+    """Return how far an epoch moved the parameters, relative to the largest; inf where not finite."""
+    moved_p = float(np.abs(P - before.P).max())
+    moved_w = max(float(np.abs(w - before.w).max()), abs(bias - before.intercept))
+    if not (np.isfinite(moved_p) and np.isfinite(moved_w)):
+        return float("inf")
+    return relative_change((moved_p, P), (moved_w, w, bias))
+
+
+class PSGD(ShuffledSolver):
+    """Take a proximal step along the gradient of one sample at a time."""
+
+    name: ClassVar[str] = "psgd"
+    label: ClassVar[str] = "PSGD"
+    source: ClassVar[str] = "atarashi2021, 4.1 and 5.1 with Eq. 28; exact sparse steps are ours"
+    about: ClassVar[str] = (
+        "Proximal stochastic gradient descent: a step along the gradient of one random sample, then the "
+        "proximal operator of the penalty. On sparse data a step visits the sample's own features only."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        *STEP_PARAMS,
+        ParamSpec(
+            "operator",
+            "choice",
+            "auto",
+            choices=("auto", "dense", "sparse"),
+            help="Apply the operator to all of P at every step (dense), or visit only the features of the "
+            "sample (sparse): the same iterates up to rounding. Auto is sparse for sparse data.",
+        ),
+        MONOTONE,
+    )
+
+    fits_coefficients: ClassVar[bool] = True
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`."""
+        return no_stochastic_steps(self.label, problem, columns=True)
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        super().prepare()
+        # The settings tell what runs: auto becomes what it stands for.
+        self.settings["operator"] = self._path(self.settings["operator"])
+
+    def _path(self, wanted: str) -> str:
+        """Return "dense" or "sparse"."""
+        problem, operator = self.problem, self._operator
+        if self._columns is not None:
+            if wanted == "dense":
+                raise ValueError(
+                    f"operator = 'dense' is not possible for {problem.model.label}: steps are made for the "
+                    "features of the sample only. Choose 'auto' or 'sparse', which are the same here."
+                )
+            return "sparse"
+        reason = None
+        if operator.lazy is None:
+            reason = (
+                f"{problem.penalty.label} by rows shrinks every row at a pace of its own, which must be "
+                "computed for all rows at every step"
+            )
+        elif operator.pairs and make_steps(problem, self.settings, 0, 1).cut[0] >= 1.0:
+            # No schedule raises the step size, so the first step has the largest strength.
+            reason = (
+                f"with eta0 = {self.settings['eta0']:g} and lambda_sparse = {problem.lambda_sparse:g} the "
+                f"operator of {problem.penalty.label} keeps one entry or row only, and is no longer a "
+                "common offset"
+            )
+        if reason is None:
+            if wanted == "auto":
+                return "dense" if problem.design.storage.name == "dense" else "sparse"
+            return wanted
+        if wanted == "sparse":
+            raise ValueError(f"operator = 'sparse' is not possible: {reason}. Choose 'auto' or 'dense'.")
+        return "dense"
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+        if self._columns is not None:
+            return self._run_columns(self._columns, order, steps)
+        if self.settings["operator"] == "dense":
+            return dense_epoch(self, order, batch, steps)
+        problem = self.problem
+        kinds = problem.design.storage, problem.loss.scalar
+        state = (self._P, self._w, *self._settled())
+        return lazy_epoch(kinds, self._operator, self._common(order), steps, state)
+
+
+def lazy_epoch(kinds: Any, operator: Any, data: Any, steps: Steps, state: Any) -> tuple[float, bool]:
+    """Run one epoch of the kernel for what the operator does to entries or rows that a sample leaves out."""
+    if operator.lazy in ("decay", "entries", "rows"):
+        if operator.lazy == "rows":
+            return lazy_rows(*kinds)(*data, *steps, *state)
+        return lazy_entries(*kinds, PAIRS)(*data, *steps, *state, ())
+    kernel = coupled_entries(*kinds) if operator.lazy == "coupled_entries" else coupled_rows(*kinds)
+    grow = np.ones(steps.cut.size)
+    if operator.pairs:
+        # The operator of Ω_TI or Ω_CS is that of the square in disguise: `omega_ti.prox_pairs`.
+        grow = 1.0 / (1.0 - steps.cut)
+        steps = steps._replace(cut=0.5 * steps.cut * grow)
+    return kernel(*data, *steps, *state, grow)
+
+
+def dense_epoch(solver: ShuffledSolver, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+    """Run one epoch of the kernel that applies the operator to all of P, and write P back."""
+    problem, design = solver.problem, solver.problem.design
+    M = np.ascontiguousarray(solver._P.T)
+    kernel = dense_steps(design.storage, problem.loss.scalar, solver._operator)
+    rest = solver._w, solver._bias, problem.loss.theta, design.longest_row, solver._operator.theta
+    bias, finite = kernel(*solver._common(order), batch, *steps, M, *rest)
+    # Adding 0 turns −0 into 0.
+    solver._P = np.ascontiguousarray(M.T) + 0.0
+    return bias, finite
+
+
+class MiniBatchPSGD(ShuffledSolver):
+    """Take a proximal step along the mean gradient of a batch of samples at a time."""
+
+    name: ClassVar[str] = "mb_psgd"
+    label: ClassVar[str] = "MB-PSGD"
+    source: ClassVar[str] = "atarashi2021, 4.1 and C.2"
+    about: ClassVar[str] = (
+        "Mini-batch proximal stochastic gradient descent: as PSGD, with batches so large that the operator "
+        "on all of P costs no more than the gradient."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (*STEP_PARAMS, BATCH, MONOTONE)
+
+    def _batch(self) -> int:
+        return batch_size(self.problem, self.settings["batch_size"])
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+        return dense_epoch(self, order, batch, steps)
+
+
+def batch_size(problem: Problem, wanted: int) -> int:
+    """Return the samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
+    design = problem.design
+    n, d = design.shape
+    return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
+
+
+class SGD(ShuffledSolver):
+    """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM."""
+
+    name: ClassVar[str] = "sgd"
+    label: ClassVar[str] = "SGD"
+    source: ClassVar[str] = "atarashi2021, Algorithm 5; lazy updates after Duchi et al. 2011"
+    about: ClassVar[str] = (
+        "Stochastic gradient descent: a step along the gradient of one random sample, at the cost of its own "
+        "features. For the smooth penalty ℓ₂² only."
+    )
+    implicit: ClassVar[bool] = False
+    fits_coefficients: ClassVar[bool] = True
+
+    def _period(self) -> int:
+        """Return more than the steps of an epoch: there are no offsets."""
+        return self.problem.design.n_samples + 1
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`."""
+        penalty = problem.penalty
+        if not penalty.smooth:
+            return WhyNot(
+                "not_smooth",
+                f"SGD follows the gradient, and {penalty.label} has none at 0, just where it makes P "
+                "sparse: steps would jump across 0 and never stay there. Use "
+                f"{'PSGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
+            )
+        return no_stochastic_steps(self.label, problem, columns=True)
+
+    def _run(self, order: np.ndarray, batch: int, steps: Steps) -> tuple[float, bool]:
+        if self._columns is not None:
+            return self._run_columns(self._columns, order, steps)
+        problem = self.problem
+        kernel = lazy_entries(problem.design.storage, problem.loss.scalar, PAIRS)
+        return kernel(*self._common(order), *steps, self._P, self._w, *self._settled(), ())

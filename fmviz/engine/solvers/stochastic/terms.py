@@ -1,0 +1,158 @@
+"""What a stochastic step needs of the model: its value at one sample, and a step along its gradient.
+
+Every function sees the rows of P that the sample meets in the buffer R, shape (longest, columns), and its
+entries xs; `columns` is the pair of arrays that `ColumnTerms` describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._jit import jitable
+from ...models.columns import Anova, ColumnKernel, Polynomial
+from .sample import descend, pair_term
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The parts of a kernel of stochastic steps that differ from model to model.
+
+    Attributes
+    ----------
+    name : str
+        Names the compiled kernel.
+    work : callable
+        ``work(longest, rank, columns)``: the work space of the other two.
+    term : callable
+        ``term(R, xs, count, work, columns)``: f without bias and linear term; leaves in `work` what
+        `descend` needs.
+    descend : callable
+        ``descend(R, xs, count, work, columns, keep, slope)``: replace R by keep·R − slope·∇f, and return
+        the sum of sizes.
+    """
+
+    name: str
+    work: Callable[..., Any]
+    term: Callable[..., float]
+    descend: Callable[..., float]
+
+
+@jitable
+def sums_of(longest, rank, columns):
+    return np.empty(rank)
+
+
+@jitable
+def pairs(R, xs, count, work, columns):
+    return pair_term(R, xs, count, work)
+
+
+@jitable
+def descend_pairs(R, xs, count, work, columns, keep, slope):
+    return descend(R, xs, count, work, keep, slope)
+
+
+PAIRS = Terms("pairs", sums_of, pairs, descend_pairs)
+
+
+@jitable
+def slopes_and_tables(longest, rank, columns):
+    """Return ∂f/∂R, shape (longest, rank), and two tables for the recursions."""
+    degree = 1
+    for kind in columns[0]:
+        degree = max(degree, kind)
+    return np.empty((longest, rank)), np.empty((longest + 1, degree + 1)), np.empty(degree + 1)
+
+
+@jitable
+def anova_column(R, xs, count, s, degree, scale, slopes, table, back):
+    """Return A^m of column s and write scale·∂A^m/∂R to `slopes`: forwards and backwards, as in `kernels`."""
+    for t in range(degree + 1):
+        table[0, t] = 0.0
+        back[t] = 0.0
+    table[0, 0] = 1.0
+    back[degree] = 1.0
+    for i in range(count):
+        z = xs[i] * R[i, s]
+        table[i + 1, 0] = 1.0
+        for t in range(1, degree + 1):
+            table[i + 1, t] = table[i, t] + z * table[i, t - 1]
+    for i in range(count - 1, -1, -1):
+        z = xs[i] * R[i, s]
+        slope = 0.0
+        for t in range(1, degree + 1):
+            slope += back[t] * table[i, t - 1]
+            back[t - 1] += z * back[t]
+        slopes[i, s] = scale * xs[i] * slope
+    return table[count, degree]
+
+
+@jitable
+def subsets_column(R, xs, count, s, scale, slopes):
+    """Return Π_i (1 + x_i R_is) and write scale times its slopes, which need no division, to `slopes`."""
+    product = 1.0
+    for i in range(count):
+        slopes[i, s] = scale * xs[i] * product
+        product *= 1.0 + xs[i] * R[i, s]
+    after = 1.0
+    for i in range(count - 1, -1, -1):
+        slopes[i, s] *= after
+        after *= 1.0 + xs[i] * R[i, s]
+    return product
+
+
+@jitable
+def polynomial_column(R, xs, count, s, degree, scale, slopes):
+    """Return ⟨x, R_:,s⟩^m and write scale times its slopes to `slopes`."""
+    total = 0.0
+    for i in range(count):
+        total += xs[i] * R[i, s]
+    power = 1.0
+    for _ in range(degree - 1):
+        power *= total
+    for i in range(count):
+        slopes[i, s] = scale * degree * power * xs[i]
+    return power * total
+
+
+@jitable
+def weighted_columns(R, xs, count, work, columns):
+    slopes, table, back = work
+    kinds, coefficients = columns
+    f = 0.0
+    for s in range(kinds.size):
+        kind = kinds[s]
+        scale = coefficients[s]
+        if kind > 0:
+            f += scale * anova_column(R, xs, count, s, kind, scale, slopes, table, back)
+        elif kind < 0:
+            f += scale * polynomial_column(R, xs, count, s, -kind, scale, slopes)
+        else:
+            f += scale * subsets_column(R, xs, count, s, scale, slopes)
+    return f
+
+
+@jitable
+def descend_columns(R, xs, count, work, columns, keep, slope):
+    slopes = work[0]
+    size = 0.0
+    for i in range(count):
+        for s in range(slopes.shape[1]):
+            R[i, s] = keep * R[i, s] - slope * slopes[i, s]
+            size += abs(R[i, s])
+    return size
+
+
+COLUMNS = Terms("columns", slopes_and_tables, weighted_columns, descend_columns)
+"""Σ_s c_s K_s; `columns` is (`kinds_of` the columns, c). O(count·Σm) a sample."""
+
+
+def kind_of(kernel: ColumnKernel) -> int:
+    """Return what stands for a kernel in compiled code: m for A^m, −m for H^m, 0 for all subsets."""
+    if isinstance(kernel, Polynomial):
+        return -kernel.degree
+    return kernel.degree if isinstance(kernel, Anova) else 0

@@ -1,0 +1,127 @@
+"""What is kept of an epoch for its picture: the parameters, thinned to what can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.interpretation.tiles import pooled_interactions, pooled_matrix
+
+EXACT_FEATURES = 512
+"""Up to so many features every pair is drawn; more are drawn as tiles."""
+N_TILES = 128
+
+
+@dataclass(frozen=True, eq=False)
+class ThinnedFactors:
+    """The non-zero rows of P, at most a few hundred of them.
+
+    Attributes
+    ----------
+    rows : (m,) int ndarray
+        The kept feature indices, ascending.
+    values : (m, rank) float64 ndarray
+        Their rows of P. Exact zeros stay exact zeros.
+    n_features : int
+        The number of rows of the full P.
+    n_dropped : int
+        Non-zero rows left out, those of least norm.
+    coefficients : (rank,) float64 ndarray or None
+        What the columns are multiplied by, where that is not 1.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    n_features: int
+    n_dropped: int
+    coefficients: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls, P: np.ndarray, most: int = EXACT_FEATURES, coefficients: np.ndarray | None = None
+    ) -> ThinnedFactors:
+        """Keep the `most` non-zero rows of largest norm."""
+        live = np.flatnonzero(P.any(axis=1))
+        dropped = max(0, live.size - most)
+        if dropped:
+            size = np.abs(P[live]).max(axis=1)
+            live = np.sort(live[np.argsort(-size, kind="stable")[:most]])
+        return cls(live, P[live].copy(), P.shape[0], dropped, coefficients)
+
+    def dense(self) -> np.ndarray:
+        """Return the (n_features, rank) matrix with the dropped rows as zeros."""
+        P = np.zeros((self.n_features, self.values.shape[1]))
+        P[self.rows] = self.values
+        return P
+
+    def tiles(self) -> np.ndarray:
+        """Return PPᵀ as tiles, by `fmviz.lab.interpretation.tiles.pooled_interactions`."""
+        return pooled_interactions(self.rows, self.values, self.n_features, N_TILES)
+
+
+@dataclass(frozen=True, eq=False)
+class ThinnedWeights:
+    """The pair weights W without their diagonal; of many features, as tiles.
+
+    Attributes
+    ----------
+    values : (t, t) float64 ndarray
+        W itself up to `EXACT_FEATURES` features, else its tiles by `tiles.pooled_matrix`. Exact zeros
+        stay exact zeros.
+    n_features : int
+        The number of rows of W.
+    """
+
+    values: np.ndarray
+    n_features: int
+
+    n_dropped = 0
+
+    @classmethod
+    def of(cls, W: np.ndarray) -> ThinnedWeights:
+        """Thin W."""
+        d = W.shape[0]
+        return cls(pooled_matrix(W, d if d <= EXACT_FEATURES else N_TILES), d)
+
+
+Thinned = ThinnedFactors | ThinnedWeights
+
+
+def thin(parameters: Parameters) -> Thinned:
+    """Return what is kept of the parameters of any model."""
+    if parameters.W is not None:
+        return ThinnedWeights.of(parameters.W)
+    return ThinnedFactors.of(parameters.P, coefficients=parameters.coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A picture's worth of one epoch.
+
+    Attributes
+    ----------
+    epoch, used_interactions : int
+        Of the snapshot.
+    objective : float
+        Of the snapshot.
+    thinned : ThinnedFactors or ThinnedWeights
+        Of its parameters.
+    """
+
+    epoch: int
+    used_interactions: int
+    objective: float
+    thinned: Thinned
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Frame:
+        """Return the frame of a snapshot."""
+        return cls(snapshot.epoch, snapshot.used_interactions, snapshot.objective, thin(snapshot.parameters))
+
+    @property
+    def finite(self) -> bool:
+        """Whether it can be drawn."""
+        return bool(np.isfinite(self.thinned.values).all())

@@ -1,0 +1,245 @@
+"""One prediction taken apart: bias, linear terms, pairs, squares and higher orders, which sum to it exactly.
+
+Every model here is a polynomial of its features, so that f(x) is a sum of one number for every product of
+them. For orders beyond two the largest products are named, and the others are one term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.design import Design
+from fmviz.engine.models import Model
+from fmviz.engine.parameters import Parameters
+from fmviz.lab.interpretation.model_pairs import pairs_of
+from fmviz.lab.interpretation.subsets import (
+    Factors,
+    LiftedFactors,
+    factors_of,
+    orders_of,
+    rankable,
+    ranked_sets,
+)
+
+__all__ = ["KINDS", "Decomposition", "Term", "decompose"]
+
+KINDS = {"bias": "bias", "linear": "linear", "pair": "pairs", "square": "squares", "higher": "higher orders"}
+"""What a term may be, and the words for all of that kind."""
+
+_NAMED = 20
+_WORK = 1e6
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand.
+
+    Attributes
+    ----------
+    kind : {"bias", "linear", "pair", "square", "higher"}
+        What it is.
+    order : int
+        How many features are multiplied.
+    features : tuple of int
+        Which; () for the bias, and for what is left of an order.
+    value : float
+        What it adds to f.
+    """
+
+    kind: str
+    order: int
+    features: tuple[int, ...]
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A prediction and its terms.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        All terms that are not 0 by structure.
+    predicted : float
+        f(x), as the model itself calculates it.
+    """
+
+    terms: tuple[Term, ...]
+    predicted: float
+
+    @property
+    def total(self) -> float:
+        """The sum of the terms, rounded once."""
+        return math.fsum(term.value for term in self.terms)
+
+    @property
+    def gap(self) -> float:
+        """How far the sum is from the model's own prediction, relative to the sizes of the terms."""
+        size = math.fsum(abs(term.value) for term in self.terms)
+        return abs(self.total - self.predicted) / max(size, abs(self.predicted), np.finfo(float).tiny)
+
+    def by_kind(self) -> dict[str, float]:
+        """Return the sum of every kind of term that there is."""
+        kinds = [kind for kind in KINDS if any(term.kind == kind for term in self.terms)]
+        return {kind: math.fsum(t.value for t in self.terms if t.kind == kind) for kind in kinds}
+
+    def largest(self, most: int) -> list[tuple[str, Term]]:
+        """Return the bias, the largest other terms, and what is left of each kind, with their keys.
+
+        Keys are "" for a term by itself and the kind for a sum of the others of it.
+        """
+        bias = [term for term in self.terms if term.kind == "bias"]
+        rest = sorted((t for t in self.terms if t.kind != "bias"), key=lambda t: -abs(t.value))
+        found = [("", term) for term in (*bias, *rest[:most])]
+        for kind in KINDS:
+            others = [term.value for term in rest[most:] if term.kind == kind]
+            if others:
+                found.append((kind, Term(kind, len(others), (), math.fsum(others))))
+        return found
+
+    def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
+        """Return the terms: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
+        rows = [
+            {
+                "kind": term.kind,
+                "order": term.order,
+                "term": words_of(term, names),
+                "value": term.value * scale,
+            }
+            for term in self.terms
+        ]
+        table = pd.DataFrame(rows, columns=["kind", "order", "term", "value"])
+        return table.sort_values("value", key=lambda column: -column.abs(), kind="stable", ignore_index=True)
+
+
+def words_of(term: Term, names: tuple[str, ...]) -> str:
+    """Return what a term is of, in words."""
+    if term.kind == "bias":
+        return "bias"
+    if not term.features:
+        return f"all other products of {term.order}"
+    if term.kind == "square":
+        return f"{names[term.features[0]]}²"
+    return " × ".join(names[j] for j in term.features)
+
+
+def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposition:
+    """Take one prediction apart.
+
+    Parameters
+    ----------
+    model : Model
+        With its own parameters.
+    parameters : Parameters
+        What was fitted.
+    x : (d,) ndarray
+        The features of one row, as in X.
+
+    Returns
+    -------
+    Decomposition
+        Its terms sum to the prediction up to rounding.
+    """
+    live = np.flatnonzero(x)
+    here = _restricted(parameters, live)
+    terms = [
+        Term(term.kind, term.order, tuple(int(live[j]) for j in term.features), term.value)
+        for term in _terms(model, here, x[live])
+    ]
+    predicted = float(model.predict(Design(x[None, :]), parameters)[0])
+    return Decomposition(tuple(terms), predicted)
+
+
+def _restricted(parameters: Parameters, kept: np.ndarray) -> Parameters:
+    """Return the parameters of some features alone."""
+    W = None if parameters.W is None else parameters.W[np.ix_(kept, kept)]
+    return parameters.replace(P=parameters.P[kept], w=parameters.w[kept], W=W)
+
+
+def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
+    """Yield the terms of a row without zeros; features are counted within it."""
+    every = model.name == "all_subsets"
+    sums = _subset_sums(parameters.P, x) if every else np.zeros(3)
+    # Π(1 + p_j x_j) has a 1 and a linear part of its own.
+    yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))
+    linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
+    for j in np.flatnonzero(linear):
+        yield Term("linear", 1, (int(j),), float(linear[j] * x[j]))
+    orders = orders_of(model)
+    if not x.size:
+        return
+    if 2 in orders or parameters.W is not None:
+        yield from _pairs(model, parameters, x)
+    if every:
+        for order in range(3, sums.size):
+            if sums[order]:
+                yield from _higher(model, parameters, x, order, float(sums[order]), named=order in orders)
+        return
+    for order in orders:
+        if order > 2:
+            yield from _higher(model, parameters, x, order, None, named=True)
+
+
+def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
+    pairs = pairs_of(model, parameters)
+    for at, to, weight, used in pairs.upper():
+        values = weight * x[pairs.rows[at]][:, None] * x[pairs.rows[to]]
+        for i, j in np.argwhere(used):
+            features = int(pairs.rows[at][i]), int(pairs.rows[to][j])
+            yield Term("pair", 2, features, float(values[i, j]))
+    squares = pairs.squares()
+    if squares is not None:
+        for place in np.flatnonzero(squares):
+            j = int(pairs.rows[place])
+            yield Term("square", 2, (j,), float(squares[place] * x[j] ** 2))
+
+
+def _higher(
+    model: Model, parameters: Parameters, x: np.ndarray, order: int, total: float | None, named: bool
+) -> Iterator[Term]:
+    """Yield the largest products of an order, and all others as one term."""
+    rest = []
+    if named or total is None:
+        factors = _of_row(factors_of(model, parameters, order), x)
+        total = _order_sum(factors) if total is None else total
+        sets, values = ranked_sets(factors.largest_rows(rankable(factors.rows.size, order, _WORK)), _NAMED)
+        for features, value in zip(sets, values, strict=True):
+            rest.append(-float(value))
+            yield Term("higher", order, tuple(map(int, features)), float(value))
+    left = math.fsum([total, *rest])
+    if left:
+        yield Term("higher", order, (), left)
+
+
+def _of_row(factors: Factors, x: np.ndarray) -> Factors:
+    """Return factors whose weights are the terms themselves: those of every feature times its value."""
+    return replace(factors, values=factors.values * x[factors.rows][:, None])
+
+
+def _order_sum(factors: Factors) -> float:
+    """Return the sum of all products of an order, of factors that have the values in them."""
+    if isinstance(factors, LiftedFactors):
+        # Only powers: the distinct form has order 2 alone.
+        return float(factors.values.sum(axis=1).prod(axis=0).sum())
+    if factors.repeats:
+        return float((factors.values.sum(axis=0) ** factors.order) @ factors.coefficients)
+    return float(_elementary(factors.values, factors.order)[factors.order] @ factors.coefficients)
+
+
+def _subset_sums(P: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return for m = 0, …, n the sum over the columns of the products of m distinct p_js x_j."""
+    return _elementary(P * x[:, None], x.size).sum(axis=1)
+
+
+def _elementary(values: np.ndarray, most: int) -> np.ndarray:
+    """Return the elementary symmetric polynomials of every column up to an order, shape (most + 1, k)."""
+    table = np.zeros((most + 1, values.shape[1]))
+    table[0] = 1.0
+    for row in values:
+        table[1:] += row * table[:-1]
+    return table

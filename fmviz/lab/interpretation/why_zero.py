@@ -1,0 +1,189 @@
+"""Why an interaction is zero, or what it is made of: the two rows of P, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fmviz.engine.certificate import loss_gradient
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+
+__all__ = ["Row", "Story", "why_zero"]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One of the two rows.
+
+    Attributes
+    ----------
+    feature : int
+        j.
+    values : (k,) ndarray
+        p_j.
+    pull : (k,) ndarray or (1,) ndarray
+        |∂risk/∂p_js|, how strongly the loss pulls at an entry; or its norm over the row, where the penalty
+        shrinks rows by their norms.
+    threshold : ndarray of the same shape
+        The pull up to which an entry (a row) that is zero stays zero: λ times the weight of |p_js| (‖p_j‖₂)
+        in Ω.
+    """
+
+    feature: int
+    values: np.ndarray
+    pull: np.ndarray
+    threshold: np.ndarray
+
+    @property
+    def live(self) -> np.ndarray:
+        """Which columns the row uses, shape (k,)."""
+        return self.values != 0.0
+
+    @property
+    def held(self) -> np.ndarray:
+        """For every column, whether it is zero and its threshold keeps it so, shape (k,)."""
+        return ~self.live & np.broadcast_to(self.pull <= self.threshold, self.values.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """What there is to say of a pair of features.
+
+    Attributes
+    ----------
+    one, other : Row
+        The two rows.
+    by_norm : bool
+        Whether the penalty shrinks rows by their norms.
+    thresholded : bool
+        Whether the penalty has a threshold at all.
+    """
+
+    one: Row
+    other: Row
+    by_norm: bool
+    thresholded: bool
+
+    @property
+    def products(self) -> np.ndarray:
+        """p_is p_js, shape (k,): their sum is the weight."""
+        return np.asarray(self.one.values * self.other.values)
+
+    @property
+    def weight(self) -> float:
+        """⟨p_i, p_j⟩."""
+        return float(self.one.values @ self.other.values)
+
+    @property
+    def shared(self) -> np.ndarray:
+        """The columns in which both are non-zero."""
+        return np.flatnonzero(self.one.live & self.other.live)
+
+    def sentence(self, names: tuple[str, ...] | list[str]) -> str:
+        """Return the reason, or the sum, in words."""
+        a, b = names[self.one.feature], names[self.other.feature]
+        if self.shared.size:
+            columns = _count(self.shared.size, "column")
+            return (
+                f"{a} and {b} interact with weight {self.weight:.4g}: their rows share {columns} of P, and "
+                "the weight is the sum of the products there."
+            )
+        dead = [names[row.feature] for row in (self.one, self.other) if not row.live.any()]
+        if dead:
+            rows = f"the row of {dead[0]} is" if len(dead) == 1 else f"the rows of {a} and {b} are"
+            return f"{a} and {b} do not interact: {rows} zero in every column of P."
+        return (
+            f"{a} and {b} do not interact: their rows are disjoint. {a} uses {_columns(self.one.live)}, {b} "
+            f"uses {_columns(self.other.live)}; no column has both."
+        )
+
+    def reason(self, names: tuple[str, ...] | list[str]) -> str:
+        """Return what keeps the zeros zero, or "" where there is nothing to keep."""
+        if self.shared.size:
+            return ""
+        if not self.thresholded:
+            return "This penalty has no threshold: nothing keeps an entry at exactly zero."
+        said = []
+        for row, partner in ((self.one, self.other), (self.other, self.one)):
+            wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())
+            if not wanted.any():
+                continue
+            kept = int((row.held & wanted).sum())
+            name = names[row.feature]
+            if self.by_norm:
+                relation = "at most" if row.pull[0] <= row.threshold[0] else "more than"
+                said.append(
+                    f"The loss pulls at the row of {name} with {row.pull[0]:.3g}, {relation} the threshold "
+                    f"{row.threshold[0]:.3g}."
+                )
+                continue
+            share = np.divide(row.pull, row.threshold, out=row.pull - 1.0, where=row.threshold > 0.0)
+            s = int(np.flatnonzero(wanted)[np.argmax(share[wanted])])
+            held = "all" if kept == wanted.sum() else f"{kept or 'none'}"
+            of = _count(int(wanted.sum()), "entry", "entries")
+            said.append(
+                f"Of the {of} that {name} would need, the threshold holds {held} at zero; nearest "
+                f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
+            )
+        loose = any((~row.live & ~row.held).any() for row in (self.one, self.other))
+        if loose:
+            said.append("Where the pull exceeds the threshold the next step makes the entry non-zero.")
+        return " ".join(said)
+
+
+def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
+    """Return why the pair (i, j) has the weight that it has.
+
+    An entry p_js = 0 stays 0 in a coordinate step just where |∂risk/∂p_js| ≤ λ·t_js, with Ω = t_js·|p_js| +
+    … as seen from the entry (atarashi2021, Algorithm 1); for TI t_js = 2(‖p_:,s‖₁ − |p_js|). Where Ω shrinks
+    rows by their norms (ℓ2,1, CS) the same holds of the norms of rows. All of it is recomputed from the
+    parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a factorization machine of order 2, with the strengths of the moment.
+    parameters : Parameters
+        P of shape (d, k), w, bias.
+    i, j : int
+        Two different features.
+
+    Raises
+    ------
+    ValueError
+        If the model is another one, or the features are the same or unknown.
+    """
+    d = parameters.P.shape[0]
+    model = problem.model
+    if model.columnar or model.lifted or not model.factorised:
+        raise ValueError("Pairs are explained for the factorization machine of order 2; choose that model.")
+    if i == j or not (0 <= i < d and 0 <= j < d):
+        raise ValueError(f"Features {i} and {j} are no pair of features from 0 to {d - 1}; choose two.")
+    gradient = loss_gradient(problem, parameters)[0]
+    penalty, by_norm = problem.penalty, problem.penalty.row_wise
+    thresholded = penalty.separable and problem.lambda_sparse > 0.0
+    t = np.zeros((d, 1) if by_norm else parameters.P.shape)
+    if thresholded:
+        t = problem.lambda_sparse * penalty.thresholds(parameters.P)
+    thresholded = thresholded and bool(t.any())
+
+    def row(at: int) -> Row:
+        pull = np.sqrt(np.square(gradient[at]).sum(keepdims=True)) if by_norm else np.abs(gradient[at])
+        return Row(at, parameters.P[at].copy(), pull, np.asarray(t[at], dtype=float))
+
+    return Story(row(i), row(j), by_norm, thresholded)
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _columns(live: np.ndarray) -> str:
+    places = [str(s + 1) for s in np.flatnonzero(live)]
+    if len(places) > 6:
+        return f"{len(places)} other columns"
+    if len(places) == 1:
+        return f"column {places[0]}"
+    return f"columns {', '.join(places[:-1])} and {places[-1]}"

@@ -1,0 +1,174 @@
+"""What a weight does to the prediction, in a sentence and in the target's own units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from fmviz.engine.losses import LOSSES
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.interpretation.attributes import Attribute, Attributes
+
+__all__ = ["Wording", "number"]
+
+
+@dataclass(frozen=True, eq=False)
+class Wording:
+    """The words for the effects of a model on a data set.
+
+    Attributes
+    ----------
+    attributes : Attributes
+        Of the data.
+    loss : str
+        What the model was fitted by: the logistic loss makes f the log-odds.
+    """
+
+    attributes: Attributes
+    loss: str
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data."""
+        return self.attributes.dataset
+
+    @property
+    def binary(self) -> bool:
+        """Whether the target is one of two classes."""
+        return self.dataset.task == "binary"
+
+    @property
+    def log_odds(self) -> bool:
+        """Whether f is the log-odds of the class +1."""
+        return self.binary and LOSSES[self.loss].probability(np.zeros(1)) is not None
+
+    @property
+    def scale(self) -> float:
+        """By what a difference of f is multiplied to be one of the target."""
+        scaling = self.dataset.target_scaling
+        return 1.0 if scaling is None else scaling.scale
+
+    @property
+    def positive(self) -> str:
+        """The words for the class +1."""
+        labels = self.dataset.class_labels
+        return labels[1] if labels else "+1"
+
+    @property
+    def what(self) -> str:
+        """What f is."""
+        if self.log_odds:
+            return f"the log-odds of “{self.positive}”"
+        return f"the score for “{self.positive}”" if self.binary else "the prediction"
+
+    def prediction(self, f: float) -> float:
+        """Return a value of f in the target's own units."""
+        scaling = self.dataset.target_scaling
+        return f if scaling is None else scaling.decode(f)
+
+    def probability(self, f: float) -> float | None:
+        """Return the probability of the class +1, or None where f tells none."""
+        if not self.log_odds:
+            return None
+        # Whichever exponential does not overflow.
+        return 1.0 / (1.0 + math.exp(-f)) if f >= 0 else math.exp(f) / (1.0 + math.exp(f))
+
+    def why_no_probability(self) -> str:
+        """Return why a binary model tells no probability."""
+        return (
+            f"The {LOSSES[self.loss].label.lower()} loss fits a score whose sign is the class, and no "
+            "probability; the logistic loss fits one."
+        )
+
+    # -------------------------------------------------------------------------------------------- pairs
+
+    def pair(self, i: int, j: int, weight: float) -> str:
+        """Return what the product of two features does, in a sentence."""
+        if weight == 0:
+            return "No change: what their factors have in common cancels."
+        one, two = self._attribute(i), self._attribute(j)
+        numbers = [(a, column) for a, column in ((one, i), (two, j)) if a.kind == "number"]
+        conditions = [self._given(a, column) for a, column in ((one, i), (two, j)) if a.kind != "number"]
+        effect = weight * self.scale
+        if len(conditions) == 2:
+            (given, bare), (also, bare_too) = conditions
+            if bare and bare_too:
+                return f"When {self._name(i)} and {self._name(j)} come together, {self._moves(effect)}."
+            return f"When {given} and {also}, {self._moves(effect)}."
+        if len(numbers) == 1:
+            (attribute, column), ((condition, _),) = numbers[0], conditions
+            return (
+                f"When {condition}, {self._moves(effect)} for each {self._unit(attribute)} of "
+                f"{self._name(column)} above {self._zero(attribute)}."
+            )
+        return f"{self._both(one, two, i, j)}, {self._moves(effect)}; {self._otherwise(one, two, effect)}."
+
+    def _signed(self, one: Attribute, two: Attribute) -> bool:
+        return any(self._lowest[x.columns[0]] < 0 for x in (one, two))
+
+    def _attribute(self, column: int) -> Attribute:
+        return self.attributes.all[self.attributes.of_column[column]]
+
+    def _name(self, column: int) -> str:
+        return self.dataset.feature_names[column]
+
+    def _given(self, attribute: Attribute, column: int) -> tuple[str, bool]:
+        """Return the condition that a column of zeros and ones is 1, and whether it is a mere name."""
+        name, group = self._name(column), self.dataset.groups[column]
+        if name.startswith(f"{group}=") and attribute.kind == "levels":
+            return f"{group} is {name.removeprefix(f'{group}=')}", False
+        return f"{name} is there", True
+
+    def _unit(self, attribute: Attribute) -> str:
+        scaling = attribute.scaling
+        if scaling is not None and scaling.deviations:
+            return "standard deviation"
+        return "unit"
+
+    def _zero(self, attribute: Attribute) -> str:
+        scaling = attribute.scaling
+        if scaling is None:
+            return "0"
+        return "its mean" if scaling.deviations else f"{scaling.mean:g}"
+
+    def _both(self, one: Attribute, two: Attribute, i: int, j: int) -> str:
+        a, b = self._name(i), self._name(j)
+        units = {(self._unit(x), self._zero(x)) for x in (one, two)}
+        if units == {("standard deviation", "its mean")}:
+            return f"When {a} and {b} are both a standard deviation above, or both below, their means"
+        if units == {("unit", "0")}:
+            return f"When {a} and {b} are both 1" + (", or both −1" if self._signed(one, two) else "")
+        each = [f"{name} is one {self._unit(x)} above {self._zero(x)}" for name, x in ((a, one), (b, two))]
+        return f"When {' and '.join(each)}, or both are as far below"
+
+    def _otherwise(self, one: Attribute, two: Attribute, effect: float) -> str:
+        """Return what holds of other values of two numbers."""
+        if not self._signed(one, two):
+            return "otherwise in proportion to their product"
+        verb, subject = ("fall" if effect > 0 else "rise"), ("they" if self.log_odds else "it")
+        return f"with one above and one below {subject} {verb}{'' if self.log_odds else 's'} as much"
+
+    @cached_property
+    def _lowest(self) -> np.ndarray:
+        lowest = self.dataset.X.min(axis=0)
+        return lowest.toarray().ravel() if sp.issparse(lowest) else np.asarray(lowest)
+
+    def _moves(self, effect: float) -> str:
+        verb = "rise" if effect > 0 else "fall"
+        size = number(abs(effect))
+        if self.log_odds:
+            odds = math.exp(min(effect, 700.0))
+            return f"{self.what} {verb} by {size} (odds × {number(odds)})"
+        return f"{self.what} {verb}s by {size}"
+
+
+def number(value: float) -> str:
+    """Return a number in three digits."""
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    size = abs(value)
+    return f"{value:,.0f}" if 1e3 <= size < 1e6 else f"{value:.3g}"

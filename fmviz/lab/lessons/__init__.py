@@ -1,0 +1,1 @@
+"""Lessons: their steps, and the numbers in them."""

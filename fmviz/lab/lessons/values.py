@@ -1,0 +1,244 @@
+"""The numbers in lessons: calculated by the engine from the very settings of the page that is shown.
+
+A step names them under ``find``. A text is an expression of the numbers before it; a table names a quantity
+of `QUANTITIES` with ``of`` and its arguments. Each quantity takes the settings of the step, as the query
+string spells them, and what the table changes of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import operator as op
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.counting import used_features, used_interactions, used_mask
+from fmviz.engine.errors import one_of
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab import operators
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.lessons.steps import Choice, Question, Step
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.metrics import interaction_weights
+
+Values = dict[str, float]
+Query = Mapping[str, str]
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: op.add,
+    ast.Sub: op.sub,
+    ast.Mult: op.mul,
+    ast.Div: op.truediv,
+    ast.Pow: op.pow,
+}
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Lt: op.lt,
+    ast.LtE: op.le,
+    ast.Gt: op.gt,
+    ast.GtE: op.ge,
+    ast.Eq: op.eq,
+    ast.NotEq: op.ne,
+}
+
+
+def evaluate(expression: str, values: Mapping[str, float]) -> float:
+    """Return the value of an expression of numbers and names: arithmetic, comparisons, and, or, not.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else, or a name is not known.
+    """
+
+    def walk(node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | float()):
+                return node.value
+            case ast.Name():
+                return values[one_of(f"A name in {expression!r}", node.id, tuple(values))]
+            case ast.BinOp() if type(node.op) in _BINARY:
+                return _BINARY[type(node.op)](walk(node.left), walk(node.right))
+            case ast.UnaryOp(op=ast.USub()):
+                return -walk(node.operand)
+            case ast.UnaryOp(op=ast.Not()):
+                return not walk(node.operand)
+            case ast.BoolOp():
+                parts = (walk(part) for part in node.values)
+                return all(parts) if isinstance(node.op, ast.And) else any(parts)
+            case ast.Compare() if all(type(sign) in _COMPARE for sign in node.ops):
+                sides = [walk(side) for side in (node.left, *node.comparators)]
+                signs = (_COMPARE[type(sign)] for sign in node.ops)
+                return all(
+                    sign(left, right) for sign, left, right in zip(signs, sides, sides[1:], strict=False)
+                )
+        raise ValueError(
+            f"{ast.unparse(node)!r} in {expression!r} is not allowed; numbers, names, + - * / **, "
+            "comparisons, and, or, not are."
+        )
+
+    try:
+        tree = ast.parse(expression, mode="eval")
+    except SyntaxError:
+        raise ValueError(f"{expression!r} is not an expression.") from None
+    return walk(tree.body)
+
+
+# ----------------------------------------------------------------------------------------------- quantities
+
+
+def _matrix(query: Query) -> np.ndarray:
+    if query.get("source") == "pasted":
+        return operators.parse_matrix(query["matrix"])
+    seed = int(query.get("seed", 0))
+    return operators.sample(int(query["d"]), int(query["k"]), query.get("distribution", "normal"), seed)
+
+
+def of_operator(
+    query: Query, *, regularizer: str, count: str, row: int = 0, column: int = 0, **changes: Any
+) -> float:
+    """Return what an operator makes of the matrix P of the page of operators.
+
+    Parameters
+    ----------
+    query : mapping of str
+        The settings of that page.
+    regularizer : str
+        A key of `fmviz.lab.operators.VARIANTS`.
+    count : str
+        Any of "interactions", "features", "entries", "pairs" (how many there are), "size" (of P), "entry"
+        (the value at `row` and `column`), "given" (the same of P), "norm" (of the given row of P), and
+        "extinction" (the smallest λ at which nothing is left, ∞ where there is none).
+    row, column : int
+        Where.
+    **changes
+        Other settings than those of the page.
+    """
+    query = {**query, **{name: str(value) for name, value in changes.items()}}
+    P = _matrix(query)
+    variant = operators.VARIANTS[one_of("regularizer", regularizer, tuple(operators.VARIANTS))]
+    of_given: dict[str, Callable[[], float]] = {
+        "pairs": lambda: operators.pairs(P.shape[0]),
+        "size": lambda: P.size,
+        "given": lambda: P[row, column],
+        "norm": lambda: float(np.linalg.norm(P[row])),
+        "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
+    }
+    of_result: dict[str, Callable[[np.ndarray], float]] = {
+        "interactions": used_interactions,
+        "features": used_features,
+        "entries": np.count_nonzero,
+        "entry": lambda Q: Q[row, column],
+    }
+    one_of("count", count, (*of_given, *of_result))
+    if count in of_given:
+        return float(of_given[count]())
+    return float(of_result[count](variant.prox(P, 2.0 ** int(query["log2lambda"]))))
+
+
+def _experiment(query: Query, changes: Mapping[str, Any]) -> Experiment:
+    experiment, notices = Experiment.from_query({**query, **{k: str(v) for k, v in changes.items()}})
+    if notices:
+        raise ValueError(" ".join(notices))
+    return experiment
+
+
+@functools.lru_cache(maxsize=64)
+def _end(experiment: Experiment) -> Snapshot:
+    return Run.prepare(experiment).end()
+
+
+def of_fit(query: Query, *, figure: str, **changes: Any) -> float:
+    """Return a figure of the end of the run that the training page's settings describe.
+
+    `figure` is a column of the run's curves, for instance "used_interactions" or "validation_rmse".
+    """
+    record = _end(_experiment(query, changes)).record()
+    return float(record[one_of("figure", figure, tuple(record))])
+
+
+def _used(query: Query, changes: Mapping[str, Any]) -> np.ndarray:
+    """Return the strict upper triangle of the used pairs of a run's end; shape (d, d)."""
+    return np.triu(used_mask(_end(_experiment(query, changes)).parameters.P), 1)
+
+
+def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
+    """Return how many pairs at least `least` of the runs from seeds 0, 1, …, `seeds` − 1 use."""
+    times = sum(_used(query, {**changes, "seed": seed}).astype(int) for seed in range(seeds))
+    return float(np.count_nonzero(times >= least))
+
+
+def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
+    """Return how many pairs of levels of one attribute there are, or how many of them a run uses."""
+    experiment = _experiment(query, changes)
+    groups = np.array(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).groups)
+    same = np.triu(groups[:, None] == groups[None, :], 1)
+    return float(np.count_nonzero(same & _used(query, changes) if used else same))
+
+
+def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any) -> float:
+    """Return the weight of a pair of features at a run's end, or the lowest of all where none is named."""
+    experiment = _experiment(query, changes)
+    W = interaction_weights(_end(experiment).parameters)
+    if not first:
+        return float(W[np.triu_indices(len(W), 1)].min())
+    names = load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
+    return float(W[names.index(first), names.index(second)])
+
+
+def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> float:
+    """Return in how many rows of the data one feature, or two at once, are not zero."""
+    experiment = _experiment(query, changes)
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    i, j = (dataset.feature_names.index(name) for name in (first, second or first))
+    return float(rows_with_both(dataset, np.array([i]), np.array([j]))[0])
+
+
+QUANTITIES: dict[str, Callable[..., float]] = {
+    "operator": of_operator,
+    "fit": of_fit,
+    "seeds": of_seeds,
+    "siblings": of_siblings,
+    "rows": of_rows,
+    "weight": of_weight,
+}
+"""What ``of`` may name in a lesson."""
+
+
+def calculate(step: Step) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a step, each with its name; ValueError where one cannot be calculated."""
+    values: Values = {}
+    query = step.after.settings if step.after is not None else {}
+    for name, told in step.find.items():
+        if isinstance(told, str):
+            values[name] = float(evaluate(told, values))
+        else:
+            arguments = dict(told)
+            quantity = one_of(f"The quantity of {name!r}", arguments.pop("of", None), tuple(QUANTITIES))
+            values[name] = QUANTITIES[quantity](query, **arguments)
+        yield name, values[name]
+
+
+# ------------------------------------------------------------------------------------------------- answers
+
+
+def right_choice(question: Question, values: Mapping[str, float]) -> Choice:
+    """Return the one choice whose condition is true; ValueError if not exactly one is."""
+    true = [choice for choice in question.choices if evaluate(choice.condition, values)]
+    if len(true) != 1:
+        raise ValueError(f"{len(true)} of the choices of {question.text!r} are right; exactly one must be.")
+    return true[0]
+
+
+def is_right(question: Question, said: str | float, values: Mapping[str, float]) -> bool | None:
+    """Return whether a prediction is right; None for words, of which only the reader can judge."""
+    if question.kind == "choice":
+        return said == right_choice(question, values).words
+    if question.kind == "number":
+        truth = evaluate(question.answer, values)
+        return abs(float(said) - truth) <= question.within * abs(truth) + 1e-9
+    return None

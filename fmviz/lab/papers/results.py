@@ -1,0 +1,106 @@
+"""Results of artefacts that outlive the process: kept when complete, found again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from fmviz.engine.drive import never
+from fmviz.lab.papers.base import Artefact, Result, plain
+from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.runs.provenance import made_with
+from fmviz.lab.store import RunStore, StoreError
+from fmviz.lab.store.results import StoredPieces, count_pieces, keep_result, kept_result
+
+
+def pieces_of(artefact: Artefact, budget: str, runs: RunStore) -> StoredPieces:
+    """Return what runs that were cut off have left behind under the protocol of this fmviz."""
+    return StoredPieces(runs, artefact.name, budget, _protocol(artefact, budget))
+
+
+def found_so_far(artefact: Artefact, budget: str, runs: RunStore) -> Result:
+    """Return what a run that was cut off, or that is still at work, has found until now.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    pieces = pieces_of(artefact, budget, runs)
+    if not len(pieces):
+        raise ValueError(
+            f"There is no unfinished run of {artefact.name} with the {budget} budget under the protocol of "
+            "this fmviz."
+        )
+    *_, last = artefact.run(budget, n_jobs=1, pieces=pieces, so_far=True)
+    return replace(last, seconds=pieces.seconds)
+
+
+def unfinished(artefact: Artefact, budget: str, runs: RunStore) -> int:
+    """Return how many pieces of work a run of the artefact would find done."""
+    return count_pieces(runs, artefact.name, budget, _protocol(artefact, budget))
+
+
+def _protocol(artefact: Artefact, budget: str) -> str:
+    return key_of(plain(dict(artefact.configured(budget))), made_with())
+
+
+def run_and_keep(
+    artefact: Artefact,
+    budget: str,
+    open_store: Callable[[], RunStore],
+    should_stop: Callable[[], bool] = never,
+    *,
+    n_jobs: int = -1,
+    fresh: bool = False,
+) -> Iterator[Result]:
+    """Run, yielding the result as it grows, and keep the complete one.
+
+    Finished pieces are kept on the way, and a run that was cut off goes on from them, unless it is to be a
+    `fresh` one.
+
+    Raises
+    ------
+    ValueError
+        After the last result, if it could not be kept.
+    """
+    pieces, last = None, None
+    with suppress(StoreError, sqlite3.Error):
+        # Without a store the run goes on all the same; what is told at its end tells why nothing is kept.
+        pieces = pieces_of(artefact, budget, open_store())
+        if fresh:
+            pieces.drop()
+    for last in artefact.run(budget, should_stop=should_stop, n_jobs=n_jobs, pieces=pieces):
+        yield last
+    if last is None or last.state != "complete":
+        return
+    try:
+        keep_result(open_store(), last.to_dict())
+        if pieces is not None:
+            pieces.drop()
+    except (StoreError, sqlite3.Error) as error:
+        raise ValueError(
+            f"The result is complete but could not be kept: {error} Save it with the downloads of the page, "
+            "or with --output."
+        ) from error
+
+
+def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
+    """Return the result that is kept, judged as today, or None.
+
+    Raises
+    ------
+    ValueError
+        If there is one that was made under another protocol than that of this fmviz.
+    """
+    told = kept_result(runs, artefact.name, budget)
+    if told is None:
+        return None
+    if told.get("settings") != plain(dict(artefact.configured(budget))):
+        raise ValueError(
+            "The result that is kept was made under another protocol than that of this fmviz. Run it again."
+        )
+    result = Result.from_dict(told)
+    return replace(result, checks=tuple(artefact.judge(result.tables, result.settings)))

@@ -1,0 +1,118 @@
+"""Stored runs as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.store import StoredRun
+from fmviz.lab.uploads.names import is_upload
+
+__all__ = ["METRICS", "differing", "metrics_of", "runs_table", "title_of_run"]
+
+METRICS: dict[str, str] = {
+    "validation_rmse": "RMSE, validation",
+    "validation_auc": "AUC, validation",
+    "validation_accuracy": "Accuracy, validation",
+    "train_rmse": "RMSE, training",
+    "train_auc": "AUC, training",
+    "train_accuracy": "Accuracy, training",
+    "support_f1": "Support F1",
+    "estimation_error": "Estimation error",
+}
+"""What runs can be compared by, the most telling first, in words."""
+
+_SETTINGS = (
+    *("dataset", "model", "regularizer", "solver", "rank", "seed"),
+    *("lambda_w", "lambda_p", "lambda_sparse"),
+)
+
+
+def title_of_run(run: StoredRun) -> str:
+    """Return what a run is called: its title, or its data, method and strength."""
+    if run.title:
+        return run.title
+    told = run.settings
+    strength = told.get("lambda_sparse")
+    words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
+    if is_upload(words[0]):
+        words[0] = dataset_spec(words[0]).title
+    if told.get("model", "fm") != "fm":
+        words.insert(1, str(told["model"]))
+    if isinstance(strength, int | float):
+        words.append(f"λ {strength:g}")
+    return " · ".join(words) + f" · seed {told.get('seed', 0)}"
+
+
+def metrics_of(run: StoredRun) -> dict[str, float]:
+    """Return the metrics of the end of a run, those of `METRICS` that it has."""
+    found = {name: run.last.get(name) for name in METRICS}
+    return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+
+
+def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
+    """Return one row a run: what it is, how it ended, and what it found.
+
+    Columns: id, run, status, when (a time zone's), dataset, model, regularizer, solver, the three strengths,
+    rank, seed, epochs, objective, spark (the objective along the run), features, interactions, certificate,
+    seconds, metric (words and value of the first of `METRICS`), origin.
+    """
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        told, last, metrics = run.settings, run.last, metrics_of(run)
+        name = next(iter(metrics), None)
+        rows.append(
+            {
+                "id": run.id,
+                "run": title_of_run(run),
+                "status": run.status,
+                "when": pd.Timestamp(run.created, unit="s", tz="UTC"),
+                **{name: told.get(name) for name in _SETTINGS},
+                "epochs": run.epoch,
+                "objective": last.get("objective"),
+                "spark": run.spark,
+                "features": last.get("used_features"),
+                "interactions": last.get("used_interactions"),
+                "certificate": last.get("certificate"),
+                "seconds": run.seconds,
+                "metric": "" if name is None else f"{METRICS[name]} {metrics[name]:.4g}",
+                "origin": run.origin,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def differing(runs: Sequence[StoredRun], only: bool = True) -> pd.DataFrame:
+    """Return the settings and figures of runs side by side: one row each, one column a run.
+
+    Parameters
+    ----------
+    runs : sequence of StoredRun
+        What to compare.
+    only : bool
+        Leave out what is the same in all of them.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``what`` and the ids of the runs; all values are texts.
+    """
+    names = list(dict.fromkeys(name for run in runs for name in run.settings))
+    figures = ["epoch", "objective", "used_features", "used_interactions", "certificate", *METRICS]
+    rows = []
+    for what, table in (*((n, "settings") for n in names), *((n, "last") for n in figures)):
+        values = [getattr(run, table).get(what) for run in runs]
+        texts = ["" if value is None else _text(value) for value in values]
+        if any(texts) and (not only or len(set(texts)) > 1):
+            rows.append({"what": what, **{run.id: text for run, text in zip(runs, texts, strict=True)}})
+    return pd.DataFrame(rows, columns=["what", *(run.id for run in runs)])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,152 @@
+"""A run written to the store while it goes on."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.store import PAUSED, RUNNING, RunStore, StoreError, new_id
+
+FLUSH_SECONDS = 1.0
+CHECKPOINT_SECONDS = 2.0
+
+
+class Recorder:
+    """What writes one run: its trace about once a second, a checkpoint every few seconds, and its end.
+
+    A run whose first epoch has not been made leaves no trace, unless it fails. A store that cannot be
+    written never ends a run: `trouble` says what happened, and the next write tries again, with all that is
+    missing. May be used from several threads.
+
+    Parameters
+    ----------
+    open_store : callable
+        Returns the store; called when there is something to write.
+    experiment : Experiment
+        What runs.
+    origin : str
+        Where it was started, see `fmviz.lab.store.StoredRun`.
+    sweep : str, optional
+        The sweep that it belongs to.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], RunStore],
+        experiment: Experiment,
+        *,
+        origin: str = "python",
+        sweep: str | None = None,
+    ) -> None:
+        self._open_store = open_store
+        self.experiment = experiment
+        self._labels: dict[str, Any] = {"origin": origin, "sweep": sweep}
+        self._lock = threading.RLock()
+        self._records: list[dict[str, Any]] = []
+        self._objectives: list[float] = []
+        self._pending: Checkpoint | None = None
+        self._last: Snapshot | None = None
+        self._hash: str | None = None
+        self._flushed = self._kept = time.monotonic()
+        self.run = new_id()
+        self.stored = False
+        self._amended = False
+        self.trace: list[dict[str, Any]] = []
+        self.resume: Checkpoint | None = None
+        self.trouble = ""
+
+    @classmethod
+    def resumed(cls, store: RunStore, run: str) -> Recorder:
+        """Return the recorder of an interrupted run; `trace` and `resume` say how far it has come.
+
+        Raises
+        ------
+        ValueError
+            If the run cannot be resumed, see `RunStore.claim`.
+        """
+        experiment = store.get(run).experiment
+        found, trace, checkpoint = store.claim(run)
+        recorder = cls(lambda: store, experiment, origin=found.origin, sweep=found.sweep)
+        recorder.run, recorder.stored = found.id, True
+        recorder.trace, recorder.resume = trace, checkpoint
+        recorder._objectives = [record["objective"] for record in trace]
+        return recorder
+
+    def prepared(self, dataset: Dataset) -> None:
+        """Note which data the run has."""
+        self._hash = data_hash(dataset)
+
+    def amend(self, experiment: Experiment) -> None:
+        """Note that the settings have changed on the way: they are written with what is made under them."""
+        with self._lock:
+            self.experiment, self._amended = experiment, True
+
+    def keep(self, take: Callable[[], Checkpoint]) -> None:
+        """Take a checkpoint if the last one is old enough; for `fmviz.engine.drive.iterate`."""
+        if time.monotonic() - self._kept >= CHECKPOINT_SECONDS:
+            with self._lock:
+                self._pending = take()
+            self._kept = time.monotonic()
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take in a snapshot; the store is written when it is time."""
+        with self._lock:
+            before = self._last or self.resume
+            if before is None or snapshot.epoch > before.epoch:
+                self._records.append(snapshot.record())
+                self._objectives.append(snapshot.objective)
+            self._last = snapshot
+            if snapshot.epoch and time.monotonic() - self._flushed >= FLUSH_SECONDS:
+                self._write(RUNNING, "Training.")
+
+    def pause(self, message: str) -> None:
+        """Write all there is of a run that waits."""
+        with self._lock:
+            if self._last is not None and self._last.epoch:
+                self._write(PAUSED, message, thorough=True)
+
+    def end(self, status: str, message: str, details: str = "") -> None:
+        """Write the end of the run."""
+        with self._lock:
+            if status == "failed" or (self._last is not None and (self._last.epoch or self._last.status)):
+                self._write(status, message, details, thorough=True)
+
+    def _write(self, status: str, message: str, details: str = "", thorough: bool = False) -> None:
+        self._flushed = time.monotonic()
+        last, records, checkpoint = self._last, self._records, self._pending
+        amended = self.experiment if self._amended else None
+        try:
+            store = self._open_store()
+            if not self.stored:
+                store.begin(self.experiment, run=self.run, **self._labels)
+                self.stored = True
+            store.grow(
+                self.run,
+                records,
+                objectives=self._objectives,
+                checkpoint=checkpoint,
+                parameters=last.parameters if last is not None and (thorough or checkpoint) else None,
+                status=status,
+                message=message,
+                details=details,
+                data_hash=self._hash,
+                experiment=amended,
+            )
+        except (StoreError, sqlite3.Error, OSError) as error:
+            self.trouble = (
+                str(error)
+                if isinstance(error, StoreError)
+                else f"This run could not be saved ({error}). Make room on the disk, or name another store "
+                "with FMVIZ_STORE."
+            )
+            return
+        self.trouble = ""
+        self._records, self._pending, self._amended = [], None, False

@@ -1,0 +1,249 @@
+"""Paths along the strength λ for several regularizers, on the data of an experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.compatibility import best_solver, why_not
+from fmviz.engine.drive import Budget, never
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.problem import Formulation
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.runner import Run
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.program import experiment_source, opening
+from fmviz.paths import Order, iterate_path, path_params
+
+__all__ = [
+    "METHODS",
+    "PathFit",
+    "PathPlan",
+    "bracket_grid",
+    "metrics_in",
+    "nearest",
+    "path_program",
+    "path_table",
+    "strengths",
+    "suggested_range",
+    "trace",
+]
+
+METHODS = tuple(
+    name
+    for name, penalty in PENALTIES.items()
+    if not penalty.smooth and penalty.exact_prox and why_not(Formulation.build("fm", penalty)) is None
+)
+"""The regularizers of a factorization machine with an exact operator; ridge makes nothing sparse."""
+
+
+def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
+    """Return so many strengths from `low` to `high`, evenly spaced on a log scale, to four digits.
+
+    Raises
+    ------
+    ValueError
+        If the ends are not in order.
+    """
+    if not 0.0 < low < high:
+        raise ValueError(
+            f"The lowest λ, {low:g}, must be above 0 and below the highest, {high:g}; move them apart."
+        )
+    return tuple(dict.fromkeys(float(f"{x:.4g}") for x in np.geomspace(low, high, count)))
+
+
+def suggested_range(dataset: str) -> tuple[float, float]:
+    """Return powers of ten about two decades below and above the strength suggested for a data set."""
+    middle = math.log10(suggested(dataset, "fm").lambda_sparse or 1.0)
+    return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
+
+
+def bracket_grid(low: float, high: float) -> tuple[float, ...]:
+    """Return the powers of ten from two decades below `low` to two above `high`, where a search begins."""
+    first, last = math.floor(math.log10(low)) - 2, math.ceil(math.log10(high)) + 2
+    return tuple(10.0**e for e in range(max(first, -12), min(last, 6) + 1))
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """What is to be fitted.
+
+    Attributes
+    ----------
+    base : Experiment
+        The settings that all fits share.
+    regularizers : tuple of str
+        One path each.
+    lambdas : tuple of float
+        The strengths λ.
+    order : {"up", "down", "cold"}
+        Fits begin at that of the next smaller strength, of the next larger one, or anew.
+    """
+
+    base: Experiment
+    regularizers: tuple[str, ...]
+    lambdas: tuple[float, ...]
+    order: Order = "up"
+
+    @property
+    def total(self) -> int:
+        """The number of fits."""
+        return len(self.regularizers) * len(self.lambdas)
+
+    @property
+    def digest(self) -> str:
+        """A short name of the plan, the same in every process."""
+        told = [self.base.to_json(), self.regularizers, self.lambdas, self.order]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+    def method(self, regularizer: str) -> Experiment:
+        """Return the settings of a path, with the solver and the parameters that it takes along a path."""
+        own = replace(
+            self.base, regularizer=regularizer, solver="auto", regularizer_params=(), solver_params=()
+        )
+        if (reason := own.why_not()) is not None:
+            raise ValueError(reason)
+        solver = best_solver(own.formulation)
+        return replace(own, solver=solver, solver_params=tuple(path_params(solver, {}).items()))
+
+    def known(self, other: PathPlan, fits: Sequence[PathFit]) -> tuple[PathFit, ...]:
+        """Return those fits of another plan that belong to this one, too: whole paths alone."""
+        if (self.base, self.lambdas, self.order) != (other.base, other.lambdas, other.order):
+            return ()
+        found: list[PathFit] = []
+        for name in self.regularizers:
+            mine = [fit for fit in fits if fit.experiment.regularizer == name]
+            found += mine if len(mine) == len(self.lambdas) else []
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class PathFit:
+    """One fit of a path, without its parameters.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        Its settings. With ``order="cold"`` `Run.end` of them makes the same fit.
+    values : dict
+        `fmviz.paths.PathPoint.record`, and the metrics of `Run.measure`.
+    """
+
+    experiment: Experiment
+    values: dict[str, Any]
+
+
+def trace(
+    plan: PathPlan, should_stop: Callable[[], bool] = never, known: Sequence[PathFit] = ()
+) -> Iterator[PathFit]:
+    """Fit all paths of a plan, one strength of each in turn, and yield every fit when it is done.
+
+    Parameters
+    ----------
+    plan : PathPlan
+        What to fit.
+    should_stop : callable
+        Asked between epochs and between fits.
+    known : sequence of PathFit
+        Fits that need not be made again, see `PathPlan.known`; they come first.
+
+    Raises
+    ------
+    ValueError
+        If a regularizer does not suit the loss, or the data cannot be had.
+    """
+    yield from known
+    there = {fit.experiment.regularizer for fit in known}
+    paths = [_path(plan, name, should_stop) for name in plan.regularizers if name not in there]
+    for _ in plan.lambdas:
+        for path in paths:
+            fit = next(path, None)
+            if fit is None or should_stop():
+                return
+            yield fit
+
+
+def _path(plan: PathPlan, regularizer: str, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
+    experiment = plan.method(regularizer)
+    run = Run.prepare(experiment)
+    for point in iterate_path(
+        run.problem,
+        plan.lambdas,
+        orders=(plan.order,),
+        solver=experiment.solver,
+        budget=Budget(experiment.max_epochs, tol=experiment.tol),
+        init_scale=experiment.init_scale,
+        random_state=[experiment.seed, 1],
+        should_stop=should_stop,
+        **dict(experiment.solver_params),
+    ):
+        record = point.record()
+        del record["validation_loss"], record["order"]
+        yield PathFit(
+            replace(experiment, lambda_sparse=point.lambda_sparse),
+            record | run.measure(point.snapshot.parameters),
+        )
+
+
+def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
+    """Return one row a fit: ``regularizer``, ``label``, ``lambda_sparse``, then what the fit reached."""
+    rows = [
+        {
+            "regularizer": (name := fit.experiment.regularizer),
+            "label": PENALTIES[name].label,
+            **fit.values,
+        }
+        for fit in fits
+    ]
+    table = pd.DataFrame(rows)
+    if table.empty:
+        return table
+    order = pd.Categorical(table["regularizer"], METHODS, ordered=True)
+    return (
+        table.assign(_place=order)
+        .sort_values(["_place", "lambda_sparse"], ignore_index=True)
+        .drop(columns="_place")
+    )
+
+
+def metrics_in(table: pd.DataFrame) -> dict[str, str]:
+    """Return the metrics that a table has, in words, the most telling first."""
+    known = METRICS | {"validation_loss": "Loss, validation", "train_loss": "Loss, training"}
+    return {name: words for name, words in known.items() if name in table and table[name].notna().any()}
+
+
+def nearest(counts: Sequence[int], target: int) -> tuple[int | None, int | None]:
+    """Return the positions of the largest count below a target and of the smallest one above it.
+
+    Of equal counts it is the last: a search comes nearer and nearer.
+    """
+    below = [i for i, count in enumerate(counts) if count < target]
+    above = [i for i, count in enumerate(counts) if count > target]
+    return (
+        max(below, key=lambda i: (counts[i], i), default=None),
+        min(above, key=lambda i: (counts[i], -i), default=None),
+    )
+
+
+def path_program(plan: PathPlan) -> str:
+    """Return a program that makes the paths of a plan and prints their figures."""
+    return (
+        opening(
+            [plan.base.dataset],
+            "from fmviz.lab.experiment import Experiment",
+            "from fmviz.lab.search.strength_path import PathPlan, path_table, trace",
+        )
+        + f"base = {experiment_source(plan.base)}\n"
+        f"plan = PathPlan(\n    base,\n    regularizers={plan.regularizers!r},\n"
+        f"    lambdas={plan.lambdas!r},\n    order={plan.order!r},\n)\n"
+        "table = path_table(list(trace(plan)))\n"
+        'print(table[["regularizer", "lambda_sparse", "used_interactions", "used_features", "objective"]]'
+        ".to_string(index=False))\n"
+    )

@@ -1,0 +1,247 @@
+"""A sweep as one declared object: data sets × methods × grids of strengths × seeds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fmviz.lab.experiment import SPECS, Experiment, suggested
+
+__all__ = ["MOST_CELLS", "SweepPlan"]
+
+MOST_CELLS = 100_000
+
+_KNOWN = ("title", "suggested", "base", "dataset", "method", "grid", "seeds")
+_EXAMPLE = (
+    'title = "TI against CS"\nseeds = 5\n\n[[dataset]]\ndataset = "planted_interactions"\n\n[[method]]\n'
+    'regularizer = "ti"\n\n[[method]]\nregularizer = "cs"\n\n[grid]\nlambda_sparse = [0.01, 0.1, 1.0]\n'
+)
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep fits: every data set with every method, at every point of the grid, from every seed.
+
+    Parameters
+    ----------
+    datasets : sequence of mapping
+        Settings of `fmviz.Experiment` that choose data, for instance ``{"dataset": "flights"}``.
+    methods : sequence of mapping
+        Settings that choose what is fitted and how, for instance ``{"regularizer": "ti"}``.
+    grid : mapping of str to sequence
+        For settings that are numbers, the values that each takes; all combinations are fitted.
+    seeds : sequence of int
+        The seeds; each draws the start and the split.
+    base : mapping
+        Settings of all fits.
+    suggested : bool
+        Whether what is not said comes from the suggestions of the data set, or else from the defaults.
+    title : str
+        A name for people.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown or out of its range, a combination cannot be fitted, there is none, or there
+        are more than `MOST_CELLS`; with a sentence.
+
+    Examples
+    --------
+    >>> plan = SweepPlan(
+    ...     datasets=[{"dataset": "planted_interactions"}],
+    ...     methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
+    ...     grid={"lambda_sparse": [0.1, 1.0]},
+    ...     seeds=range(5),
+    ... )
+    >>> len(plan.cells)
+    20
+    """
+
+    datasets: Sequence[Mapping[str, Any]] = ({"dataset": "planted_interactions"},)
+    methods: Sequence[Mapping[str, Any]] = ({},)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    seeds: Sequence[int] = (0,)
+    base: Mapping[str, Any] = field(default_factory=dict)
+    suggested: bool = False
+    title: str = ""
+    cells: tuple[Experiment, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("datasets", "methods"):
+            object.__setattr__(self, name, tuple(dict(_table(name, part)) for part in getattr(self, name)))
+        grid = {name: tuple(_listed(name, values)) for name, values in _table("grid", self.grid).items()}
+        object.__setattr__(self, "grid", grid)
+        object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
+        object.__setattr__(self, "base", dict(_table("base", self.base)))
+        for part in (self.base, self.grid, *self.datasets, *self.methods):
+            if "seed" in part:
+                raise ValueError(
+                    f"seed = {part['seed']!r} is no setting of a sweep, whose fits differ in their seeds; "
+                    "write them as seeds, a number of seeds or a list of them."
+                )
+        object.__setattr__(self, "cells", self._cells())
+
+    def _cells(self) -> tuple[Experiment, ...]:
+        count = len(self.datasets) * len(self.methods) * len(self.seeds)
+        for values in self.grid.values():
+            count *= len(values)
+        _checked_count(count)
+        points = [
+            dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
+        ]
+        cells = []
+        for data, method, point in itertools.product(self.datasets, self.methods, points):
+            # What can be fitted from one seed can be from all.
+            first = self._cell({**self.base, **data, **method, **point, "seed": self.seeds[0]})
+            cells += [first, *(replace(first, seed=seed) for seed in self.seeds[1:])]
+        return tuple(dict.fromkeys(cells))
+
+    def _cell(self, settings: dict[str, Any]) -> Experiment:
+        if self.suggested:
+            name = str(settings.get("dataset", "planted_interactions"))
+            own = tuple((k.removeprefix("model_"), v) for k, v in settings.items() if k.startswith("model_"))
+            settings = suggested(name, settings.get("model"), own).to_dict() | settings
+        cell = Experiment.from_json(_as_json(settings))
+        reason = cell.why_not()
+        if reason is not None:
+            raise ValueError(f"{_words(settings)} cannot be fitted: {reason}")
+        return cell
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as it is written in a file."""
+        return {
+            "title": self.title,
+            "suggested": self.suggested,
+            "base": dict(self.base),
+            "dataset": [dict(part) for part in self.datasets],
+            "method": [dict(part) for part in self.methods],
+            "grid": {name: list(values) for name, values in self.grid.items()},
+            "seeds": list(self.seeds),
+        }
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    def to_toml(self) -> str:
+        """Return the plan as a TOML file, for people to edit."""
+        told = self.to_dict()
+        # What a plan holds, words, numbers, truth values and lists of these, JSON writes as TOML does.
+        lines = [f"{name} = {json.dumps(told[name])}" for name in ("title", "suggested", "seeds")]
+        tables = [(f"[{name}]", told[name]) for name in ("base", "grid")]
+        tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in told[name]]
+        for heading, part in tables:
+            lines += ["", heading, *(f"{name} = {json.dumps(value)}" for name, value in part.items())]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> SweepPlan:
+        """Read what `to_dict` wrote, or a person.
+
+        ``seeds`` may be a number n for 0, …, n − 1; a grid may be ``{from = 1e-3, to = 1, count = 7}``,
+        evenly spaced on a log scale; ``dataset`` and ``method`` may be single tables.
+        """
+        unknown = sorted(set(told) - set(_KNOWN))
+        if unknown:
+            raise ValueError(f"A sweep has no part {unknown[0]!r}; its parts are {', '.join(_KNOWN)}.")
+        seeds = told.get("seeds", 1)
+        if isinstance(seeds, int) and not isinstance(seeds, bool):
+            # Before they are listed, which a slip of the keyboard would make last for ever.
+            seeds = range(_checked_count(seeds))
+        if not isinstance(seeds, range | list) or not all(type(seed) is int for seed in seeds):
+            raise ValueError(f"seeds = {seeds!r}; give a number of seeds, or a list of them.")
+        from_data = told.get("suggested", False)
+        if not isinstance(from_data, bool):
+            raise ValueError(f"suggested = {from_data!r}; give true or false.")
+        return cls(
+            datasets=_tables("dataset", told.get("dataset", {"dataset": "planted_interactions"})),
+            methods=_tables("method", told.get("method", {})),
+            grid=told.get("grid", {}),
+            seeds=seeds,
+            base=told.get("base", {}),
+            suggested=from_data,
+            title=str(told.get("title", "")),
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> SweepPlan:
+        """Read a plan from TOML or JSON text; raises ValueError with a sentence on anything else."""
+        try:
+            told = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ValueError(f"This is no sweep ({error}). A small one is\n\n{_EXAMPLE}") from None
+        return cls.from_dict(told)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> SweepPlan:
+        """Read a plan from a TOML or JSON file."""
+        try:
+            # Some editors begin a file with a mark of the encoding.
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"The sweep {str(path)!r} cannot be read: {why}.") from None
+        return cls.from_text(text)
+
+
+def _checked_count(count: int) -> int:
+    if not 0 < count <= MOST_CELLS:
+        raise ValueError(
+            f"This sweep has {count:,} fits; it may have 1 to {MOST_CELLS:,}. Give at least one data "
+            "set, method, seed and value of each grid, and split what is too large."
+        )
+    return count
+
+
+def _as_json(settings: Mapping[str, Any]) -> str:
+    for name, value in settings.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            raise ValueError(
+                f"{name} = {value}, a {type(value).__name__}; give a number, a word, true or false."
+            ) from None
+    return json.dumps(settings)
+
+
+def _table(name: str, part: Any) -> Mapping[str, Any]:
+    if not isinstance(part, Mapping):
+        raise ValueError(f"{name} = {part!r}; give settings with their values, as in\n\n{_EXAMPLE}")
+    return part
+
+
+def _tables(name: str, parts: Any) -> list[Mapping[str, Any]]:
+    if isinstance(parts, Mapping):
+        return [parts]
+    if not isinstance(parts, list | tuple):
+        raise ValueError(f"{name} = {parts!r}; give one table of settings, or several, as in\n\n{_EXAMPLE}")
+    return [_table(name, part) for part in parts]
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    """Return the values of one axis of the grid."""
+    if isinstance(values, Mapping):
+        try:
+            first, last, count = float(values["from"]), float(values["to"]), int(values["count"])
+        except (KeyError, TypeError, ValueError):
+            first = last = count = 0
+        if len(values) != 3 or not (0 < first < np.inf and 0 < last < np.inf and count > 0):
+            raise ValueError(
+                f"grid.{name} = {dict(values)!r}; give a list of values, or from and to, positive, and count."
+            )
+        return [float(value) for value in np.geomspace(first, last, _checked_count(count))]
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+        names = ", ".join(spec.name for spec in SPECS if spec.kind == "float")
+        raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with many are {names}.")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in settings.items())

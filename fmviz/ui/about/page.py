@@ -1,0 +1,225 @@
+"""About fmviz: what it is, the papers, versions, licences, the keys, and a self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import Task, TaskView
+from fmviz.lab.checkup import Finding, checkup
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.runs.provenance import versions
+from fmviz.lab.store.runs import default_path
+from fmviz.ui import shell
+from fmviz.ui.guard import fragment
+from fmviz.ui.state import Settings
+
+POLL_SECONDS = 0.4
+_TASK = "about:checkup"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that fmviz implements: how it is cited, and as BibTeX."""
+
+    words: str
+    bibtex: str
+
+
+PAPERS = (
+    Paper(
+        "K. Atarashi, S. Oyama and M. Kurihara, *Factorization Machines with Regularization for Sparse "
+        "Feature Interactions*, Journal of Machine Learning Research 22, 2021. TI and CS, their operators "
+        "and solvers, machines of higher order.",
+        """@article{atarashi2021factorization,
+  author  = {Kyohei Atarashi and Satoshi Oyama and Masahito Kurihara},
+  title   = {Factorization Machines with Regularization for Sparse Feature Interactions},
+  journal = {Journal of Machine Learning Research},
+  volume  = {22},
+  year    = {2021}
+}""",
+    ),
+    Paper(
+        "M. Blondel, M. Ishihata, A. Fujino and N. Ueda, *Polynomial Networks and Factorization Machines: "
+        "New Insights and Efficient Training Algorithms*, ICML 2016. Polynomial networks, kernel expansions, "
+        "the lifted approach.",
+        """@inproceedings{blondel2016polynomial,
+  author    = {Mathieu Blondel and Masakazu Ishihata and Akinori Fujino and Naonori Ueda},
+  title     = {Polynomial Networks and Factorization Machines: New Insights and Efficient Training
+               Algorithms},
+  booktitle = {Proceedings of the 33rd International Conference on Machine Learning},
+  year      = {2016}
+}""",
+    ),
+)
+KEYS = {
+    "A slider": (
+        ("← → ↑ ↓", "one step; the pictures follow"),
+        ("Home, End", "to either end"),
+    ),
+    "A matrix": (
+        ("Tab", "to the next matrix"),
+        ("← → ↑ ↓", "from cell to cell, whose value is shown and read aloud; with Shift ten at a time"),
+        ("Enter", "picks the cell, where a click would"),
+    ),
+    "The Train page": (
+        ("P", "play"),
+        ("H", "pause"),
+        ("S", "one step"),
+        ("X", "stop"),
+        ("0", "reset"),
+        ("N", "the next seed"),
+    ),
+    "λ-path, Sweeps and Compare": (
+        ("P", "run, or start the duel"),
+        ("X", "stop"),
+        ("E", "estimate the time of a sweep"),
+    ),
+    "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
+}
+"""The keys by where they work. A single letter works while no text is being typed."""
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("About", Settings("about")):
+        st.title("About")
+        st.markdown(
+            "fmviz shows what sparse factorization machines do. A penalty on the factors **P** sets entries "
+            "to exactly zero, and with them interactions in **PPᵀ**; here you see which, train models that "
+            "choose their interactions, and read how far each result is from optimal: a **certificate**, "
+            "recomputed independently, stands beside it. The same can be done from Python (`import fmviz`) "
+            "and on the command line (`fmviz --help`)."
+        )
+        _papers()
+        _keys()
+        _test()
+        _made()
+
+
+def _papers() -> None:
+    st.subheader("The papers, and how to cite them")
+    for paper in PAPERS:
+        st.markdown(paper.words)
+    with st.expander("BibTeX", icon=":material/format_quote:"):
+        st.code("\n\n".join(paper.bibtex for paper in PAPERS), language="bibtex", wrap_lines=True)
+
+
+def _keys() -> None:
+    st.subheader("Keys")
+    rows = [
+        f"| {'' if number else place} | `{key}` | {words} |"
+        for place, keys in KEYS.items()
+        for number, (key, words) in enumerate(keys)
+    ]
+    st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
+
+
+# --------------------------------------------------------------------------------------------- self-test
+
+
+def _findings(should_stop: Callable[[], bool]) -> Iterator[Finding]:
+    for one in checkup(default_path()):
+        yield one
+        if should_stop():
+            return
+
+
+def _test() -> None:
+    st.subheader("Does it work here?")
+    st.markdown(
+        "The self-test tells versions and places, checks every proximal operator against its certificate, "
+        "and fits a model: seconds, or a minute where kernels have to be compiled first."
+    )
+    tasks = jobs.manager().tasks
+    task = tasks.get(_TASK)
+    active = task is not None and task.state.active
+
+    def start() -> None:
+        tasks.start(_TASK, _findings)
+
+    with st.container(horizontal=True, key="about_controls"):
+        st.button(
+            "Test this installation" if task is None else "Test again",
+            icon=":material/health_and_safety:",
+            key="about_test",
+            type="primary",
+            disabled=active,
+            on_click=start,
+        )
+        st.button(
+            "Stop",
+            icon=":material/stop:",
+            key="about_stop",
+            disabled=not active,
+            on_click=task.stop if task is not None else None,
+        )
+    if task is not None:
+        fragment(partial(_watch, task, active), run_every=POLL_SECONDS if active else None)()
+
+
+def _watch(task: Task, active: bool) -> None:
+    view = task.view()
+    if active and not view.state.active:
+        st.rerun()
+    _draw(view)
+
+
+def _draw(view: TaskView) -> None:
+    found: list[Finding] = list(view.items)
+    bad = [one for one in found if not one.fine]
+    if view.state.active:
+        now = f" Last: {found[-1].part}, {found[-1].name}." if found else ""
+        st.caption(f"{len(found)} checks in {view.elapsed:.0f} s.{now}")
+    elif view.state is JobState.FAILED:
+        st.error(view.message, icon=":material/error:")
+    elif view.state is JobState.STOPPED:
+        st.caption(f"Stopped after {len(found)} checks.")
+    elif bad:
+        names = ", ".join(f"{one.part}: {one.name}" for one in bad)
+        st.error(f"Not as it must be: {names}. The table says why.", icon=":material/error:")
+    else:
+        words = f"Everything works: {len(found)} checks in {view.elapsed:.1f} s."
+        st.success(words, icon=":material/check:")
+    if found:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "": ["✓" if one.fine else "✕" for one in found],
+                    "Part": [one.part for one in found],
+                    "What": [one.name for one in found],
+                    "Found": [one.words for one in found],
+                }
+            ),
+            hide_index=True,
+            key="about_findings",
+            height=min(38 + 35 * len(found), 420),
+            column_config={
+                "": st.column_config.TextColumn(width=40),
+                "Part": st.column_config.TextColumn(width=100),
+                "What": st.column_config.TextColumn(width=140),
+                "Found": st.column_config.TextColumn(width="large"),
+            },
+            alt=f"{len(found)} checks, {len(bad)} of them not as they must be.",
+        )
+
+
+# ----------------------------------------------------------------------------------- versions and licences
+
+
+def _made() -> None:
+    st.subheader("Versions and licences")
+    st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
+    st.markdown(
+        "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own:"
+    )
+    rows = [
+        f"| {one.title} | {one.source or 'made here'} | {one.licence or '–'} |" for one in DATASETS.values()
+    ]
+    st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))

@@ -1,0 +1,166 @@
+"""The duel on the page: all regularizers at the same number of interactions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures import comparison as figures
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import TaskView
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.program import duel_program
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.equal_sparsity import Bout, duel
+from fmviz.lab.search.strength_path import METHODS
+from fmviz.ui import capsule, widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.state import Settings, Several
+from fmviz.ui.watching import failure, watch
+
+# Those that an FM takes with an exact operator; ridge makes nothing sparse.
+TABLE = (
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The penalties that compete."),
+    ParamSpec(
+        "target",
+        "int",
+        300,
+        1,
+        1_000_000,
+        help="About how many interactions each may use (atarashi2021, 8.3).",
+    ),
+)
+
+
+def draw(settings: Settings) -> None:
+    """Draw the duel: its settings, the search as it narrows, and the result."""
+    st.subheader("Duel at the same budget")
+    spec = dataset_spec(settings["dataset"])
+    st.markdown(
+        f"On **{spec.title}**, chosen in the sidebar, each penalty searches the strength λ at which it uses "
+        "as many interactions as the others. Then they are measured on rows kept out of training."
+    )
+    if (reason := spec.unavailable()) is not None:
+        st.info(reason, icon=":material/folder_off:")
+        return
+    widgets.several(
+        settings,
+        "fighters",
+        "Penalties",
+        labels={name: PENALTIES[name].label for name in METHODS},
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.param(settings, "target", "Interactions")
+        experiment = _experiment(settings)
+        fighters = settings["fighters"]
+        key = f"duel:{experiment.digest}:{settings['target']}:{','.join(fighters)}"
+        task = jobs.manager().tasks.get(key)
+        active = task is not None and task.state.active
+
+        def start() -> None:
+            jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
+
+        widgets.action(
+            settings,
+            "duel",
+            "Start the duel" if task is None else "Again",
+            icon=":material/swords:",
+            shortcut="P",
+            type="primary",
+            disabled=active or not fighters,
+            on_click=start,
+        )
+        widgets.stop(settings, task, name="duel_stop")
+    if task is not None:
+        watch(task, _draw)
+        if task.state.ended and task.view().items:
+            _capsule(experiment, fighters, settings["target"])
+
+
+def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    found = capsule.capsule(
+        f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+        duel_program(experiment, fighters, target),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
+    capsule.draw("duel", found, "Searches again and prints the table above.")
+
+
+def _experiment(settings: Settings) -> Experiment:
+    told = suggested(settings["dataset"]).to_dict()
+    told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
+    return Experiment(**told | {"validation": told["validation"] or 0.2})
+
+
+def _draw(view: TaskView) -> None:
+    bouts: list[Bout] = list(view.items)
+    last = {bout.experiment.regularizer: bout for bout in bouts}
+    if view.state.active:
+        now = bouts[-1].message if bouts else "Preparing the data."
+        st.caption(f"{len(bouts)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is JobState.FAILED:
+        failure(view)
+    elif view.state is JobState.STOPPED:
+        st.caption("Stopped. What was found until then is shown.")
+    if not last:
+        return
+    metric = next((name for name in METRICS if any(name in bout.metrics for bout in last.values())), None)
+    rows = []
+    for name, bout in last.items():
+        tries = sum(one.experiment.regularizer == name for one in bouts)
+        rows.append(
+            {
+                "regularizer": name,
+                "label": PENALTIES[name].label,
+                "λ": bout.experiment.lambda_sparse,
+                "Interactions": bout.used_interactions,
+                "Features": bout.used_features,
+                "value": bout.metrics.get(metric, math.nan) if metric else math.nan,
+                "F1": bout.metrics.get("support_f1", math.nan),
+                "Fits": tries,
+            }
+        )
+    table = pd.DataFrame(rows)
+    words = METRICS[metric] if metric else ""
+    shown = ["label", "λ", "Interactions", "Features", "value", "F1", "Fits"]
+    left, right = st.columns([3, 2])
+    with left:
+        st.dataframe(
+            table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+            hide_index=True,
+            key="compare_duel_table",
+            column_config={
+                "label": st.column_config.TextColumn("Penalty", width="small"),
+                "λ": st.column_config.NumberColumn(format="%.5g", width="small"),
+                "Interactions": st.column_config.NumberColumn(format="localized", width="small"),
+                "Features": st.column_config.NumberColumn(format="localized", width="small"),
+                "value": st.column_config.NumberColumn(words, format="%.5g", width="small"),
+                "F1": st.column_config.NumberColumn("Support F1", format="%.3f", width="small"),
+                "Fits": st.column_config.NumberColumn(width="small"),
+            },
+        )
+        for name, bout in last.items():
+            if bout.status == "not reachable":
+                st.caption(f"**{PENALTIES[name].label}**: {bout.message}")
+    found = table[[bout.status == "found" for bout in last.values()]]
+    if metric and len(found):
+        with right:
+            # Not as a picture while the duel goes on: it changes a few times only.
+            chart(
+                figures.duel(found, "value", words),
+                key="compare_duel_chart",
+                alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
+            )

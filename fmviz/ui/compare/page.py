@@ -1,0 +1,242 @@
+"""Runs side by side: what differs, curves, the trade-off, differences of W, stability, and the duel."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures import comparison as figures
+from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
+from fmviz.lab.runs.history import (
+    METRICS,
+    differing,
+    metrics_of,
+    title_of_run,
+)
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.compare import equal_sparsity, pairs
+from fmviz.ui.state import Settings, Text
+
+MOST = 24
+OFFERED = 300
+_CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
+_CURVES |= {"used_features": "Used features", **METRICS}
+TABLE = (
+    Text("runs", limit=MOST * 16, help="The runs, by their ids."),
+    ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
+    ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
+    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
+    *pairs.TABLE,
+    *equal_sparsity.TABLE,
+)
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
+EXPERT = ("only", "x", "pairs")
+_MENU = "fmviz:compare:menu"
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Compare",
+            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on.",
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(str(error), icon=":material/save:")
+            return
+        picked = _pick(settings, runs)
+        if len(picked) < 2:
+            _empty(settings, runs, picked)
+        else:
+            if settings.shows("sides", "What differs"):
+                _side_by_side(settings, picked)
+            _curves(settings, runs, picked)
+            if settings.shows("trade", "What they trade"):
+                _trade(settings, picked)
+            if settings.shows("pairs", "Pairs that differ or come back"):
+                pairs.draw(settings, runs, picked)
+        if settings.shows("duels", "The duel"):
+            equal_sparsity.draw(settings)
+
+
+def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
+    wanted = [name for name in settings["runs"].split(",") if name]
+    known = {run.id: run for run in runs.runs(limit=OFFERED)}
+    known |= {run.id: run for run in runs.get_many(wanted) if run.deleted is None}
+    here = [name for name in wanted if name in known][:MOST]
+    _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
+    if st.session_state.get(_MENU) != here:
+        st.session_state[_MENU] = here
+
+    def changed() -> None:
+        settings.set(runs=",".join(st.session_state[_MENU]))
+
+    if not settings.shows("runs", "Runs"):
+        return [known[name] for name in here]
+    st.multiselect(
+        "Runs",
+        list(known),
+        disabled=settings.locks("runs"),
+        format_func=lambda name: _name(known[name]),
+        key=_MENU,
+        on_change=changed,
+        max_selections=MOST,
+        placeholder="Pick two or more",
+        help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
+    )
+    return [known[name] for name in here]
+
+
+def _tell_missing(wanted: int, missing: int) -> None:
+    told = []
+    if missing:
+        rest = "; the others are shown" if missing < wanted else ""
+        told.append(f"{missing} of the {wanted} runs of this link are not in this store{rest}.")
+    if wanted - missing > MOST:
+        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the most.")
+    if told:
+        st.warning(" ".join(told), icon=":material/link_off:")
+
+
+def _name(run: StoredRun) -> str:
+    return f"{title_of_run(run)} ({run.id[:4]})"
+
+
+def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    newest = [run.id for run in runs.runs(limit=OFFERED) if run.last][:8]
+    with st.container(border=True, key="compare_empty"):
+        if len(newest) > 1:
+            words = "One run alone has nothing to be compared with." if picked else "No runs are picked yet."
+            st.markdown(f"{words} Pick some above, on the *Runs* page, or take the newest:")
+            st.button(
+                f"Compare the newest {len(newest)}",
+                icon=navigation.COMPARE.icon,
+                key="compare_newest",
+                on_click=lambda: settings.set(runs=",".join(newest)),
+            )
+        else:
+            st.markdown("There are fewer than two runs with a result in the store. Train some models first:")
+            st.page_link(navigation.TRAIN.script, label="Train", icon=navigation.TRAIN.icon)
+
+
+def _side_by_side(settings: Settings, picked: list[StoredRun]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("What differs", width="content")
+        widgets.param(settings, "only", "Differences only")
+    table = differing(picked, settings["only"]).rename(columns={run.id: _name(run) for run in picked})
+    if table.empty:
+        st.caption("Nothing: the settings and the figures of these runs are the same.")
+        return
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="compare_table",
+        height=min(35 * (len(table) + 1) + 3, 600),
+        column_config={"what": st.column_config.TextColumn("", pinned=True, width="medium")},
+    )
+
+
+def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    st.subheader("How they went")
+    histories = [(_name(run), pd.DataFrame(runs.trace(run.id))) for run in picked]
+    offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for _, h in histories)}
+    if not offered:
+        st.caption("None of these runs has got to its first epoch.")
+        return
+    if settings["curve"] not in offered:
+        settings.set(curve=next(iter(offered)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        widgets.control(
+            settings,
+            "curve",
+            st.selectbox,
+            "Curve",
+            list(offered),
+            format_func=offered.__getitem__,
+            width=260,
+        )
+        words = {"epoch": "Epochs", "seconds": "Seconds"}
+        widgets.param(settings, "x", "Against", labels=words)
+    curve = settings["curve"]
+    curves(
+        figures.overlay(histories, curve, offered[curve], settings["x"]),
+        key="compare_curves",
+        alt=f"{offered[curve]} of {len(picked)} runs against {words[settings['x']].lower()}.",
+        live=False,
+    )
+
+
+def _trade(settings: Settings, picked: list[StoredRun]) -> None:
+    st.subheader("What they trade")
+    found = [metrics_of(run) for run in picked]
+    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found) > 1}
+    if not offered:
+        st.caption("These runs share no metric.")
+        return
+    if settings["metric"] not in offered:
+        settings.set(metric=next(iter(offered)))
+    metric = settings["metric"]
+    if len({run.data_hash for run in picked if run.last}) > 1:
+        st.caption("These runs have different data: values of one data set say nothing about another.")
+    widgets.control(
+        settings,
+        "metric",
+        st.selectbox,
+        "Metric",
+        list(offered),
+        format_func=offered.__getitem__,
+        width=260,
+    )
+    values = [f.get(metric, math.nan) for f in found]
+    interactions = [float(run.last.get("used_interactions", math.nan)) for run in picked]
+    front = pareto(interactions, values, metric.endswith(LOWER_IS_BETTER))
+    names = [_name(run) for run in picked]
+    left, right = st.columns(2)
+    with left:
+        curves(
+            figures.trade_off(names, interactions, values, front.tolist(), offered[metric]),
+            key="compare_trade",
+            alt=f"{offered[metric]} against used interactions of {len(picked)} runs.",
+            live=False,
+        )
+        on = [title_of_run(run) for run, is_on in zip(picked, front, strict=True) if is_on]
+        better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
+        st.caption(
+            f"Filled: the Pareto front. No other of these runs has as few interactions and a {better} value. "
+            f"On it: {'; '.join(on)}."
+        )
+    with right:
+        table = pd.DataFrame(
+            {
+                "penalty": [_penalty(run) for run in picked],
+                "λ": [run.settings.get("lambda_sparse", math.nan) for run in picked],
+                "λ_p": [run.settings.get("lambda_p", math.nan) for run in picked],
+                "rank": [run.settings.get("rank", math.nan) for run in picked],
+                "interactions": interactions,
+                "features": [float(run.last.get("used_features", math.nan)) for run in picked],
+                offered[metric]: values,
+            }
+        )
+        varied = [name for name in table if table[name].nunique() > 1 or name == offered[metric]]
+        curves(
+            figures.parallel(table[varied], offered[metric]),
+            key="compare_parallel",
+            alt="Every run as a line through its settings and figures.",
+            live=False,
+        )
+        st.caption(f"One line a run, coloured by *{offered[metric]}*. Drag along an axis to pick lines out.")
+
+
+def _penalty(run: StoredRun) -> str:
+    name = str(run.settings.get("regularizer", "?"))
+    return PENALTIES[name].label if name in PENALTIES else name

@@ -1,0 +1,98 @@
+"""The list of one's own data sets, to train on, to open again and to delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from fmviz.engine.memory import in_words
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.library import Upload
+from fmviz.ui import navigation, session_uploads
+from fmviz.ui.data.size import train_query
+from fmviz.ui.escape import plain
+from fmviz.ui.state import Settings
+
+__all__ = ["TOLD", "draw_shelf"]
+
+TOLD = "fmviz:data:told"
+"""Where the session keeps what was just done: a sentence, and the name of a set that can be brought back."""
+
+
+def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
+    """Draw the data sets of this session; `open_set` looks at the file of one again."""
+    _told()
+    known = map(library.find, session_uploads.mine())
+    found = [one for one in known if one is not None and one.deleted is None]
+    if not found:
+        return
+    st.subheader("My data sets")
+    for one in found:
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", key=f"data_set_{one.name}"
+        ):
+            st.markdown(
+                f"**{plain(one.title)}** · {one.rows:,} rows, {one.features:,} features · "
+                f"{in_words(one.bytes)}",
+                width="stretch",
+            )
+            st.page_link(
+                navigation.TRAIN.script,
+                label="Train",
+                icon=navigation.TRAIN.icon,
+                query_params=train_query(one.name, settings["seed"]),
+            )
+            st.button(
+                "Open",
+                icon=":material/edit:",
+                key=f"data_open_{one.name}",
+                on_click=open_set,
+                args=(settings, one),
+                help="Look at its columns, and encode it in another way.",
+            )
+            st.button(
+                "Delete",
+                icon=":material/delete:",
+                key=f"data_delete_{one.name}",
+                on_click=_delete,
+                args=(settings, one),
+                help="It can be brought back for a week.",
+            )
+    st.caption(
+        "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
+        "they stay on this computer until they are deleted."
+    )
+
+
+def _delete(settings: Settings, one: Upload) -> None:
+    library.delete(one.name)
+    session_uploads.forget(one.name)
+    if settings["dataset"] == one.name:
+        settings.set(dataset=next(iter(DATASETS)))
+    st.session_state[TOLD] = (f"{plain(one.title)} was deleted.", one.name)
+
+
+def _undelete(name: str) -> None:
+    library.undelete(name)
+    session_uploads.remember(name)
+    st.session_state.pop(TOLD, None)
+
+
+def _told() -> None:
+    told = st.session_state.get(TOLD)
+    if told is None:
+        return
+    sentence, name = told
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_told"):
+        st.markdown(f":material/check: {sentence}", width="content")
+        if name is not None:
+            st.button("Undo", icon=":material/undo:", key="data_undo", on_click=_undelete, args=(name,))
+        st.button(
+            "Dismiss",
+            icon=":material/close:",
+            key="data_dismiss",
+            type="tertiary",
+            on_click=lambda: st.session_state.pop(TOLD, None),
+        )

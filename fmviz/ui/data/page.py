@@ -1,0 +1,401 @@
+"""One's own data: brought, checked, encoded, and trained on."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.memory import in_words
+from fmviz.engine.params import ParamSpec
+from fmviz.lab.tables.columns import SCALINGS
+from fmviz.lab.tables.encoding import TASKS
+from fmviz.lab.uploads import library, limits
+from fmviz.lab.uploads.example import example
+from fmviz.lab.uploads.files import CHOICES, Reading
+from fmviz.lab.uploads.library import Profile, Upload
+from fmviz.lab.uploads.recipe import Choice, Recipe, first_recipe
+from fmviz.ui import shell, widgets
+from fmviz.ui.background import done
+from fmviz.ui.data import columns
+from fmviz.ui.data.library import draw_shelf
+from fmviz.ui.data.size import draw_size, draw_train
+from fmviz.ui.escape import plain
+from fmviz.ui.state import Setting, Settings, Text
+
+_READING = tuple(field.name for field in fields(Reading))
+_HELP = {
+    "kind": "What the file is.",
+    "encoding": "How its bytes stand for letters. Choose another if words look wrong.",
+    "delimiter": "What divides the columns.",
+    "header": "Whether the first line names the columns.",
+    "decimal": "What divides a number from its decimals; the other sign then divides thousands.",
+    "lines": "Lines with more fields than there are columns are an error, or left out and counted.",
+}
+_WORDS = {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "cp1252": "Windows, western (cp1252)",
+    "cp1250": "Windows, central European (cp1250)",
+    "cp1251": "Windows, Cyrillic (cp1251)",
+    "koi8_r": "Cyrillic (KOI8-R)",
+    "mac_roman": "Mac OS Roman",
+    "shift_jis": "Japanese (Shift JIS)",
+    "gb18030": "Chinese (GB 18030)",
+    "big5": "Chinese (Big5)",
+    "euc_kr": "Korean (EUC-KR)",
+    "table": "a table (CSV or TSV)",
+    "libsvm": "libsvm",
+    "parquet": "Parquet",
+    "all": "an error",
+    "fitting": "left out",
+}
+TABLE: tuple[ParamSpec | Setting, ...] = (
+    Text("file", help="The hash of the file that is looked at."),
+    Text("title", "", 80, help="What the data are called."),
+    Text(
+        "paste",
+        help="A table, with the names of its columns in the first line; copied from a spreadsheet, say.",
+    ),
+    *(
+        ParamSpec(name, "choice", choices[0], choices=choices, help=_HELP[name])
+        for name, choices in CHOICES.items()
+    ),
+    ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
+    columns.Corrections("columns", limit=6_000, help="What was corrected about the columns."),
+    Text("target", help="The column that the model predicts."),
+    ParamSpec(
+        "task",
+        "choice",
+        "auto",
+        choices=TASKS,
+        help="A number, or one class against all others. Auto takes two different values for classes.",
+    ),
+    Text("positive", help="This class is +1; all others are −1."),
+    ParamSpec(
+        "scaling",
+        "choice",
+        "standard",
+        choices=SCALINGS,
+        help="Penalties weigh features by their scale: without scaling, one in large units costs less.",
+    ),
+    ParamSpec(
+        "rare",
+        "int",
+        1,
+        1,
+        1_000,
+        help="Words in fewer rows than this share one feature, “(other)”; 1 keeps all.",
+    ),
+    ParamSpec(
+        "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more can be told apart, and cost more."
+    ),
+    ParamSpec(
+        "validation",
+        "float",
+        0.25,
+        0,
+        0.9,
+        help="The share of rows kept out of training and used to validate.",
+    ),
+)
+PARTS = ("upload", "use_paste", "example", "other", "train", "keep")
+_EXPERT = ("kind", "skip", "scaling", "rare")
+_UPLOAD = "fmviz:data:uploads"
+_REFUSED = "fmviz:data:refused"
+_ROWS = 8
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Your data", Settings("data", TABLE, parts=PARTS, expert=_EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Your data",
+            "Bring a table, say what is to be predicted, and see which interactions matter in it. The file "
+            "stays on the computer that serves this page; nothing in it is executed.",
+        )
+        if settings["file"]:
+            _file(settings)
+        else:
+            _bring(settings)
+        draw_shelf(settings, open_set)
+
+
+# ---------------------------------------------------------------------------------------------- bringing
+
+
+def _bring(settings: Settings) -> None:
+    if (refused := st.session_state.get(_REFUSED)) is not None:
+        st.error(plain(refused), icon=":material/block:")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _uploader(settings)
+    with right:
+        widgets.control(
+            settings,
+            "paste",
+            st.text_area,
+            "Or paste a table",
+            height=132,
+            placeholder="age,town,bought\n34,Bonn,yes\n51,Kiel,no",
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            widgets.action(
+                settings,
+                "use_paste",
+                "Use this table",
+                icon=":material/content_paste_go:",
+                on_click=lambda: _take(settings, settings["paste"].encode(), "Pasted table"),
+            )
+            widgets.action(
+                settings,
+                "example",
+                "Try with an example",
+                icon=":material/flight_takeoff:",
+                on_click=_example,
+                args=(settings,),
+                help="20,000 flights from New York: which of them were late?",
+            )
+
+
+def _uploader(settings: Settings) -> None:
+    label = "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not"
+    if not settings.shows("upload", label):
+        return
+    number = st.session_state.setdefault(_UPLOAD, 0)
+    st.file_uploader(
+        label,
+        key=f"data_upload_{number}",
+        max_upload_size=limits.MOST_BYTES // 1_000_000,
+        disabled=settings.locks("upload"),
+        on_change=_uploaded,
+        args=(settings, f"data_upload_{number}"),
+    )
+    st.caption(limits.sentence())
+
+
+def _uploaded(settings: Settings, key: str) -> None:
+    file = st.session_state.get(key)
+    if file is not None:
+        _take(settings, file.getvalue(), file.name)
+
+
+def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
+    """Look at a file from here on."""
+    try:
+        file = library.keep_file(data)
+    except (OSError, ValueError) as error:
+        sentence = (
+            str(error) if isinstance(error, ValueError) else f"The file cannot be kept: {error.strerror}."
+        )
+        st.session_state[_REFUSED] = sentence
+        return
+    st.session_state.pop(_REFUSED, None)
+    st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
+    settings.reset()
+    settings.set(file=file, title=library.title_of(name), **changes)
+
+
+def _example(settings: Settings) -> None:
+    found = example()
+    told = Recipe(columns=tuple(Choice(word, "word") for word in found.words))
+    corrections = columns.corrections_of(Recipe(), told)
+    _take(settings, found.data, found.name, target=found.target, columns=corrections, rare=5)
+
+
+def open_set(settings: Settings, one: Upload) -> None:
+    """Look at the file of a data set again, with all that was decided about it."""
+    recipe = one.recipe
+    settings.reset()
+    settings.set(
+        file=one.file,
+        title=one.title,
+        columns=columns.corrections_of(Recipe(), recipe),
+        target=recipe.target,
+        task=recipe.task,
+        positive=recipe.positive,
+        scaling=recipe.scaling,
+        rare=recipe.rare,
+        **{name: getattr(recipe.reading, name) for name in _READING},
+    )
+
+
+# ----------------------------------------------------------------------------------------------- looking
+
+
+def _file(settings: Settings) -> None:
+    file = settings["file"]
+    size = library.size_of_file(file)
+    with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
+        widgets.param(settings, "title", "Name")
+        st.markdown("" if size is None else in_words(size), width="content")
+        widgets.action(
+            settings,
+            "other",
+            "Take another",
+            icon=":material/swap_horiz:",
+            on_click=settings.reset,
+            help="Put this file away. Data sets made of it stay.",
+        )
+    if size is None:
+        st.error(
+            "The file of this link is not on this computer, or was not used for a week. Bring it again: "
+            "what was decided about it comes back with it only if the link is opened afterwards.",
+            icon=":material/folder_off:",
+        )
+        return
+    reading = Reading(**settings.as_dict(*_READING))
+    ready = done(
+        f"data:read:{file}:{reading}",
+        lambda: library.profile(file, reading),
+        "Reading.",
+        lambda sentence, details: _unreadable(settings, sentence, details),
+    )
+    if not ready:
+        return
+    profile = library.profile(file, reading)
+    _adopt(settings, profile)
+    st.subheader("Check")
+    for note in profile.source.notes:
+        st.info(plain(note), icon=":material/info:")
+    _first_rows(profile)
+    _reading(settings, profile.source.reading, expanded=False)
+    first = first_recipe(profile.source, profile.columns)
+    _aim(settings, profile)
+    if profile.columns:
+        columns.edit_columns(settings, first, profile.columns)
+        _scaling(settings)
+    recipe = replace(
+        columns.corrected(first, settings["columns"]),
+        target=settings["target"],
+        task=settings["task"],
+        positive=settings["positive"],
+        scaling=settings["scaling"],
+        rare=settings["rare"],
+    )
+    draw_train(settings, recipe, draw_size(settings, recipe))
+
+
+def _adopt(settings: Settings, profile: Profile) -> None:
+    """Suggest what nobody has said yet."""
+    first = first_recipe(profile.source, profile.columns)
+    names = [one.name for one in profile.columns] or [first.target]
+    if settings["target"] not in names and first.target:
+        settings.set(target=first.target, rare=first.rare)
+
+
+def _unreadable(settings: Settings, sentence: str, details: str) -> None:
+    st.error(plain(sentence), icon=":material/block:")
+    if details:
+        with st.expander("Details", icon=":material/info:"):
+            st.code(details, language=None, wrap_lines=True)
+    st.caption("If it is a table after all, say below how it is to be read; or take another file.")
+    _reading(settings, None, expanded=True)
+
+
+def _first_rows(profile: Profile) -> None:
+    source = profile.source
+    if source.table is not None:
+        head = source.table.head(_ROWS)
+        shown = pd.DataFrame({name: head[name].map(_cell) for name in head})
+        n = f"{len(source.table):,} rows, {source.table.shape[1]:,} columns"
+    else:
+        assert source.X is not None
+        assert source.y is not None
+        rows = [source.X[[i]].tocoo() for i in range(min(_ROWS, source.y.size))]
+        told = [" ".join(f"{j + 1}:{v:.6g}" for j, v in zip(r.coords[1], r.data, strict=True)) for r in rows]
+        shown = pd.DataFrame({"target": source.y[: len(rows)], "features": [text[:300] for text in told]})
+        n = f"{source.y.size:,} rows, {source.X.shape[1]:,} features, {source.X.nnz:,} values"
+    st.caption(f"The first rows of {n}.")
+    st.dataframe(
+        shown, hide_index=True, key="data_head", alt="The first rows of the file, as they were read."
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return str(value)[:200]
+
+
+def _reading(settings: Settings, found: Reading | None, *, expanded: bool) -> None:
+    """Draw how the file is read; what was detected stands beside "auto"."""
+    words = "" if found is None else f": {_WORDS[found.kind]}"
+    if found is not None and found.kind == "table":
+        words += f", {_WORDS[found.encoding]}, {found.delimiter}, decimal {found.decimal}"
+    with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
+        for names in (("kind", "encoding", "delimiter", "header"), ("decimal", "lines", "skip")):
+            for column, name in zip(st.columns(4), names, strict=False):
+                labels = {value: _WORDS.get(value, value) for value in CHOICES.get(name, ())}
+                if found is not None and "auto" in labels:
+                    told = getattr(found, name)
+                    labels["auto"] = f"auto: {_WORDS.get(told, told)}" if settings[name] == "auto" else "auto"
+                with column:
+                    widgets.param(
+                        settings,
+                        name,
+                        {"lines": "Lines that are too long", "skip": "Lines to skip"}.get(name),
+                        labels=labels,
+                        style="number" if name == "skip" else "select",
+                    )
+
+
+def _aim(settings: Settings, profile: Profile) -> None:
+    """Draw the target, the task and the class to tell from the others."""
+    columns = {one.name: one for one in profile.columns}
+    with st.container(border=True, key="data_aim"):
+        left, middle, right = st.columns([2, 2, 2])
+        with left:
+            names = list(columns) or [settings["target"]]
+            if settings["target"] not in names:
+                names = ["", *names]
+            widgets.control(
+                settings,
+                "target",
+                st.selectbox,
+                "Target",
+                names,
+                format_func=lambda name: name or "choose a column",
+                disabled=not columns,
+                then=lambda: settings.set(positive="", task="auto"),
+            )
+        with middle:
+            labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
+            widgets.param(settings, "task", "What it is", labels=labels, style="select")
+        with right:
+            target = columns.get(settings["target"])
+            levels = list(target.levels) if target is not None else _classes(profile)
+            if levels and (
+                settings["task"] == "binary" or len(levels) == 2 or (target and target.kind == "word")
+            ):
+                given = settings["positive"]
+                widgets.control(
+                    settings,
+                    "positive",
+                    st.selectbox,
+                    "The class that is +1",
+                    ["", *levels] if given in ("", *levels) else ["", given, *levels],
+                    format_func=lambda level: (
+                        level or ("the later of two" if len(levels) == 2 else "choose a class")
+                    ),
+                )
+
+
+def _classes(profile: Profile) -> list[str]:
+    """Return the classes of a libsvm file, unless they are many."""
+    y = profile.source.y
+    if y is None:
+        return []
+    found = sorted(set(y.tolist()))
+    return [f"{value:.15g}" for value in found] if len(found) <= 50 else []
+
+
+def _scaling(settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="data_scaling_box"):
+        labels = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
+        widgets.param(settings, "scaling", "Numbers", labels=labels)
+        with st.container(width=330):
+            widgets.param(settings, "rare", "Rows a word needs for a feature of its own", style="number")

@@ -1,0 +1,190 @@
+"""What a file of one's own becomes, told before it is made; and the way to a first model."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.memory import available_bytes, in_words
+from fmviz.lab.background.thinned import EXACT_FEATURES
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.importing import import_upload
+from fmviz.lab.uploads.recipe import Recipe, Size
+from fmviz.ui import navigation, session_uploads, widgets
+from fmviz.ui.background import done
+from fmviz.ui.escape import plain
+from fmviz.ui.state import Settings
+
+__all__ = ["draw_size", "draw_train", "train_query"]
+
+_WANTED = "fmviz:data:wanted"
+_EPOCHS = 300
+
+
+def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
+    """Draw the encoded size; return it, or None where it is not known or cannot be."""
+    st.subheader("What it becomes")
+    file = settings["file"]
+    key = f"data:size:{library.name_of(file, recipe)}"
+    ready = done(
+        key,
+        lambda: library.sized(file, recipe),
+        "Counting what this makes.",
+        _cannot,
+    )
+    if not ready:
+        return None
+    size = library.sized(file, recipe)
+    rank = settings["rank"]
+    needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
+    figures = (
+        ("Rows", f"{size.rows:,}", f"{size.dropped:,} more are left out since a value is missing."),
+        ("Features d", f"{size.features:,}", "Columns of X."),
+        ("Pairs", f"{size.features * (size.features - 1) // 2:,}", "Interactions that a model may use."),
+        ("Non-zeros of X", f"{size.entries:,}", "What an epoch goes through."),
+        ("Memory of X", in_words(size.bytes_of_X), "By rows and by columns, as training holds it."),
+        (
+            f"Memory of P at rank {rank}",
+            in_words(size.bytes_of_P(rank)),
+            "8 bytes for each of d × k entries.",
+        ),
+    )
+    with st.container(horizontal=True, gap="medium", key="data_figures"):
+        for label, value, help_ in figures:
+            st.metric(label, value, help=help_, width="content")
+    picture = (
+        "exact, cell by cell"
+        if size.features <= EXACT_FEATURES
+        else f"in tiles, each of several features, since d is above {EXACT_FEATURES:,}"
+    )
+    if size.task == "binary":
+        share = size.positives / size.rows
+        goal = (
+            f"Two classes: **{plain(size.labels[1])}** is +1 in {size.positives:,} rows ({share:.0%}), "
+            f"**{plain(size.labels[0])}** is −1."
+        )
+    else:
+        goal = "A number, standardised: an error of 1 is one standard deviation."
+    lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
+    st.markdown(
+        f"{goal}{lost} The heatmap is {picture}. {_EPOCHS} epochs take at most about "
+        f"{_span(size.seconds(rank, _EPOCHS))}."
+    )
+    if needed > available_bytes():
+        st.warning(
+            f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
+            "sample of the rows, or leave columns out.",
+            icon=":material/memory:",
+        )
+    if size.features < 2:
+        st.warning("One feature has nobody to interact with. Use more columns.", icon=":material/lightbulb:")
+    for note in size.notes[:8]:
+        st.caption(plain(note))
+    with st.expander("Features by column", icon=":material/view_column:"):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Column": [part.name for part in size.parts],
+                    "Encoded as": [part.kind for part in size.parts],
+                    "Features": [part.features for part in size.parts],
+                    "Non-zeros": [part.entries for part in size.parts],
+                }
+            ),
+            hide_index=True,
+            key="data_parts",
+            height=35 * (min(len(size.parts), 10) + 1) + 3,
+            alt="How many features and non-zeros each column of the file becomes.",
+        )
+    return size
+
+
+def _span(seconds: float) -> str:
+    if seconds < 1.5:
+        return "a second"
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
+def _cannot(sentence: str, details: str) -> None:
+    st.error(plain(sentence), icon=":material/block:")
+    if details:
+        with st.expander("Details", icon=":material/info:"):
+            st.code(details, language=None, wrap_lines=True)
+    st.caption(
+        "Change the target, the columns or what becomes of missing values above; or bring another file."
+    )
+
+
+def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
+    """Draw the way to a first model."""
+    st.subheader("Train")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
+        with st.container(width=220):
+            widgets.param(settings, "rank", "Rank $k$", style="number")
+        with st.container(width=220):
+            widgets.param(settings, "validation", "Validation share", style="number")
+    name = library.name_of(settings["file"], recipe)
+    with st.container(horizontal=True, key="data_actions"):
+        widgets.action(
+            settings,
+            "train",
+            "Train with sensible defaults",
+            icon=":material/play_arrow:",
+            type="primary",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "train"),
+            help="TI at a strength that short trial fits on these data suggest, then the page Train.",
+        )
+        widgets.action(
+            settings,
+            "keep",
+            "Keep as a data set",
+            icon=":material/bookmark_add:",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "keep"),
+            help="For the data set menu of this session: sweeps, comparisons and all other pages.",
+        )
+    st.caption(
+        "Means, deviations and words are those of all rows that are kept, so that runs with other splits "
+        "and seeds have the same features; the target does not enter them."
+    )
+    wanted, what = st.session_state.get(_WANTED, ("", ""))
+    if wanted == name and size is not None:
+        _carry_out(settings, recipe, name, what)
+
+
+def _want(name: str, what: str) -> None:
+    st.session_state[_WANTED] = (name, what)
+
+
+def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None:
+    """Enter the data set, and go on."""
+    file, title = settings["file"], settings["title"]
+
+    def failed(sentence: str, details: str) -> None:
+        st.session_state.pop(_WANTED, None)
+        _cannot(sentence, details)
+
+    def enter() -> None:
+        if library.why_not(name) is not None:
+            import_upload(file, recipe, title)
+
+    if not done(f"data:enter:{name}:{title}", enter, "Encoding, and trying strengths.", failed):
+        return
+    st.session_state.pop(_WANTED, None)
+    library.undelete(name)
+    session_uploads.remember(name)
+    if what == "train":
+        query = train_query(name, settings["seed"], rank=settings["rank"], validation=settings["validation"])
+        st.switch_page(navigation.TRAIN.script, query_params=query)
+    st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
+    settings.set(dataset=name)
+    st.rerun()
+
+
+def train_query(name: str, seed: int, **changes: object) -> dict[str, str]:
+    """Return the link that trains on a data set with what is suggested for it, some of it changed."""
+    told = {"dataset": name, "seed": seed, **dataset_spec(name).suggested, **changes, "play": True}
+    return {key: str(int(value)) if isinstance(value, bool) else str(value) for key, value in told.items()}

@@ -1,0 +1,216 @@
+"""How strongly attributes interact, and which of their levels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fmviz.lab.interpretation.reading import (
+    GroupStrengths,
+    Search,
+    block_of,
+    group_strengths,
+    table_of_pairs,
+    typical_sizes,
+)
+from fmviz.lab.interpretation.windows import EXACT
+from fmviz.ui import widgets
+from fmviz.ui.components.matrix_view import Box, CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.interactions.opened import Opened, calculated
+from fmviz.ui.interactions.pairs import pick_node, search_row
+from fmviz.ui.interactions.parts import draw_network, pairs_in_words, unit_of
+from fmviz.ui.state import Settings, Whole
+
+TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)
+_LISTED = 60
+_DRAWN = 384
+_LEVEL_PAIRS = 100
+
+
+def draw(settings: Settings, reading: Opened) -> None:
+    """Draw the part."""
+    if reading.pairs is None:
+        st.info(reading.no_pairs, icon=":material/block:")
+        return
+    if not reading.attributes.grouped:
+        with st.container(border=True, key="interactions_ungrouped"):
+            st.markdown(
+                "In these data every feature is an attribute of its own, so that there is nothing to group."
+            )
+            st.button(
+                "Show pairs of features",
+                icon=":material/format_list_numbered:",
+                key="interactions_to_pairs",
+                on_click=settings.set,
+                kwargs={"view": "pairs"},
+            )
+        return
+
+    def make(between: Any) -> GroupStrengths:
+        assert reading.pairs is not None
+        return group_strengths(reading.pairs, reading.attributes, between)
+
+    found = calculated(reading, "groups", make, "Adding up the weights of every two attributes.")
+    if found is None:
+        return
+    st.markdown(
+        "The strength of two attributes is the Frobenius norm √Σ w² of the weights between the levels of the "
+        "one and those of the other. Click a cell of the picture or pick a row to see the levels."
+    )
+    search_row(settings)
+    hits = Search(settings["find"]).hits(found.names)
+    g, h = found.strongest(_LISTED, hits)
+    if not g.size:
+        st.caption("No two attributes interact" + (" that fit the search." if settings["find"] else "."))
+        return
+    shown = settings["pair"]
+    if len(shown) != 2 or max(shown) >= len(found.names):
+        shown = (int(g[0]), int(h[0]))
+    left, right = st.columns(2)
+    with left:
+        _heatmap(settings, reading, found)
+    with right:
+        few = slice(0, settings["edges"])
+        draw_network(
+            found.names,
+            g[few],
+            h[few],
+            found.norm[g[few], h[few]],
+            key="interactions_attributes",
+            alt=f"A network of attributes; the strongest pair: {found.names[g[0]]}, {found.names[h[0]]}.",
+            chosen=[found.names[place] for place in shown],
+            signed=False,
+            pick=partial(pick_node, settings),
+        )
+    _table(settings, reading, found, g, h)
+    _levels(reading, found, *shown)
+
+
+def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None:
+    n = len(found.names)
+    if n > _DRAWN:
+        st.caption(f"{n:,} attributes are more than are drawn here, {_DRAWN}; the table has the strongest.")
+        return
+    values = np.where(found.used > 0, np.maximum(found.norm, np.nextafter(0.0, 1.0)), 0.0)
+    codes, scale = encode_codes(values * reading.wording.scale, grey_diagonal=True)
+
+    def opened(box: Box) -> None:
+        if box.top != box.left:
+            settings.set(pair=(min(box.top, box.left), max(box.top, box.left)))
+
+    matrix_view(
+        [
+            Panel(
+                "Attributes",
+                [CodesFrame(codes, scale, caption=f"{n} attributes")],
+                row_labels=found.names,
+                col_labels=found.names,
+                gram_label="√Σ w²",
+            )
+        ],
+        key="interactions_groups",
+        on_box=opened,
+        selectable=True,
+        named=True,
+        max_height=360,
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _sizes(name: str, _reading: Opened, _g: np.ndarray, _h: np.ndarray) -> np.ndarray:
+    assert _reading.pairs is not None
+    return typical_sizes(_reading.pairs, _reading.attributes, _g, _h)
+
+
+def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.ndarray, h: np.ndarray) -> None:
+    table = found.table(g, h)
+    scale = reading.wording.scale
+    table["strength"] *= scale
+    table["typical_size"] = _sizes(f"{reading.key}:{settings['find']}", reading, g, h) * scale
+
+    def picked() -> None:
+        rows = st.session_state["interactions_strengths"]["selection"]["rows"]
+        if rows and rows[0] < g.size:
+            settings.set(pair=(int(g[rows[0]]), int(h[rows[0]])))
+
+    st.dataframe(
+        table,
+        key="interactions_strengths",
+        hide_index=True,
+        on_select=picked,
+        selection_mode="single-row",
+        row_height=35,
+        height=35 * (min(8, len(table)) + 1) + 3,
+        column_config={
+            "attribute_i": st.column_config.TextColumn("Attribute", width=200),
+            "attribute_j": st.column_config.TextColumn("with attribute", width=200),
+            "strength": st.column_config.NumberColumn("Strength √Σ w²", format="%.4g", width=130),
+            "level_pairs": st.column_config.NumberColumn(
+                "Used pairs of levels", format="localized", width=150
+            ),
+            "typical_size": st.column_config.NumberColumn(
+                "Typical size",
+                format="%.3g",
+                width=110,
+                help="The root mean square over all rows of what the two attributes add together, in "
+                f"{unit_of(reading.wording)}. Unlike the strength it does not grow with levels that hardly "
+                "occur.",
+            ),
+        },
+        alt="Pairs of attributes with the strength of their interaction.",
+    )
+    widgets.download(
+        "Attributes (CSV)",
+        lambda: table.to_csv(index=False),
+        f"attributes-{reading.run.id[:6]}.csv",
+        key="interactions_strengths_csv",
+    )
+
+
+def _levels(reading: Opened, found: GroupStrengths, g: int, h: int) -> None:
+    assert reading.pairs is not None
+    one, two = found.names[g], found.names[h]
+    st.subheader(f"{one} with {two}")
+    if not found.used[g, h]:
+        st.caption("No pair of their levels is used.")
+        return
+    rows, columns, weight, used = block_of(reading.pairs, reading.attributes, g, h, EXACT)
+    names = np.asarray(reading.dataset.feature_names, dtype=object)
+    values = np.where(used & (weight == 0), np.nextafter(0.0, 1.0), weight)
+    codes, scale = encode_codes(values)
+    sizes = [reading.attributes.members[place].size for place in (g, h)]
+    caption = f"{int(found.used[g, h]):,} of {sizes[0] * sizes[1]:,} pairs of levels are used"
+    if (rows.size, columns.size) != tuple(sizes):
+        caption += f"; the {rows.size} × {columns.size} with the largest weights are drawn"
+    matrix_view(
+        [
+            Panel(
+                f"{one} × {two}",
+                [CodesFrame(codes, scale, caption=caption)],
+                row_labels=list(names[rows]),
+                col_labels=list(names[columns]),
+                gram_label="W",
+            )
+        ],
+        key=f"interactions_levels_{g}_{h}",
+        named=True,
+        max_height=420,
+    )
+    at, to = np.nonzero(used)
+    size = np.abs(weight[at, to])
+    order = np.argsort(-size, kind="stable")[:_LEVEL_PAIRS]
+    at, to = at[order], to[order]
+    table: pd.DataFrame = table_of_pairs(
+        rows[at], columns[to], weight[at, to], reading.dataset, reading.wording
+    )
+    pairs_in_words(
+        table,
+        reading.wording,
+        f"interactions_level_pairs_{g}_{h}",
+        f"levels-{reading.run.id[:6]}.csv",
+        rows=8,
+    )

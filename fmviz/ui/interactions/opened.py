@@ -1,0 +1,192 @@
+"""The run that is read: chosen, opened once, and what is calculated of it, large things in the background."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.models import Model
+from fmviz.engine.parameters import Parameters
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.model_pairs import pairs_of
+from fmviz.lab.interpretation.pair_weights import PairWeights
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.history import title_of_run
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.store import RunStore, StoredRun
+from fmviz.ui.guard import fragment
+
+POLL_SECONDS = 0.4
+# With more rows of W a look at all of it takes seconds.
+_INLINE_ROWS = 5_000
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A run with everything that is needed to read it.
+
+    Attributes
+    ----------
+    run : StoredRun
+        What the store tells of it.
+    experiment : Experiment
+        Its settings.
+    model : Model
+        With its own parameters.
+    parameters : Parameters
+        The last ones.
+    attributes : Attributes
+        Of its data.
+    wording : Wording
+        Says what its weights do.
+    pairs : PairWeights or None
+        The weights of pairs.
+    no_pairs : str
+        Why there are none.
+    """
+
+    run: StoredRun
+    experiment: Experiment
+    model: Model
+    parameters: Parameters
+    attributes: Attributes
+    wording: Wording
+    pairs: PairWeights | None
+    no_pairs: str
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data."""
+        return self.attributes.dataset
+
+    @property
+    def key(self) -> str:
+        """A name of this state of the run."""
+        return f"{self.run.id}:{self.run.updated}"
+
+
+@st.cache_resource(max_entries=4, show_spinner="Opening the run and its data.")
+def opened(run: str, updated: float, path: str, _runs: RunStore) -> Opened:
+    """Open a run of the store at `path`, as it was at a time.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to read, with a sentence.
+    """
+    del updated, path
+    found = _runs.get(run)
+    experiment = found.experiment
+    parameters = _runs.parameters(found.id)
+    if parameters is None:
+        raise ValueError(f"{title_of_run(found)} ended before its first epoch and has no parameters to read.")
+    arrays = [parameters.P, parameters.w, *([] if parameters.W is None else [parameters.W])]
+    if not all(np.isfinite(array).all() for array in arrays) or not math.isfinite(parameters.intercept):
+        raise ValueError(
+            f"{title_of_run(found)} has diverged: its parameters are no finite numbers. Train it with "
+            "stronger penalties or another solver."
+        )
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    if dataset.X.shape[1] != parameters.w.size:
+        raise ValueError(
+            f"{title_of_run(found)} has {parameters.w.size:,} features, but its data set has "
+            f"{dataset.X.shape[1]:,} now. Train it anew."
+        )
+    attributes = Attributes(dataset)
+    pairs, why = None, ""
+    try:
+        pairs = pairs_of(experiment.machine, parameters)
+    except ValueError as error:
+        why = str(error)
+    wording = Wording(attributes, experiment.loss)
+    return Opened(found, experiment, experiment.machine, parameters, attributes, wording, pairs, why)
+
+
+def changed_data(reading: Opened) -> bool:
+    """Return whether the data are not those that the run was fitted to."""
+    return bool(reading.run.data_hash) and data_hash(reading.dataset) != reading.run.data_hash
+
+
+# ------------------------------------------------------------------------------------------- calculations
+
+
+class _HaltedError(Exception):
+    """Somebody pressed Stop."""
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _kept(name: str, _make: Callable[[], Any]) -> Any:
+    return _make()
+
+
+def calculated(
+    reading: Opened, name: str, make: Callable[[Callable[[], None]], _Found], what: str
+) -> _Found | None:
+    """Return what is calculated of all of W, once; None while that goes on in the background.
+
+    Parameters
+    ----------
+    reading : Opened
+        The run.
+    name : str
+        Names the result, with whatever it depends on beside the run.
+    make : callable
+        Takes a function that it calls now and then.
+    what : str
+        What is being done, for people.
+    """
+    assert reading.pairs is not None
+    n_rows = reading.pairs.rows.size
+    key = f"reading:{reading.key}:{name}"
+    if n_rows <= _INLINE_ROWS:
+        found: _Found = _kept(key, lambda: make(lambda: None))
+        return found
+
+    def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
+        def between() -> None:
+            if should_stop():
+                raise _HaltedError
+
+        try:
+            yield make(between)
+        except _HaltedError:
+            return
+
+    tasks = jobs.manager().tasks
+    task = tasks.get(key) or tasks.start(key, stream)
+    view = task.view()
+    if view.state is JobState.FINISHED:
+        return view.items[0]
+    with st.container(border=True, key=f"interactions_wait_{name.split(':')[0]}"):
+        if view.state.active:
+
+            def watch() -> None:
+                now = task.view()
+                if not now.state.active:
+                    st.rerun()
+                st.markdown(f"**{what}** {n_rows:,} rows of P are not zero.")
+                st.caption(f"{now.elapsed:.1f} s so far.")
+
+            fragment(watch, run_every=POLL_SECONDS)()
+            st.button("Stop", icon=":material/stop:", key=f"interactions_stop_{name}", on_click=task.stop)
+        else:
+            st.markdown(f"{view.message} {what}")
+            st.button(
+                "Start again",
+                icon=":material/replay:",
+                key=f"interactions_again_{name}",
+                on_click=lambda: tasks.forget(key),
+            )
+    return None

@@ -1,0 +1,207 @@
+"""A finished run read: pairs in words, attributes, the matrix by windows, and one prediction taken apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job import Job
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import suggested
+from fmviz.lab.runs.history import METRICS, metrics_of, title_of_run
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.guard import fragment
+from fmviz.ui.interactions import attributes, matrix, pairs, row
+from fmviz.ui.interactions.opened import (
+    POLL_SECONDS,
+    Opened,
+    changed_data,
+    opened,
+)
+from fmviz.ui.state import Settings, Text
+
+OFFERED = 100
+_VIEWS = {"pairs": "Pairs", "attributes": "Attributes", "matrix": "Matrix", "row": "One row"}
+TABLE = (
+    Text("run", limit=40, help="The run that is read, by its id."),
+    ParamSpec("view", "choice", "pairs", choices=tuple(_VIEWS), help="How the model is read."),
+    *pairs.TABLE,
+    *attributes.TABLE,
+    *matrix.TABLE,
+    *row.TABLE,
+)
+EXPERT = ("siblings", "sort", "edges", "compact")
+_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw, "row": row.draw}
+# What is said of one run and makes no sense for another.
+_OWN = ("find", "pair", "window", "row", "change", "seek")
+_EXAMPLE_EPOCHS = 60
+_OWNER = "fmviz:interactions:session"
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Interactions", Settings("interactions", TABLE, expert=EXPERT)) as settings:
+        st.title("Interactions")
+        st.markdown(
+            "Read a model that has been trained: which features act together, how strongly, in which unit, "
+            "and how a single prediction comes about."
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(str(error), icon=":material/save:")
+            return
+        run = _pick(settings, runs)
+        job = jobs.manager().get(settings["run"] or None)
+        if job is not None and job.state.active:
+            _wait(job)
+        elif run is None:
+            _empty(settings)
+        else:
+            _read(settings, runs, run)
+
+
+def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
+    """Draw the menu of runs; return the one of the setting, where it is in the store."""
+    known = {run.id: run for run in runs.runs(limit=OFFERED) if run.ended and run.last}
+    wanted = settings["run"]
+    found = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
+    if found is not None and found.last:
+        known[found.id] = found
+    elif wanted and jobs.manager().get(wanted) is None:
+        st.warning(
+            f"The run {wanted} of this link is not in this store. Choose another, or import it on the page "
+            "Runs.",
+            icon=":material/link_off:",
+        )
+    if not known or (wanted and found is None and jobs.manager().get(wanted) is not None):
+        return None
+    # What the link names is offered, too, though it may be unknown.
+    offered = list(dict.fromkeys(["", *known] if found is None else known))
+    if wanted and wanted not in offered:
+        offered.insert(0, wanted)
+
+    def name_of(run: str) -> str:
+        if run in known:
+            return f"{title_of_run(known[run])} ({run[:4]})"
+        return f"{run} (not here)" if run else "Choose a run"
+
+    def changed() -> None:
+        settings.reset(*_OWN)
+
+    widgets.control(
+        settings,
+        "run",
+        st.selectbox,
+        "Run",
+        offered,
+        format_func=name_of,
+        help=f"The newest {OFFERED}; the page Runs has all.",
+        width=560,
+        then=changed,
+    )
+    return known.get(settings["run"])
+
+
+def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
+    try:
+        reading = opened(run.id, run.updated, str(runs.path), runs)
+    except ValueError as error:
+        st.error(str(error), icon=":material/error:")
+        st.button(
+            "Choose another run",
+            icon=":material/undo:",
+            key="interactions_other",
+            on_click=settings.set,
+            kwargs={"run": ""},
+        )
+        return
+    _header(reading)
+    widgets.param(settings, "view", "Read it by", labels=_VIEWS)
+    _PARTS[settings["view"]](settings, reading)
+
+
+def _header(reading: Opened) -> None:
+    run, dataset, wording = reading.run, reading.dataset, reading.wording
+    target = dataset.target_name
+    what = f"f is {wording.what}" if wording.binary else f"f predicts {target}"
+    if wording.scale != 1.0:
+        what += ", and effects are told in its own units"
+    used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
+    figures = [f"{used[0]:,} interactions of {used[1]:,} features"]
+    figures += [f"{METRICS[name]} {value:.4g}" for name, value in list(metrics_of(run).items())[:2]]
+    with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
+        st.markdown(
+            f"**{dataset.title}**, {reading.model.label.lower()}: {what}. {' · '.join(figures)}.",
+            width="content",
+        )
+        st.page_link(
+            navigation.TRAIN.script,
+            label="Open in Train",
+            icon=":material/open_in_new:",
+            query_params={**reading.experiment.to_query(), "run": run.id},
+        )
+    if changed_data(reading):
+        st.warning(
+            "The data set has other numbers now than when this run was trained: counts and rows below are of "
+            "the new ones. Train it anew to be safe.",
+            icon=":material/sync_problem:",
+        )
+
+
+# ------------------------------------------------------------------------------------------- empty, loading
+
+
+def _empty(settings: Settings) -> None:
+    name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
+    spec = dataset_spec(name)
+
+    def example() -> None:
+        experiment = dataclasses.replace(suggested(name), max_epochs=_EXAMPLE_EPOCHS, seed=settings["seed"])
+        owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
+        try:
+            job = jobs.manager().start(experiment, owner)
+        except jobs.TooManyJobsError as error:
+            st.session_state[f"{_OWNER}:said"] = str(error)
+            return
+        settings.set(run=job.id)
+
+    with st.container(border=True, key="interactions_empty"):
+        st.markdown(
+            "No run is chosen yet: choose one above, open one from *Train* or *Runs*, or take this example."
+        )
+        st.button(
+            f"Train an example: {spec.title}",
+            icon=":material/play_circle:",
+            key="interactions_example",
+            type="primary",
+            on_click=example,
+            help=f"A model of {_EXAMPLE_EPOCHS} epochs with the suggested settings; some seconds.",
+        )
+        if said := st.session_state.pop(f"{_OWNER}:said", None):
+            st.warning(said, icon=":material/hourglass_top:")
+
+
+def _wait(job: Job) -> None:
+    def watch() -> None:
+        view = job.view()
+        if not view.state.active:
+            st.rerun()
+        epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
+        with st.container(border=True, key="interactions_training"):
+            st.markdown(f"**Training** {dataset_spec(view.experiment.dataset).title}: {epochs}.")
+            st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
+            st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
+
+    fragment(watch, run_every=POLL_SECONDS)()
+    st.button(
+        "Stop and read what there is",
+        icon=":material/stop:",
+        key="interactions_stop",
+        on_click=job.stop,
+    )

@@ -1,0 +1,346 @@
+"""One row's prediction: taken apart, and what it would be with other values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.figures import interactions as figures
+from fmviz.lab.interpretation.attributes import NONE, Attribute
+from fmviz.lab.interpretation.decomposition import (
+    KINDS,
+    Decomposition,
+    decompose,
+    words_of,
+)
+from fmviz.lab.interpretation.wording import number
+from fmviz.lab.runner import split
+from fmviz.ui import widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.interactions.opened import Opened
+from fmviz.ui.interactions.parts import unit_of
+from fmviz.ui.state import Settings, Text
+
+_BARS = 14
+_CONTROLS = 12
+_LISTED = 400
+# What rounding may take from a sum of many terms, relative to their sizes.
+_EXACT = 1e-12
+TABLE = (
+    ParamSpec(
+        "part",
+        "choice",
+        "training",
+        choices=("training", "validation"),
+        help="Rows that the model was fitted to, or rows that were kept out.",
+    ),
+    ParamSpec("row", "int", 1, 1, 1_000_000_000, help="Which of these rows, counted from 1."),
+    Text("change", limit=400, help="Attributes with another value than the row has, as number=value."),
+    Text("seek", limit=100, help="Shows the attributes whose names have this in them."),
+)
+
+
+def draw(settings: Settings, reading: Opened) -> None:
+    """Draw the part."""
+    place = _pick(settings, reading)
+    x = reading.attributes.row(place)
+    changes = _changes(settings, reading)
+    changed = x.copy()
+    for at, value in changes.items():
+        reading.attributes.all[at].put(changed, value)
+    model, parameters = reading.model, reading.parameters
+    before = decompose(model, parameters, x)
+    now = decompose(model, parameters, changed) if changes else before
+    if not math.isfinite(now.predicted):
+        st.warning(
+            "With these values the prediction is too large for a number. Take some of them back.",
+            icon=":material/trending_up:",
+        )
+        now, changed = before, x
+    right = st.container()
+    if settings.shows("change", "What if"):
+        left, right = st.columns([1, 2.4], gap="medium")
+        with left:
+            _controls(settings, reading, x, changes, now)
+    with right:
+        _numbers(reading, place, before, now if changes else None)
+        _bars(reading, now)
+        _sums(reading, now)
+        _table(reading, now, place)
+
+
+def _pick(settings: Settings, reading: Opened) -> int:
+    """Draw the choice of a row; return its place in the data."""
+    experiment = reading.experiment
+    n = reading.dataset.y.size
+    train, held_out = split(n, experiment.validation, experiment.seed if experiment.validation else 0)
+    if not held_out.size and settings["part"] == "validation":
+        settings.set(part="training")
+
+    def other() -> None:
+        settings.set(change="")
+
+    with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_pick_row"):
+        if held_out.size:
+            widgets.param(settings, "part", "Rows", then=lambda: settings.set(row=1, change=""))
+        rows = held_out if settings["part"] == "validation" else train
+        if settings["row"] > rows.size:
+            settings.set(row=int(rows.size))
+        widgets.control(
+            settings,
+            "row",
+            st.number_input,
+            f"Row, of {rows.size:,}",
+            1,
+            int(rows.size),
+            step=1,
+            width=180,
+            then=other,
+        )
+        place = int(rows[settings["row"] - 1])
+        words = f"Row {place + 1:,} of the data."
+        if not held_out.size:
+            words += " No rows were kept out of training in this run."
+        st.caption(words, width="content")
+    return place
+
+
+# ------------------------------------------------------------------------------------------------ what-if
+
+
+def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
+    """Return the changed attributes of the link, by their numbers; leave out what cannot be."""
+    found: dict[int, float] = {}
+    lost = []
+    probe = np.zeros(reading.attributes.codes.size)
+    for part in filter(None, settings["change"].split(",")):
+        name, _, text = part.partition("=")
+        try:
+            at, value = int(name), float(text)
+            if not 0 <= at < len(reading.attributes.all):
+                raise ValueError(f"{at} is no attribute.")
+            reading.attributes.all[at].put(probe, value)
+        except ValueError:
+            lost.append(part)
+            continue
+        found[at] = value
+    if lost:
+        st.warning(
+            f"From the link: {', '.join(lost)} is no change of a value of these data; it was left out.",
+            icon=":material/link_off:",
+        )
+    return found
+
+
+def _set_change(settings: Settings, changes: dict[int, float], at: int, value: float, was: float) -> None:
+    """Change one value, or take the change back where it is what the row has."""
+    new = {**changes, at: value}
+    if value == was:
+        del new[at]
+    settings.set(change=",".join(f"{place}={number!r}" for place, number in sorted(new.items())))
+
+
+def _controls(
+    settings: Settings, reading: Opened, x: np.ndarray, changes: dict[int, float], now: Decomposition
+) -> None:
+    with st.container(border=True, key="interactions_what_if"):
+        st.markdown("**What if …**")
+        every = reading.attributes.all
+        if len(every) > _CONTROLS:
+            widgets.control(
+                settings,
+                "seek",
+                st.text_input,
+                "Find an attribute",
+                placeholder="those that matter most here",
+                icon=":material/search:",
+            )
+        shown = _shown(settings["seek"], reading, now)
+        kept = [at for at in sorted(changes) if at not in shown]
+        for at in (*kept, *shown):
+            _control(settings, every[at], at, changes, every[at].value(x))
+        if len(shown) < len(every):
+            st.caption(f"{len(shown) + len(kept):,} of {len(every):,} attributes.")
+        st.button(
+            "Back to the row's own values",
+            icon=":material/undo:",
+            key="interactions_unchange",
+            disabled=not changes or settings.locks("change"),
+            on_click=settings.set,
+            kwargs={"change": ""},
+        )
+
+
+def _shown(words: str, reading: Opened, now: Decomposition) -> list[int]:
+    """Return the attributes that get a control: those found by name, or those of the largest terms."""
+    every = reading.attributes.all
+    if len(every) <= _CONTROLS:
+        return list(range(len(every)))
+    if words.strip():
+        named = [at for at, one in enumerate(every) if words.strip().lower() in one.name.lower()]
+        return named[:_CONTROLS]
+    size = np.zeros(len(every))
+    for term in now.terms:
+        for j in term.features:
+            size[reading.attributes.of_column[j]] += abs(term.value)
+    return sorted(np.argsort(-size, kind="stable")[:_CONTROLS].tolist())
+
+
+def _control(
+    settings: Settings, attribute: Attribute, at: int, changes: dict[int, float], was: float
+) -> None:
+    value = changes.get(at, was)
+    key = f"interactions_value_{at}"
+    label = f"**{attribute.name}**" if at in changes else attribute.name
+    told = f"In the row: {attribute.words_for(was)}."
+
+    def store() -> None:
+        new = st.session_state[key]
+        if new is not None:
+            _set_change(settings, changes, at, float(new), was)
+
+    # The setting is `change`, which holds all of them.
+    if st.session_state.get(key) != value:
+        st.session_state[key] = int(value) if attribute.kind != "number" else value
+    common: dict[str, Any] = {"key": key, "on_change": store, "help": told}
+    common["disabled"] = settings.locks("change")
+    if attribute.kind == "number":
+        st.number_input(label, format="%.6g", step=_step(attribute), **common)
+    elif attribute.kind == "flag":
+        st.segmented_control(
+            label, (0, 1), format_func=lambda v: "yes" if v else "no", required=True, **common
+        )
+    else:
+        places = list(range(len(attribute.words)))
+        if attribute.can_lack or was == NONE:
+            places = [NONE, *places]
+        st.selectbox(label, places, format_func=lambda place: attribute.words_for(float(place)), **common)
+
+
+def _step(attribute: Attribute) -> float:
+    """Return a round step, near a quarter of the unit that the number was scaled by."""
+    scale = 1.0 if attribute.scaling is None else attribute.scaling.scale
+    return float(f"{10 ** math.floor(math.log10(scale)):g}") if scale > 0 else 1.0
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposition | None) -> None:
+    wording, dataset = reading.wording, reading.dataset
+    shown = before if now is None else now
+    y = float(dataset.y[place])
+    cells: list[tuple[str, str, str | None, str]] = []
+
+    def delta(new: float, old: float) -> str | None:
+        return None if now is None else f"{new - old:+.4g}"
+
+    if wording.binary:
+        truth = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
+        cells.append(
+            (
+                wording.what[:1].upper() + wording.what[1:],
+                f"{shown.predicted:.4g}",
+                delta(shown.predicted, before.predicted),
+                "f(x). Above 0 the prediction is this class.",
+            )
+        )
+        chance, was = wording.probability(shown.predicted), wording.probability(before.predicted)
+        if chance is not None and was is not None:
+            cells.append(
+                (
+                    f"Probability of “{wording.positive}”",
+                    f"{chance:.1%}",
+                    None if now is None else f"{100 * (chance - was):+.1f} points",
+                    "1/(1 + e^(−f)).",
+                )
+            )
+        cells.append(("In the data", truth, None, f"The row's {dataset.target_name}."))
+    else:
+        value, was = wording.prediction(shown.predicted), wording.prediction(before.predicted)
+        cells.append(("Prediction", f"{value:.5g}", delta(value, was), dataset.target_name))
+        cells.append(("In the data", f"{wording.prediction(y):.5g}", None, dataset.target_name))
+        if now is None:
+            cells.append(
+                ("Error", f"{value - wording.prediction(y):+.4g}", None, "The prediction minus the data.")
+            )
+    with st.container(horizontal=True, gap="medium", key="interactions_prediction"):
+        for label, text, change, help_text in cells:
+            st.metric(label, text, delta=change, delta_color="off", help=help_text, width="content")
+    if wording.binary and not wording.log_odds:
+        st.caption(wording.why_no_probability())
+
+
+def _bars(reading: Opened, now: Decomposition) -> None:
+    names, wording = reading.dataset.feature_names, reading.wording
+    labels, values = [], []
+    for kind, term in now.largest(_BARS):
+        if kind:
+            others = "the other " + (KINDS[kind] if kind != "linear" else "linear terms")
+            labels.append(f"{others} ({term.order:,})")
+        else:
+            labels.append(words_of(term, names))
+        value = term.value * wording.scale
+        values.append(wording.prediction(term.value) if term.kind == "bias" else value)
+    total = wording.prediction(now.total)
+    largest = now.table(names, wording.scale).head(3)
+    said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
+    chart(
+        figures.waterfall(labels, values, total, "prediction", f"in {unit_of(wording)}"),
+        key="interactions_waterfall",
+        alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
+    )
+
+
+def _sums(reading: Opened, now: Decomposition) -> None:
+    wording = reading.wording
+    scale = wording.scale
+    parts = []
+    for kind, value in now.by_kind().items():
+        told = wording.prediction(value) if kind == "bias" else value * scale
+        parts.append(f"{KINDS[kind]} {told:+.6g}")
+    exact = now.gap <= _EXACT
+    icon = ":green[:material/verified:]" if exact else ":red[:material/error:]"
+    st.markdown(
+        f"{icon} {' '.join(parts)} = **{wording.prediction(now.total):.10g}**. The model itself says "
+        f"{wording.prediction(now.predicted):.10g}; the difference is "
+        f"{abs(now.total - now.predicted) * scale:.1g}."
+    )
+
+
+def _table(reading: Opened, now: Decomposition, place: int) -> None:
+    wording = reading.wording
+    table: pd.DataFrame = now.table(reading.dataset.feature_names, wording.scale)
+    if wording.dataset.target_scaling is not None:
+        bias = table["kind"] == "bias"
+        table.loc[bias, "value"] += wording.dataset.target_scaling.mean
+    with st.expander(f"All {len(table):,} terms", icon=":material/format_list_numbered:"):
+        st.dataframe(
+            table.head(_LISTED),
+            key="interactions_terms",
+            hide_index=True,
+            height=35 * (min(10, len(table)) + 1) + 3,
+            column_config={
+                "kind": st.column_config.TextColumn("Kind", width="small"),
+                "order": st.column_config.NumberColumn("Features", width="small"),
+                "term": st.column_config.TextColumn("Term", width="large"),
+                "value": st.column_config.NumberColumn(
+                    f"Adds, in {unit_of(wording)}", format="%.6g", width="medium"
+                ),
+            },
+            alt="All terms of the prediction, the largest first.",
+        )
+        if len(table) > _LISTED:
+            st.caption(f"The {_LISTED} largest; the file has all.")
+    widgets.download(
+        "Terms (CSV)",
+        lambda: table.to_csv(index=False),
+        f"terms-{reading.run.id[:6]}-row{place + 1}.csv",
+        key="interactions_terms_csv",
+        help=f"All terms, which sum to {number(wording.prediction(now.total))}.",
+    )

@@ -1,0 +1,1 @@
+"""The page Lessons, and the panel above the pages that they are about."""

@@ -1,0 +1,59 @@
+"""The lessons: what each is about, how long it takes, and how far the reader is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fmviz.lab.lessons.steps import Lesson, lessons
+from fmviz.ui import shell
+from fmviz.ui.lessons import panel
+from fmviz.ui.state import Settings
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Lessons", Settings("lessons")) as settings:
+        shell.heading(
+            settings,
+            "Lessons",
+            "Five to ten minutes each, on the pages themselves: you predict, then the engine calculates the "
+            "answer before your eyes.",
+        )
+        listed = [lesson for lesson in lessons().values() if lesson.listed]
+        with shell.cards("lessons"):
+            for lesson in listed:
+                with st.container(
+                    border=True,
+                    height="stretch",
+                    vertical_alignment="distribute",
+                    key=f"lessons_{lesson.name}",
+                ):
+                    _card(lesson, settings)
+        st.caption(
+            ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
+            "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
+        )
+
+
+def _card(lesson: Lesson, settings: Settings) -> None:
+    told, total = panel.progress(lesson.name), len(lesson.steps)
+    items = "\n".join(f"- {item}" for item in lesson.learn)
+    st.markdown(f"#### :primary[:material/{lesson.icon}:] {lesson.title}\n\n{items}")
+    if told.done:
+        words, verb, number = "Finished", "Again", 1
+    elif told.reached:
+        words, verb, number = f"Step {told.reached} of {total}", "Go on", told.reached
+    else:
+        words, verb, number = f"{total} steps", "Begin", 1
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.button(
+            verb,
+            icon=":material/play_arrow:",
+            key=f"lessons_begin_{lesson.name}",
+            type="secondary" if told.done else "primary",
+            on_click=panel.begin,
+            args=(lesson, number, settings.page),
+            kwargs={"again": told.done},
+        )
+        icon = ":material/task_alt: " if told.done else ":material/schedule: "
+        st.caption(f"{icon}{words} · {lesson.minutes} min", width="content")

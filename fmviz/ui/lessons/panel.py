@@ -1,0 +1,396 @@
+"""The panel of a lesson above the page that it is about: text, prediction, answer, and the way on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import Task
+from fmviz.lab.lessons.steps import (
+    Lesson,
+    Question,
+    State,
+    Step,
+    fill,
+    lessons,
+    numbers_in,
+)
+from fmviz.lab.lessons.values import (
+    calculate,
+    evaluate,
+    is_right,
+    right_choice,
+)
+from fmviz.ui import navigation
+from fmviz.ui.guard import fragment
+from fmviz.ui.state import Settings
+from fmviz.ui.theme import theme_color
+
+POLL_SECONDS = 0.4
+_STYLE = """<style>
+.st-key-lesson_panel {border-left: 4px solid PRIMARY}
+.st-key-lesson_panel .katex {font-size: 1.08em}
+.st-key-lesson_text p, .st-key-lesson_text li, .st-key-lesson_answer p {max-width: 46rem}
+.st-key-lesson_panel .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0; margin: 0.4em 0}
+</style>"""
+
+
+@dataclass
+class Progress:
+    """How far a reader is in a lesson.
+
+    Attributes
+    ----------
+    reached : int
+        The last step that was opened.
+    said : dict
+        What was predicted, by step.
+    revealed : set
+        The steps whose answers have been revealed.
+    done : bool
+        Whether the lesson has been finished.
+    """
+
+    reached: int = 0
+    said: dict[int, str | float] = field(default_factory=dict)
+    revealed: set[int] = field(default_factory=set)
+    done: bool = False
+
+
+def progress(name: str) -> Progress:
+    """Return how far this session's reader is in a lesson."""
+    found: dict[str, Progress] = st.session_state.setdefault("fmviz:lessons", {})
+    return found.setdefault(name, Progress())
+
+
+def state_of(lesson: Lesson, number: int) -> State | None:
+    """Return the page and state of a step, counted from 1: before or after its answer is revealed."""
+    step = lesson.steps[min(number, len(lesson.steps)) - 1]
+    return step.after if number in progress(lesson.name).revealed or not step.question else step.before
+
+
+def query_of(lesson: Lesson, number: int) -> dict[str, str]:
+    """Return the query parameters of a link to a step."""
+    state = state_of(lesson, number)
+    return {**(state.query() if state else {}), "lesson": lesson.name, "step": str(number)}
+
+
+def script_of(page: str) -> str:
+    """Return the script of a page by its short name."""
+    links = (link.script for links in navigation.NAVIGATION.values() for link in links)
+    scripts = {"start" if script == navigation.START.script else script[6:-3]: script for script in links}
+    return scripts[page]
+
+
+def go(lesson: Lesson, number: int, here: str) -> None:
+    """Open a step of a lesson, on its page, in its state; to be called back by a button."""
+    state = state_of(lesson, number)
+    elsewhere = state is not None and state.page != here
+    Settings.move(query_of(lesson, number), script_of(state.page) if state and elsewhere else None)
+
+
+def open_step(settings: Settings) -> None:
+    """Go from a link that names a lesson alone to its page and state, where there is such a lesson."""
+    lesson = lessons().get(settings["lesson"])
+    if lesson is not None:
+        state, query = state_of(lesson, settings["step"]), query_of(lesson, settings["step"])
+        Settings.move(query, script_of(state.page if state else settings.page))
+        Settings.leave()
+
+
+def begin(lesson: Lesson, number: int, here: str, *, again: bool = False) -> None:
+    """Open a step from outside; `again` forgets what was predicted."""
+    if again:
+        st.session_state.get("fmviz:lessons", {}).pop(lesson.name, None)
+    go(lesson, number, here)
+
+
+def end(settings: Settings) -> None:
+    """Leave the lesson; the page stays as it is, with all its controls."""
+    lesson = lessons().get(settings["lesson"])
+    states = [state for step in lesson.steps for state in (step.before, step.after)] if lesson else []
+    Settings.free(settings.page, *{state.page for state in states if state is not None})
+    settings.reset("lesson", "step")
+
+
+def draw(settings: Settings) -> None:
+    """Draw the panel of the lesson that the settings name."""
+    lesson = lessons().get(settings["lesson"])
+    if lesson is None:
+        st.warning(
+            f"There is no lesson {settings['lesson']!r}; there are {', '.join(map(repr, lessons()))}.",
+            icon=":material/link_off:",
+        )
+        return
+    number = settings["step"]
+    st.html(_STYLE.replace("PRIMARY", theme_color("primaryColor", "GrayText")))
+    with st.container(border=True, key="lesson_panel"):
+        if number > len(lesson.steps):
+            _finished(settings, lesson)
+            return
+        step, state = lesson.steps[number - 1], state_of(lesson, number)
+        told = progress(lesson.name)
+        told.reached = max(told.reached, number)
+        elsewhere = state is not None and state.page != settings.page
+        _head(settings, lesson, number, elsewhere)
+        if elsewhere:
+            _way_back(lesson, number, settings)
+            return
+        task = _task(lesson, number) if step.find else None
+        if task is not None and _wanted(step.text):
+            _when_ready(task, partial(_body, settings, lesson, number, step))
+        else:
+            _body(settings, lesson, number, step, {})
+
+
+def _wanted(text: str) -> bool:
+    return bool(numbers_in(text))
+
+
+def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
+    total = len(lesson.steps)
+
+    def go_on() -> None:
+        if number < total:
+            go(lesson, number + 1, settings.page)
+        else:
+            settings.set(step=number + 1)  # The page keeps what it shows, such as the run just made.
+
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson_head"
+    ):
+        st.markdown(
+            f":material/{lesson.icon}: **{lesson.title}** :small[:gray[· step {number} of {total}]]",
+            width="content",
+        )
+        with st.container(horizontal=True, width="content", gap="xsmall", key="lesson_moves"):
+            _button(
+                settings,
+                "Back",
+                partial(go, lesson, number - 1, settings.page),
+                icon=":material/arrow_back:",
+                key="lesson_back",
+                shortcut="K",
+                disabled=number == 1 or elsewhere,
+            )
+            _button(
+                settings,
+                "Next" if number < total else "Finish",
+                go_on,
+                icon=":material/arrow_forward:",
+                key="lesson_next",
+                shortcut="J",
+                type="primary" if _is_through(lesson, number) else "secondary",
+                disabled=elsewhere,
+            )
+            st.button(
+                "End",
+                icon=":material/close:",
+                key="lesson_end",
+                type="tertiary",
+                on_click=end,
+                args=(settings,),
+                help="Leaves the lesson. The page stays, with all its controls, and what you predicted is "
+                "kept until you close the browser.",
+            )
+    st.progress(number / total)
+
+
+def _button(
+    settings: Settings, label: str, then: Callable[[], None], *, shortcut: str, **keywords: Any
+) -> None:
+    """Draw a button with a key, which is told among the keys of the page."""
+    settings.shortcuts[shortcut] = label
+    st.button(label, shortcut=shortcut, on_click=then, **keywords)
+
+
+def _is_through(lesson: Lesson, number: int) -> bool:
+    return lesson.steps[number - 1].question is None or number in progress(lesson.name).revealed
+
+
+def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
+    state = state_of(lesson, number)
+    there = next(
+        link.label
+        for links in navigation.NAVIGATION.values()
+        for link in links
+        if state is not None and link.script == script_of(state.page)
+    )
+    st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
+    st.button(
+        f"Back to {there}",
+        icon=":material/undo:",
+        key="lesson_return",
+        on_click=go,
+        args=(lesson, number, settings.page),
+    )
+
+
+def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
+    if step.question is None:
+        with st.container(key="lesson_text"):
+            st.markdown(f"#### {step.title}\n\n{fill(step.text, values)}")
+        return
+    left, right = st.columns([1, 1], gap="large")
+    with left, st.container(key="lesson_text"):
+        st.markdown(f"#### {step.title}\n\n{fill(step.text, values)}")
+    with right, st.container(key="lesson_answer"):
+        _predict(settings, lesson, number, step.question)
+        if number in progress(lesson.name).revealed:
+            task = _task(lesson, number) if step.find else None
+            reveal = partial(_reveal, lesson, number, step)
+            if task is None:
+                reveal({})
+            else:
+                _when_ready(task, reveal)
+
+
+# ------------------------------------------------------------------------------------- prediction and answer
+
+
+def _predict(settings: Settings, lesson: Lesson, number: int, question: Question) -> None:
+    told = progress(lesson.name)
+    key = f"lesson_{lesson.name}_{number}"
+    fixed = number in told.revealed
+
+    def keep() -> None:
+        value = st.session_state.get(key)
+        if value is None or value == "":
+            told.said.pop(number, None)
+        else:
+            told.said[number] = value
+
+    st.markdown(f":material/psychology: **Predict.** {question.text}")
+    said = told.said.get(number)
+    common: dict[str, Any] = {
+        "key": key,
+        "on_change": keep,
+        "disabled": fixed,
+        "label_visibility": "collapsed",
+    }
+    if question.kind == "choice":
+        words = [choice.words for choice in question.choices]
+        st.radio("Your prediction", words, index=words.index(str(said)) if said in words else None, **common)
+    elif question.kind == "number":
+        start = float(said) if said is not None else None
+        st.number_input("Your prediction", value=start, format="%.6g", placeholder="a number", **common)
+    else:
+        st.text_area("Your prediction", value=str(said or ""), placeholder="in your words", **common)
+    if fixed:
+        return
+    ready = number in told.said
+
+    def reveal() -> None:
+        told.revealed.add(number)
+        go(lesson, number, settings.page)
+
+    _button(
+        settings,
+        "Reveal",
+        reveal,
+        icon=":material/visibility:",
+        key="lesson_reveal",
+        type="primary",
+        shortcut="V",
+        disabled=not ready,
+        help=None if ready else "Predict first: a guess that turns out wrong is what you remember.",
+    )
+
+
+def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
+    said, question = progress(lesson.name).said.get(number), step.question
+    if question is not None and said is not None:
+        right = is_right(question, said, values)
+        if right:
+            st.success("You were right." if question.kind == "choice" else _truth(question, values, said))
+        elif right is not None:
+            st.info(_truth(question, values, said), icon=":material/lightbulb:")
+    st.markdown(fill(step.reveal, values))
+
+
+def _truth(question: Question, values: dict[str, float], said: str | float) -> str:
+    if question.kind == "choice":
+        return f"Not that one. It is: **{right_choice(question, values).words}**"
+    return f"You said {said:,.6g}. It is **{evaluate(question.answer, values):,.6g}**."
+
+
+def _task(lesson: Lesson, number: int) -> Task:
+    """Return the calculation of a step's numbers, begun before anybody asks for them."""
+    tasks, key = jobs.manager().tasks, f"lesson:{lesson.name}:{number}"
+    step = lesson.steps[number - 1]
+    found = tasks.get(key)
+    return found if found is not None else tasks.start(key, lambda should_stop: calculate(step))
+
+
+def _when_ready(task: Task, body: partial[None]) -> None:
+    """Draw what needs a calculation's numbers, or how long it has been going on."""
+    view = task.view()
+    if view.state is JobState.FINISHED:
+        body(dict(view.items))
+        return
+    if view.state.ended:
+        st.error(f"This answer could not be calculated. {view.message}", icon=":material/error:")
+        if st.button("Calculate again", icon=":material/refresh:", key="lesson_again"):
+            jobs.manager().tasks.forget(task.key)
+            st.rerun()
+        return
+
+    def wait() -> None:
+        now = task.view()
+        if not now.state.active:
+            st.rerun()
+        st.caption(f":material/hourglass_top: The engine calculates the answer: {now.elapsed:.0f} s.")
+        st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
+
+    fragment(wait, run_every=POLL_SECONDS)()
+
+
+# ------------------------------------------------------------------------------------------------- the end
+
+
+def _finished(settings: Settings, lesson: Lesson) -> None:
+    told = progress(lesson.name)
+    told.done = True
+    st.markdown(f"#### :material/celebration: Finished: {lesson.title}")
+    st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
+    following = lessons().get(lesson.next)
+
+    def list_all() -> None:
+        end(settings)
+        Settings.move({}, navigation.LESSONS.script)
+
+    with st.container(horizontal=True):
+        if following is not None:
+            _button(
+                settings,
+                f"Next: {following.title}",
+                partial(go, following, 1, settings.page),
+                icon=":material/arrow_forward:",
+                key="lesson_following",
+                type="primary",
+                shortcut="J",
+            )
+        st.button("All lessons", icon=navigation.LESSONS.icon, key="lesson_all", on_click=list_all)
+        _button(
+            settings,
+            "Back",
+            partial(go, lesson, len(lesson.steps), settings.page),
+            icon=":material/arrow_back:",
+            key="lesson_back",
+            type="tertiary",
+            shortcut="K",
+        )
+        st.button(
+            "Stay here, with all controls",
+            icon=":material/lock_open:",
+            key="lesson_end",
+            type="tertiary",
+            on_click=end,
+            args=(settings,),
+        )

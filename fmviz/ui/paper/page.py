@@ -1,0 +1,124 @@
+"""The paper desk: figures and tables of papers, made again and held against what the papers say."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping
+
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
+from fmviz.lab.store import StoreError, store
+from fmviz.lab.store.results import Kept, kept_results
+from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.paper import reproduction, result
+from fmviz.ui.state import Settings
+
+ALL = "all"
+TABLE = (
+    ParamSpec(
+        "artefact",
+        "choice",
+        ALL,
+        choices=(ALL, *ARTEFACTS),
+        help="A figure or table of a paper, with its protocol and what the paper says about it.",
+    ),
+    ParamSpec(
+        "budget",
+        "choice",
+        BUDGETS[0],
+        choices=BUDGETS,
+        help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
+    ),
+)
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Paper desk", Settings("paper", TABLE)) as settings:
+        st.title("Paper desk")
+        st.markdown(
+            "Figures of papers, made again under their own protocol. What a paper says about a figure "
+            "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
+            "measured."
+        )
+        kept = _kept()
+        _choice(settings)
+        if settings["artefact"] == ALL:
+            _cards(settings, kept)
+        else:
+            artefact = ARTEFACTS[settings["artefact"]]
+            reproduction.draw(artefact, settings["budget"], kept.get((artefact.name, settings["budget"])))
+
+
+def by_paper() -> dict[str, list[Artefact]]:
+    """Return the artefacts, grouped by their papers."""
+    found: dict[str, list[Artefact]] = {}
+    for one in ARTEFACTS.values():
+        found.setdefault(one.paper, []).append(one)
+    return found
+
+
+def _kept() -> Mapping[tuple[str, str], Kept]:
+    try:
+        return kept_results(store())
+    except (StoreError, sqlite3.Error) as error:
+        st.warning(f"{error} Results of earlier sessions cannot be shown.", icon=":material/save:")
+        return {}
+
+
+def _choice(settings: Settings) -> None:
+    labels = {ALL: "All figures"}
+    labels |= {name: f"{one.name.split('_')[0]} · {one.title}" for name, one in ARTEFACTS.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
+        widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
+        chosen = ARTEFACTS.get(settings["artefact"])
+        words = {name: name.capitalize() for name in BUDGETS}
+        if chosen is not None:
+            words = {name: f"{word}, {duration(chosen.minutes[name])}" for name, word in words.items()}
+        widgets.param(settings, "budget", "Budget", labels=words)
+
+
+def duration(minutes: float) -> str:
+    """Return a length of time, roughly."""
+    if minutes < 1:
+        return f"about {60 * minutes:.0f} s"
+    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+
+
+def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
+    for paper, artefacts in by_paper().items():
+        st.markdown(f"#### {paper}")
+        with shell.cards(artefacts[0].name.split("_")[0]):
+            for one in artefacts:
+                with st.container(border=True, height="stretch"):
+                    _card(one, settings, kept)
+
+
+def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
+    st.markdown(f"**{one.title}**")
+    st.markdown(f"“{one.statements[0].text}” ({one.statements[0].where})")
+    last = max(
+        (kept[one.name, budget] for budget in BUDGETS if (one.name, budget) in kept),
+        key=lambda found: found.created,
+        default=None,
+    )
+    pieces = reproduction.unfinished_pieces(one, settings["budget"]) if last is None else 0
+    if pieces:
+        kept_words = "1 piece of work is kept" if pieces == 1 else f"{pieces:,} pieces of work are kept"
+        st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
+    elif last is None:
+        st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")
+    else:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
+        with st.container(horizontal=True, gap="xsmall"):
+            result.verdicts(last.verdicts)
+        st.caption(f"Last run {when}, {last.budget} budget.")
+    st.page_link(
+        navigation.PAPER.script,
+        label="Open",
+        icon=":material/arrow_forward:",
+        query_params=settings.link(artefact=one.name, budget=last.budget if last else settings["budget"]),
+    )

@@ -1,0 +1,135 @@
+"""One artefact on the paper desk: run, watched while it grows, stopped, found again."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import suppress
+from functools import partial
+
+import streamlit as st
+
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import TaskView
+from fmviz.lab.papers import Artefact, Result
+from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
+from fmviz.lab.store import StoreError, store
+from fmviz.lab.store.results import Kept
+from fmviz.ui.paper import result as shown_result
+from fmviz.ui.watching import failure, watch
+
+# A chart is drawn anew with every change, which would flicker at every poll.
+REDRAW_SECONDS = 3.0
+_SHOWN = "fmviz:paper:shown"
+
+
+def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
+    """Draw an artefact: what it is, its controls, and its present or last result."""
+    st.subheader(artefact.title)
+    st.caption(f"{artefact.paper}.")
+    key = f"paper:{artefact.name}:{budget}"
+    tasks = jobs.manager().tasks
+    task = tasks.get(key)
+    active = task is not None and task.state.active
+
+    pieces = 0 if active else unfinished_pieces(artefact, budget)
+
+    def start(fresh: bool = False) -> None:
+        st.session_state.pop(_SHOWN, None)
+        tasks.start(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
+
+    with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
+        st.button(
+            "Go on" if pieces else "Run" if task is None and kept is None else "Run again",
+            icon=":material/play_arrow:",
+            key="paper_run",
+            type="primary",
+            disabled=active,
+            on_click=start,
+            help=f"{pieces:,} finished pieces of work of an earlier run are kept." if pieces else None,
+        )
+        if pieces:
+            st.button(
+                "Start afresh",
+                icon=":material/restart_alt:",
+                key="paper_fresh",
+                on_click=partial(start, fresh=True),
+            )
+        st.button(
+            "Stop",
+            icon=":material/stop:",
+            key="paper_stop",
+            disabled=not active,
+            on_click=task.stop if task is not None else None,
+        )
+        if task is not None and not active and task.state is not JobState.FINISHED and kept is not None:
+            st.button(
+                "Back to the last result",
+                icon=":material/undo:",
+                key="paper_back",
+                on_click=partial(tasks.forget, key),
+            )
+    st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
+    if task is not None:
+        watch(task, partial(_draw, artefact, pieces))
+    elif kept is not None:
+        _draw_kept(artefact, kept)
+    else:
+        _empty(artefact, pieces)
+
+
+def unfinished_pieces(artefact: Artefact, budget: str) -> int:
+    """Return how many finished pieces of work an unfinished run has left behind."""
+    # A store that cannot be read is told of by the page.
+    with suppress(StoreError, sqlite3.Error):
+        return unfinished(artefact, budget, store())
+    return 0
+
+
+def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
+    result: Result | None = view.items[-1] if view.items else None
+    if view.state.active:
+        share = result.done / result.total if result is not None and result.total else 0.0
+        now = result.message if result is not None else view.message
+        st.progress(min(share, 1.0), text=f"{view.elapsed:.0f} s. {now}")
+        result = _steady(view.key, result)
+    elif view.state is JobState.FAILED:
+        failure(view)
+    elif view.state is JobState.STOPPED:
+        done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
+        kept = f" Kept: {pieces:,}. “Go on” takes them up." if pieces else ""
+        st.info(f"Stopped{done}. What was found until then is shown.{kept}", icon=":material/stop:")
+    if result is None:
+        return
+    shown_result.draw(artefact, result, live=view.state.active)
+
+
+def _steady(key: str, result: Result | None) -> Result | None:
+    """Return the result that is on the screen until it is time for a newer one."""
+    now = time.monotonic()
+    shown = st.session_state.get(_SHOWN)
+    if shown is None or shown[0] != key or now - shown[1] >= REDRAW_SECONDS:
+        shown = (key, now if result is not None else 0.0, result)
+        st.session_state[_SHOWN] = shown
+    return shown[2]
+
+
+def _draw_kept(artefact: Artefact, kept: Kept) -> None:
+    try:
+        result = last_kept(artefact, kept.budget, store())
+    except ValueError as error:
+        st.info(str(error), icon=":material/history:")
+        return
+    if result is not None:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept.created))
+        st.caption(f"The last result, of {when}.")
+        shown_result.draw(artefact, result, live=False)
+
+
+def _empty(artefact: Artefact, pieces: int) -> None:
+    done = f"Not finished yet: {pieces:,} of its pieces of work are kept." if pieces else "Not run yet."
+    with st.container(border=True, key="paper_empty"):
+        st.markdown(f"{done} What will be checked:")
+        st.markdown("\n".join(f"- “{one.text}” ({one.where})" for one in artefact.statements))
+    shown_result.differences(artefact.differences)

@@ -1,0 +1,176 @@
+"""A result of an artefact on the page: figure, checks, published numbers, tables, and what to take away."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from fmviz.figures import papers as figures
+from fmviz.figures.palette import SIGNALS
+from fmviz.lab.papers import Artefact, Result
+from fmviz.lab.runs.program import paper_program
+from fmviz.ui import capsule, widgets
+from fmviz.ui.charts import chart
+
+_VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
+    "holds": ("green", ":material/check_circle:", "holds", "hold"),
+    "does not hold": ("red", ":material/cancel:", "does not hold", "do not hold"),
+    "not settled": ("gray", ":material/help:", "not settled", "not settled"),
+}
+
+
+def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
+    """Draw a result; `live` leaves out what makes sense only at the end."""
+    figure = figures.draw(artefact.picture.kind, result.tables, **artefact.picture.options)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
+        verdicts(Counter(check.verdict for check in result.checks))
+        if not live:
+            st.caption(f"{result.budget.capitalize()} budget, {result.seconds:.0f} s.", width="content")
+    if figure.data:
+        chart(figure, key="paper_picture", alt=_in_words(artefact, result))
+    _checks(artefact, result)
+    if compared := artefact.compared(result.tables):
+        st.markdown("#### Published beside ours")
+        st.dataframe(
+            beside(compared),
+            hide_index=True,
+            key="paper_published",
+            column_config={
+                "": st.column_config.TextColumn(width="large"),
+                "Source": st.column_config.TextColumn(width="medium"),
+            },
+        )
+    differences(result.differences)
+    if live:
+        return
+    _tables(result)
+    _downloads(artefact, result)
+    _capsule(artefact, result)
+
+
+def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
+    """Return published numbers beside ours, the deviation coloured by whether it is tolerated."""
+    table = pd.DataFrame(
+        {
+            "": [row["what"] for row in rows],
+            "Published": [row["published"] for row in rows],
+            "Ours": [row["ours"] for row in rows],
+            "Deviation": [row["deviation"] for row in rows],
+            "Source": [row["source"] for row in rows],
+        }
+    )
+    fills = [f"background-color: {SIGNALS[row['within']]}" for row in rows]
+    forms: Any = {"Published": "{:,.6g}", "Ours": "{:,.6g}", "Deviation": "{:+.1%}"}
+    return table.style.apply(lambda _: fills, subset=["Deviation"]).format(forms, na_rep="–")
+
+
+def verdicts(counts: Mapping[str, int]) -> None:
+    """Draw how many checks came to which verdict."""
+    for verdict, (color, icon, one, many) in _VERDICTS.items():
+        if number := counts.get(verdict, 0):
+            st.badge(f"{number} {one if number == 1 else many}", icon=icon, color=color)
+
+
+def differences(texts: Sequence[str]) -> None:
+    """Draw what differs from the paper."""
+    with st.expander(f"What differs from the paper ({len(texts)})", icon=":material/difference:"):
+        st.markdown("\n".join(f"- {text}" for text in texts))
+
+
+def _in_words(artefact: Artefact, result: Result) -> str:
+    said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
+    return f"{artefact.title}. {said}."
+
+
+def _checks(artefact: Artefact, result: Result) -> None:
+    st.markdown("#### What the paper says, and what was measured")
+    for statement in artefact.statements:
+        lines = [f"“{statement.text}” ({statement.where})", ""]
+        for check in result.checks:
+            if check.statement == statement.key:
+                color, icon, words, _ = _VERDICTS[check.verdict]
+                lines.append(f"- :{color}[{icon} {words}] **{check.case}.** {check.measured}")
+        with st.container(border=True):
+            st.markdown("\n".join(lines))
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the rows of a table; a column of lists becomes as many columns."""
+    flat = []
+    for row in rows:
+        found: dict[str, Any] = {}
+        for name, value in row.items():
+            if isinstance(value, list):
+                found |= {f"{name}_{i}": one for i, one in enumerate(value)}
+            else:
+                found[name] = value
+        flat.append(found)
+    return pd.DataFrame(flat)
+
+
+def _tables(result: Result) -> None:
+    if not result.tables:
+        return
+    with st.expander("The numbers", icon=":material/table:"):
+        for tab, (name, rows) in zip(st.tabs(list(result.tables)), result.tables.items(), strict=True):
+            with tab:
+                table = frame(rows)
+                st.dataframe(
+                    table, hide_index=True, key=f"paper_table_{name}", height=min(320, 38 + 35 * len(rows))
+                )
+                widgets.download(
+                    f"{name} (CSV)",
+                    lambda table=table: table.to_csv(index=False),  # type: ignore[misc]
+                    f"{result.artefact}-{result.budget}-{name}.csv",
+                    key=f"paper_csv_{name}",
+                )
+
+
+def _capsule(artefact: Artefact, result: Result) -> None:
+    with st.expander("Settings", icon=":material/tune:"):
+        told = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
+        st.code(told or "none", language=None, wrap_lines=True)
+    seed = result.settings.get("seed")
+    found = capsule.capsule(
+        f"{artefact.title}, {result.budget} budget",
+        paper_program(artefact.name, result.budget),
+        seed=int(seed) if isinstance(seed, int) else None,
+        data={name: str(digest) for name, digest in result.data.items()},
+        versions={name: str(value) for name, value in result.versions.items()},
+    )
+    capsule.draw(
+        "paper",
+        found,
+        "Makes it again and prints what the checks found; times differ from machine to machine.",
+    )
+
+
+def _downloads(artefact: Artefact, result: Result) -> None:
+    name = f"{result.artefact}-{result.budget}"
+    with st.container(horizontal=True, key="paper_downloads"):
+        widgets.download(
+            "Result (JSON)",
+            lambda: json.dumps(result.to_dict(), indent=1),
+            f"{name}.json",
+            key="paper_json",
+            help="Tables, checks, settings, versions and digests of the data.",
+        )
+        widgets.download(
+            "Figure (HTML)",
+            lambda: figure_html(artefact, result),
+            f"{name}.html",
+            key="paper_html",
+            help="A page of its own, to zoom and to save from.",
+        )
+
+
+def figure_html(artefact: Artefact, result: Result) -> str:
+    """Return the figure as one HTML page."""
+    picture = artefact.picture
+    return figures.standalone(artefact.title, picture.kind, result.tables, **picture.options)

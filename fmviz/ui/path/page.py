@@ -1,0 +1,284 @@
+"""The λ-path: what several regularizers use and reach along λ, and the λ for a number of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import Task
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.search.strength_path import (
+    METHODS,
+    PathPlan,
+    strengths,
+    suggested_range,
+    trace,
+)
+from fmviz.ui import shell, widgets
+from fmviz.ui.path import result, target
+from fmviz.ui.state import Settings, Several
+from fmviz.ui.watching import watch
+
+_SPECS = {spec.name: spec for spec in SPECS}
+_LABELS = {name: PENALTIES[name].label for name in METHODS}
+_ORDER_WORDS = {"up": "Upwards", "down": "Downwards", "cold": "Each anew"}
+_ORDER_HELP = {
+    "up": "Every fit begins where that of the next smaller λ ended.",
+    "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
+    "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
+}
+_METRICS = (*METRICS, "validation_loss", "train_loss")
+_SHARED = ("rank", "lambda_w", "lambda_p")
+TABLE: tuple[ParamSpec | Several, ...] = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), METHODS, help="One path for each Ω."),
+    ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ of the path."),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ of the path."),
+    ParamSpec("points", "int", 13, 2, 60, help="Values of λ, evenly spaced on a log scale."),
+    ParamSpec("order", "choice", "up", choices=("up", "down", "cold"), help=" ".join(_ORDER_HELP.values())),
+    *(_SPECS[name] for name in _SHARED),
+    replace(_SPECS["validation"], default=0.2),
+    ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
+    ParamSpec("counts", "choice", "linear", choices=("linear", "log"), help="The scale of counts."),
+    ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
+    ParamSpec(
+        "at",
+        "float",
+        0.0,
+        0.0,
+        1e6,
+        help="The fit that is shown; clicking a point of a curve chooses it, too. “Best” is the best metric.",
+    ),
+    ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
+    *target.TABLE,
+)
+PARTS = ("path", "suggest", "start", "stop", "charts", "fit", "exports", "target_search", *target.PARTS)
+EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest", "accept")
+_SEEN = "fmviz:path:dataset"
+_SHOWN = "fmviz:path:shown"
+_STYLE = """<style>
+.st-key-path_numbers [data-testid="stMetricValue"] {
+  font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
+}
+.st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
+.st-key-path_box .katex-display {overflow-x: auto; overflow-y: hidden; margin: 0; font-size: 0.95em}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The path that a session looks at: it outlives the server's list of tasks."""
+
+    plan: PathPlan
+    task: Task
+
+
+def render() -> None:
+    """Draw the page."""
+    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
+    linked = settings.read_url()
+    with shell.page("λ-path", settings):
+        _suggest(settings, linked)
+        st.html(_STYLE)
+        shell.heading(
+            settings,
+            "λ-path",
+            "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
+            "several penalties Ω, and see what each one uses and what it reaches; or say how many "
+            "interactions you want, and let the search find the λ.",
+        )
+        reason = dataset_spec(settings["dataset"]).unavailable()
+        if reason is not None:
+            st.info(reason, icon=":material/folder_off:")
+            st.button(
+                "Take the planted interactions instead",
+                key="path_other_data",
+                icon=":material/dataset:",
+                on_click=lambda: settings.set(dataset="planted_interactions"),
+            )
+            return
+        base = base_of(settings)
+        if settings.shows("path", "The path"):
+            _declare(settings, base)
+            try:
+                plan = _plan(settings, base)
+            except ValueError as error:
+                st.error(str(error), icon=":material/block:")
+            else:
+                _path(settings, plan, linked)
+        if settings.shows("target_search", "Search for a number of interactions"):
+            target.draw(settings, base, linked)
+
+
+def base_of(settings: Settings) -> Experiment:
+    """Return what all fits share: the settings, and for the rest what suits the data set."""
+    told = suggested(settings["dataset"], "fm").to_dict()
+    told = {name: told[name] for name in _SPECS} | {
+        "regularizer": "ti",
+        "solver": "auto",
+        "lambda_sparse": 1.0,
+    }
+    own = settings.as_dict(*_SHARED, "validation")
+    return Experiment(**told | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+
+
+def _suggest(settings: Settings, linked: bool) -> None:
+    """Load what suits a newly chosen data set, unless a link brought settings."""
+    dataset = settings["dataset"]
+    before = st.session_state.get(_SEEN)
+    if before == dataset and not linked:
+        return
+    st.session_state[_SEEN] = dataset
+    own = {"low", "high", "run", *_SHARED}
+    if linked and own & settings.brought:
+        return
+    if before is None and not linked and own & set(settings.query()):
+        return
+    load_suggested(settings)
+
+
+def load_suggested(settings: Settings) -> None:
+    """Load the settings that say something on the chosen data set."""
+    wanted = suggested(settings["dataset"], "fm")
+    low, high = suggested_range(settings["dataset"])
+    settings.set(low=low, high=high, **{name: getattr(wanted, name) for name in _SHARED})
+
+
+# ---------------------------------------------------------------------------------------------- settings
+
+
+def _declare(settings: Settings, base: Experiment) -> None:
+    with st.container(border=True, key="path_box"):
+        with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+            with st.container(width="content"):
+                widgets.several(settings, "penalties", "Penalties Ω", labels=_LABELS)
+            with st.container(width="content"):
+                widgets.param(
+                    settings,
+                    "order",
+                    "Fits begin",
+                    labels=_ORDER_WORDS,
+                )
+        first, second = st.columns([3, 4], gap="medium")
+        with first:
+            left, right = st.columns(2)
+            with left:
+                widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3))
+            with right:
+                widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3))
+            widgets.param(settings, "points", r"Values of $\lambda$", style="slider")
+        with second:
+            cells = st.columns(2)
+            with cells[0]:
+                widgets.param(settings, "rank", "Rank $k$", style="number")
+                widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$")
+            with cells[1]:
+                widgets.param(settings, "validation", "Validation share", style="slider")
+                widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$")
+        st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
+        terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
+        loss, title = LOSSES[base.loss].label.lower(), dataset_spec(base.dataset).title
+        st.caption(
+            f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
+            f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
+            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
+            "penalty."
+        )
+        widgets.suggest(
+            settings, load_suggested, "Load the range and the settings that say something on this data set."
+        )
+
+
+def _plan(settings: Settings, base: Experiment) -> PathPlan:
+    grid = strengths(settings["low"], settings["high"], settings["points"])
+    plan = PathPlan(base, settings["penalties"], grid, settings["order"])
+    for name in plan.regularizers:
+        plan.method(name)
+    return plan
+
+
+# ------------------------------------------------------------------------------------------------ the run
+
+
+def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
+    tasks = jobs.manager().tasks
+    key = f"path:{plan.digest}"
+    shown: Shown | None = st.session_state.get(_SHOWN)
+
+    def start() -> None:
+        known = () if shown is None else plan.known(shown.plan, shown.task.view().items)
+        task = tasks.start(key, partial(trace, plan, known=known))
+        st.session_state[_SHOWN] = Shown(plan, task)
+        settings.set(run=True)
+
+    there = tasks.get(key)
+    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    if settings["run"] and found and there is not None and (shown is None or shown.task is not there):
+        # What somebody has computed here already, in this session or another.
+        shown = st.session_state[_SHOWN] = Shown(plan, there)
+    elif (linked and settings["run"] and not settings.notices and plan.total and not found) and (
+        shown is None or shown.plan != plan
+    ):
+        start()
+        shown = st.session_state[_SHOWN]
+    task = None if shown is None else shown.task
+    active = task is not None and task.state.active
+    stale = shown is not None and shown.plan != plan
+    fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
+    with st.container(horizontal=True, vertical_alignment="center", key="path_controls"):
+        widgets.action(
+            settings,
+            "start",
+            f"Run {fits}" if task is None or stale else "Run again",
+            icon=":material/play_arrow:",
+            type="primary",
+            shortcut="P",
+            disabled=not plan.total or (active and not stale),
+            on_click=start,
+        )
+        widgets.stop(settings, task, "What is finished stays.")
+    if not plan.total:
+        st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
+    if shown is None:
+        _empty(settings, start if plan.total else None)
+        return
+    if stale:
+        st.warning(_stale_words(shown.plan, plan), icon=":material/sync_problem:")
+    watch(shown.task, partial(result.draw, settings, shown.plan))
+
+
+def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
+    def example() -> None:
+        settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
+        load_suggested(settings)
+        plan = _plan(settings, base_of(settings))
+        task = jobs.manager().tasks.start(f"path:{plan.digest}", partial(trace, plan))
+        st.session_state[_SHOWN] = Shown(plan, task)
+        settings.set(run=True)
+
+    with st.container(border=True, key="path_empty"):
+        first = "" if start is None else "Press **Run** for the settings above, or take this example: "
+        st.markdown(
+            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about "
+            "ten seconds."
+        )
+        st.button("Show the example", key="path_example", icon=":material/play_circle:", on_click=example)
+
+
+def _stale_words(old: PathPlan, new: PathPlan) -> str:
+    before, after = old.base.to_dict(), new.base.to_dict()
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
+    return (
+        f"Settings changed since this path was computed: {', '.join(f'`{name}`' for name in changed)}. Press "
+        "**Run** to compute it anew; paths that stay as they were are kept."
+    )

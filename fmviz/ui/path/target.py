@@ -1,0 +1,315 @@
+"""The target on the page of paths: a wanted number of interactions, and the search for its λ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures import strength_path as figures
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import Task, TaskView
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.search.equal_sparsity import Bout, search, search_program
+from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest
+from fmviz.paths import accepted_range
+from fmviz.ui import capsule, navigation, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.state import Settings
+from fmviz.ui.train.settings import train_query
+from fmviz.ui.watching import failure, watch
+
+_LABELS = {name: PENALTIES[name].label for name in METHODS}
+# Where the paper's search gives up (atarashi2021, 8.3).
+_NARROWEST = 1e-12
+_SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}
+TABLE = (
+    ParamSpec(
+        "target",
+        "int",
+        1000,
+        1,
+        1_000_000,
+        log=True,
+        help="About how many interactions the model is to use.",
+    ),
+    ParamSpec("seeker", "choice", "ti", choices=METHODS, help="The penalty whose λ is searched."),
+    ParamSpec(
+        "accept",
+        "choice",
+        "paper",
+        choices=tuple(_SLACK),
+        help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
+        "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
+    ),
+    ParamSpec("seek", "bool", False, help="A link with seek=1 makes the search."),
+)
+PARTS = ("seek_start", "seek_stop")
+_SHOWN = "fmviz:path:search"
+# A way out was taken: search at once.
+_NOW = "fmviz:path:search_now"
+_STEPS = (1, 1.5, 2, 3, 5, 7)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked for."""
+
+    experiment: Experiment
+    target: int
+    accept: tuple[int, int]
+    grid: tuple[float, ...]
+
+    @property
+    def key(self) -> str:
+        """The name of its task."""
+        low, high = self.accept
+        return (
+            f"target:{self.experiment.digest}:{self.target}:{low}:{high}:{self.grid[0]:g}:{self.grid[-1]:g}"
+        )
+
+
+def draw(settings: Settings, base: Experiment, linked: bool) -> None:
+    """Draw the wanted number, the search as it narrows, and what was found."""
+    st.subheader("I want about so many interactions")
+    st.markdown(
+        "The search of the paper (atarashi2021, 8.3): powers of ten from the largest down until a fit uses "
+        "too many interactions, then halve the interval between too many and too few. Every fit begins at "
+        "the same random start."
+    )
+    box = st.container(border=True, key="path_target_box")
+    with box, st.container(horizontal=True, vertical_alignment="top", gap="large"):
+        with st.container(width=420):
+            widgets.scale(settings, "target", "Interactions", lowest=1, highest=1e6, steps=_STEPS)
+        with st.container(width=160):
+            widgets.param(settings, "seeker", "Penalty Ω", labels=_LABELS, style="select")
+        with st.container(width="content"):
+            widgets.param(settings, "accept", "Accepted", labels=_SLACK)
+    try:
+        asked = _asked(settings, base)
+    except ValueError as error:
+        st.error(str(error), icon=":material/block:")
+        return
+    low, high = asked.accept
+    tasks = jobs.manager().tasks
+    shown: tuple[Search, Task] | None = st.session_state.get(_SHOWN)
+
+    def start() -> None:
+        make = partial(
+            search,
+            asked.experiment,
+            asked.target,
+            asked.accept,
+            grid=asked.grid,
+            narrowest=_NARROWEST,
+        )
+        task = tasks.start(asked.key, lambda should_stop: make(should_stop=should_stop))
+        st.session_state[_SHOWN] = (asked, task)
+        settings.set(seek=True)
+
+    if st.session_state.pop(_NOW, False):
+        start()
+        shown = st.session_state[_SHOWN]
+    there = tasks.get(asked.key)
+    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    if settings["seek"] and found and there is not None and (shown is None or shown[1] is not there):
+        shown = st.session_state[_SHOWN] = (asked, there)
+    elif (linked and settings["seek"] and not settings.notices and not found) and (
+        shown is None or shown[0] != asked
+    ):
+        start()
+        shown = st.session_state[_SHOWN]
+    stale = shown is not None and shown[0] != asked
+    active = shown is not None and shown[1].state.active
+    with st.container(horizontal=True, vertical_alignment="center", key="path_target_controls"):
+        widgets.action(
+            settings,
+            "seek_start",
+            "Search λ" if shown is None or stale else "Search again",
+            icon=":material/my_location:",
+            type="primary",
+            disabled=active and not stale,
+            on_click=start,
+        )
+        widgets.stop(settings, None if shown is None else shown[1], name="seek_stop", shortcut=None)
+        st.caption(f"Accepts {low:,} to {high:,} interactions.", width="content")
+    if shown is None:
+        st.caption(
+            ":material/touch_app: Nothing has been searched yet. Set the number and press **Search λ**."
+        )
+        return
+    if stale:
+        st.warning(
+            "Settings changed since this search. Press **Search λ** to search with them.",
+            icon=":material/sync_problem:",
+        )
+    watch(shown[1], partial(_draw, settings, shown[0]))
+
+
+def _asked(settings: Settings, base: Experiment) -> Search:
+    name, target = settings["seeker"], settings["target"]
+    experiment = replace(base, regularizer=name)
+    if (reason := experiment.why_not()) is not None:
+        raise ValueError(reason)
+    if settings["accept"] == "paper":
+        accept = accepted_range(target)
+    else:
+        slack = int(settings["accept"]) / 100
+        accept = (int(target * (1 - slack)), round(target * (1 + slack)))
+    return Search(experiment, target, accept, bracket_grid(settings["low"], settings["high"]))
+
+
+def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
+    bouts: list[Bout] = list(view.items)
+    live = view.state.active
+    if live:
+        now = bouts[-1].message if bouts else "Preparing the data."
+        st.caption(f":material/search: {len(bouts)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is JobState.FAILED:
+        failure(view)
+        st.caption("Change the setting that the sentence names, then search again.")
+    if not bouts:
+        return
+    last = bouts[-1]
+    if not live and view.state is not JobState.FAILED:
+        _verdict(settings, asked, view, bouts)
+    table = pd.DataFrame(
+        {
+            "lambda_sparse": [bout.experiment.lambda_sparse for bout in bouts],
+            "used_interactions": [bout.used_interactions for bout in bouts],
+            "low": [bout.low for bout in bouts],
+            "high": [bout.high for bout in bouts],
+        }
+    )
+    figure = figures.bracket(
+        table, asked.target, asked.accept, color=regularizer_color(asked.experiment.regularizer)
+    )
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.markdown("**What every fit uses, and the interval as it narrows**")
+        counts = table["used_interactions"].tolist()
+        curves(
+            figure,
+            key="path_bracket",
+            alt=figures.describe_bracket(counts, asked.target, last.message),
+            live=live,
+        )
+    with right:
+        st.markdown("**Fit by fit**")
+        number = st.column_config.NumberColumn
+        table.insert(0, "fit", range(1, len(table) + 1))
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=430,
+            key="path_probes",
+            column_config={
+                "fit": number("Fit", width="small"),
+                "lambda_sparse": number("λ", format="%.6g", width="small"),
+                "used_interactions": number("Interactions", format="localized", width="small"),
+                "low": number("Too many at", format="%.6g", width="small"),
+                "high": number("Too few at", format="%.6g", width="small"),
+            },
+        )
+    if not live:
+        widgets.download(
+            "The search (CSV)",
+            lambda: table.to_csv(index=False),
+            f"search-{asked.target}-{asked.experiment.regularizer}.csv",
+            key="path_probes_csv",
+        )
+        source = search_program(
+            asked.experiment, asked.target, asked.accept, grid=asked.grid, narrowest=_NARROWEST
+        )
+        dataset = load_dataset(asked.experiment.dataset, **dict(asked.experiment.dataset_params))
+        result = f"λ of {asked.experiment.regularizer} for {asked.target:,} interactions"
+        found = capsule.capsule(
+            f"{result} on {asked.experiment.dataset}, seed {asked.experiment.seed}",
+            source,
+            seed=asked.experiment.seed,
+            data={asked.experiment.dataset: data_hash(dataset)},
+        )
+        capsule.draw("path_search", found, f"Makes the same {len(bouts)} fits and prints the same counts.")
+
+
+def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout]) -> None:
+    last = bouts[-1]
+    label = _LABELS[asked.experiment.regularizer]
+    if last.status == "found":
+        said = [
+            f"{words} {last.metrics[name]:.5g}" for name, words in METRICS.items() if name in last.metrics
+        ]
+        st.success(
+            f"{label} at λ = {last.experiment.lambda_sparse:.6g} uses **{last.used_interactions:,}** "
+            f"interactions of {last.used_features:,} features, found with {len(bouts)} fits in "
+            f"{view.elapsed:.1f} s. {', '.join(said)}.",
+            icon=":material/check_circle:",
+        )
+        _open(last, "**Open in Train**")
+        return
+    if last.status == "searching":
+        st.info("Stopped. What was tried until then is shown.", icon=":material/stop:")
+        return
+    st.warning(last.message, icon=":material/block:")
+    below, above = nearest([bout.used_interactions for bout in bouts], asked.target)
+    with st.container(border=True, key="path_nearest"):
+        st.markdown(f"Nearest to **{asked.target:,}** that {label} has reached:")
+        for place, words in ((below, "below"), (above, "above")):
+            if place is None:
+                st.caption(f"Nothing {words} it.")
+                continue
+            bout = bouts[place]
+            _open(
+                bout,
+                f"**{bout.used_interactions:,}** {words}, at λ = {bout.experiment.lambda_sparse:.6g}: open "
+                "in Train",
+            )
+        if "jumps" in last.message:
+            st.caption(
+                "Fits that begin anew may empty P all at once. A path that goes **Upwards** in λ, above, "
+                "often passes through the numbers between."
+            )
+        ways = None if "Ask for fewer" in last.message else _ways_out(settings, below is None, above is None)
+        if ways:
+            words, changes = ways
+            if st.button(words, key="path_way_out", icon=":material/build:"):
+                settings.set(**changes)
+                st.session_state[_NOW] = True
+                st.rerun()
+
+
+def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, dict[str, Any]] | None:
+    """Return what may make the number reachable, in words and as settings."""
+    if no_below and settings["high"] < 1e6:
+        high = min(settings["high"] * 100, 1e6)
+        return f"Look up to λ = {high * 100:g}", {"high": high}
+    if no_above and settings["low"] > 1e-10:
+        low = max(settings["low"] / 100, 1e-12)
+        return f"Look down to λ = {low / 100:g}", {"low": low}
+    order = list(_SLACK)
+    place = order.index(settings["accept"])
+    if place + 1 < len(order):
+        wider = order[place + 1]
+        return f"Accept {_SLACK[wider]}", {"accept": wider}
+    if settings["seeker"] != "ti":
+        return "Take TI, which chooses single interactions", {"seeker": "ti"}
+    return None
+
+
+def _open(bout: Bout, label: str) -> None:
+    st.page_link(
+        navigation.TRAIN.script,
+        label=label,
+        icon=navigation.TRAIN.icon,
+        query_params=train_query(bout.experiment),
+    )

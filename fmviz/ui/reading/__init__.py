@@ -1,1 +1,0 @@
-"""The parts of the page that reads a fitted model."""

@@ -1,0 +1,72 @@
+"""The menu of a teacher: what a link to this page hides and locks."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from fmviz.ui import widgets
+from fmviz.ui.state import RESTRICTIONS, Settings
+
+_SYMBOLS = {
+    r"\lambda": "λ",
+    r"\sigma": "σ",
+    r"\delta": "δ",
+    r"\tau": "τ",
+    r"\gamma": "γ",
+    r"\|": "‖",
+    r"\langle": "⟨",
+    r"\rangle": "⟩",
+    "^2": "²",
+}
+
+
+def plain(label: str) -> str:
+    """Return a label without its Markdown, as the options of a menu show it."""
+    for latex, sign in _SYMBOLS.items():
+        label = label.replace(latex, sign)
+    label = re.sub(r":material/\w+:|\\(mathrm|text|ell)|[*$\\{}]", "", label)
+    return re.sub(r"\s+", " ", label).strip()
+
+
+def full_link(query: dict[str, str]) -> str:
+    """Return the address of this page with a query string, as it is written into a message."""
+    here = urlsplit(st.context.url or "")
+    return urlunsplit((here.scheme, here.netloc, here.path, urlencode(query, safe=","), ""))
+
+
+def menu(settings: Settings) -> None:
+    """Draw the popover in which a teacher makes a link for a class.
+
+    Drawn last: it offers what the page has drawn.
+    """
+    restricted = len({*settings["hide"], *settings["lock"]})
+    words = settings.seen
+    for name in (*settings["hide"], *settings["lock"]):
+        words.setdefault(name, "")
+    label = f"Teach ({restricted} restricted)" if restricted else "Teach"
+    with st.popover(label, icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
+        st.markdown(
+            "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
+            "lock can be seen, but not changed."
+        )
+        for item, verb in zip(RESTRICTIONS, ("Hide", "Lock"), strict=True):
+            st.multiselect(
+                verb,
+                list(words),
+                format_func=lambda name: plain(words[name]) or widgets.title_of(name),
+                placeholder="Nothing",
+                help=item.help,
+                **widgets.start_of(st.multiselect, settings[item.name], list(words)),
+                **settings.bind(item.name),
+            )
+        st.code(full_link(settings.query()), language=None, wrap_lines=True)
+        if restricted:
+            st.button(
+                "Show and unlock everything",
+                icon=":material/lock_open:",
+                key=f"{settings.page}_teach_end",
+                on_click=lambda: settings.reset(*(item.name for item in RESTRICTIONS)),
+            )

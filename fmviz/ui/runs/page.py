@@ -1,0 +1,354 @@
+"""The history: every run in the store, found, opened, taken away, deleted and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.history import runs_table, title_of_run
+from fmviz.lab.runs.program import program
+from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui.state import Settings, Several, Text
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
+
+SHOWN = 500
+_ORIGINS = {"page": "Train page", "sweep": "Sweep", "command": "Command line", "python": "Python"}
+_STATUS = {
+    "converged": "✓ converged",
+    "epochs": "◷ epoch limit",
+    "seconds": "◷ time limit",
+    "stalled": "◌ stalled",
+    "stopped": "■ stopped",
+    "diverged": "↗ diverged",
+    "failed": "✕ failed",
+    "running": "▶ running",
+    "paused": "‖ paused",
+    "interrupted": "⚡ cut off",
+}
+TABLE = (
+    Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
+    Several("penalty", (), tuple(PENALTIES), help="Runs with these penalties; none for all."),
+    Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
+    Text("find", help="Words in the title, the settings or the message."),
+    ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
+)
+_PICKED = "fmviz:runs:picked"
+_TOLD = "fmviz:runs:told"
+_TABLE_KEY = "fmviz:runs:table"
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Runs", Settings("runs", TABLE)) as settings:
+        st.title("Runs")
+        st.markdown(
+            "Every run is kept here with its settings, curves and parameters, also when it failed or was cut "
+            "off. Pick rows to open, compare, export or delete them."
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(str(error), icon=":material/save:")
+            return
+        _tell(runs)
+        _filters(settings)
+        _history(settings, runs)
+        _import(runs)
+
+
+def _filters(settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="runs_filters"):
+        widgets.control(
+            settings,
+            "find",
+            st.text_input,
+            "Find",
+            placeholder="title, setting, message",
+            icon=":material/search:",
+        )
+        for name, label, words in (
+            ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
+            ("penalty", "Penalty", {name: spec.label for name, spec in PENALTIES.items()}),
+            ("origin", "Started from", _ORIGINS),
+        ):
+            widgets.several(settings, name, label, labels=words, menu=True)
+        widgets.param(settings, "bin", "Deleted")
+
+
+def _history(settings: Settings, runs: RunStore) -> None:
+    found = runs.runs(
+        dataset=settings["data"],
+        regularizer=settings["penalty"],
+        origin=settings["origin"],
+        text=settings["find"],
+        deleted=settings["bin"],
+        limit=SHOWN + 1,
+    )
+    if not found:
+        _empty(settings)
+        return
+    if len(found) > SHOWN:
+        found = found[:SHOWN]
+        st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
+    else:
+        # The table's toolbar floats here, and would cover the filters.
+        st.caption("1 run." if len(found) == 1 else f"{len(found)} runs.")
+    picked = _table(found)
+    _actions(settings, runs, picked)
+    if len(picked) == 1:
+        _one(runs, picked[0])
+
+
+def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
+    frame = runs_table(found)
+    # Of the server's clock, as on the paper desk.
+    frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
+    frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
+    frame["penalty"] = frame["regularizer"].map(
+        lambda name: PENALTIES[name].label if name in PENALTIES else name
+    )
+    shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
+    shown += ["penalty", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
+    event = st.dataframe(
+        frame[shown],
+        hide_index=True,
+        selection_mode="multi-row",
+        on_select="rerun",
+        # A new list has no old selection.
+        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in found))}",
+        height=min(35 * (len(found) + 1) + 3, 460),
+        row_height=35,
+        column_config={
+            "run": st.column_config.TextColumn("Run", width=290),
+            "status": st.column_config.TextColumn("Ended", width=110),
+            "when": st.column_config.DatetimeColumn("Started", format="YYYY-MM-DD HH:mm", width=135),
+            "spark": st.column_config.LineChartColumn(
+                "Objective", help="The objective along the run.", width="small", color="auto-inverse"
+            ),
+            "objective": st.column_config.NumberColumn("at the end", format="%.5g", width=90),
+            "interactions": st.column_config.NumberColumn("Interactions", format="localized", width=95),
+            "features": st.column_config.NumberColumn("Features", format="localized", width="small"),
+            "metric": st.column_config.TextColumn("Quality", width=190),
+            "penalty": st.column_config.TextColumn("Penalty", width="small"),
+            "lambda_sparse": st.column_config.NumberColumn("λ", format="%.3g", width="small"),
+            "lambda_p": st.column_config.NumberColumn("λ_p", format="%.3g", width="small"),
+            "model": st.column_config.TextColumn("Model", width="small"),
+            "solver": st.column_config.TextColumn("Solver", width="small"),
+            "rank": st.column_config.NumberColumn("Rank", width="small"),
+            "epochs": st.column_config.NumberColumn("Epochs", format="localized", width="small"),
+            "seconds": st.column_config.NumberColumn("Solver s", format="%.2f", width="small"),
+        },
+    )
+    return [found[i] for i in event["selection"]["rows"] if i < len(found)]
+
+
+def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+    ids = [run.id for run in picked]
+    one = picked[0] if len(picked) == 1 else None
+    with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
+        if settings["bin"]:
+            st.button(
+                "Bring back",
+                icon=":material/restore_from_trash:",
+                key="runs_undelete",
+                disabled=not ids,
+                on_click=_undelete,
+                args=(runs, ids),
+            )
+            return
+        if one is not None:
+            words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
+            st.page_link(
+                navigation.TRAIN.script,
+                label=words,
+                icon=":material/open_in_new:",
+                query_params=_link(one),
+                help="The run as it ended; one that was cut off goes on from where it was last saved.",
+            )
+        else:
+            st.button(
+                "Open in Train",
+                icon=":material/open_in_new:",
+                key="runs_open",
+                disabled=True,
+                help="Pick one run.",
+            )
+        if one is not None and one.ended and one.last:
+            st.page_link(
+                navigation.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=navigation.INTERACTIONS.icon,
+                query_params={"run": one.id},
+            )
+        if len(picked) > 1:
+            st.page_link(
+                navigation.COMPARE.script,
+                label=f"Compare {len(picked)}",
+                icon=navigation.COMPARE.icon,
+                query_params={"runs": ",".join(ids)},
+            )
+        else:
+            st.button(
+                "Compare",
+                icon=navigation.COMPARE.icon,
+                key="runs_compare",
+                disabled=True,
+                help="Pick two or more runs.",
+            )
+        st.download_button(
+            "Export",
+            data=lambda: export_runs(runs, ids),
+            file_name=f"fmviz-{len(ids)}-runs.zip",
+            mime="application/zip",
+            icon=":material/download:",
+            key="runs_export",
+            disabled=not ids,
+            on_click="ignore",
+            help="Settings, curves and parameters as one file, to import here or elsewhere.",
+        )
+        st.button(
+            "Delete",
+            icon=":material/delete:",
+            key="runs_delete",
+            disabled=not any(run.ended for run in picked),
+            on_click=_delete,
+            args=(runs, ids),
+            help="Deleted runs can be brought back for a week.",
+        )
+
+
+def _link(run: StoredRun) -> dict[str, str]:
+    """Return the query that shows a run on the training page."""
+    try:
+        return {**run.experiment.to_query(), "run": run.id}
+    except ValueError:
+        return {"run": run.id}
+
+
+def _delete(runs: RunStore, ids: list[str]) -> None:
+    count = runs.delete(ids)
+    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} deleted.", ids)
+
+
+def _undelete(runs: RunStore, ids: list[str]) -> None:
+    count = runs.undelete(ids)
+    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} brought back.", None)
+
+
+def _tell(runs: RunStore) -> None:
+    """Say what was just done, with the way back."""
+    told = st.session_state.get(_TOLD)
+    if told is None:
+        return
+    sentence, undo = told
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="runs_told"):
+        st.markdown(f":material/check: {sentence}", width="content")
+        if undo:
+            st.button(
+                "Undo", icon=":material/undo:", key="runs_undo", on_click=_undelete, args=(runs, list(undo))
+            )
+        st.button(
+            "Dismiss",
+            icon=":material/close:",
+            key="runs_dismiss",
+            type="tertiary",
+            on_click=lambda: st.session_state.pop(_TOLD, None),
+        )
+
+
+def _one(runs: RunStore, run: StoredRun) -> None:
+    with st.container(border=True, key="runs_one"):
+        st.markdown(f"**{title_of_run(run)}** · `{run.id}`")
+        st.markdown(run.message)
+        if run.details:
+            with st.expander("Details", icon=":material/info:"):
+                st.code(run.details, language=None, wrap_lines=True)
+
+        def rename() -> None:
+            runs.rename(run.id, str(st.session_state[key]))
+
+        key = f"fmviz:runs:title:{run.id}"
+        st.text_input("Title", value=run.title, key=key, max_chars=200, on_change=rename, width=420)
+        made = ", ".join(f"{name} {value}" for name, value in run.versions.items())
+        st.caption(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}")
+        try:
+            experiment = run.experiment
+        except ValueError as error:
+            st.warning(str(error), icon=":material/history:")
+            return
+        halted = run.status in ("stopped", "paused", INTERRUPTED)
+        name = experiment.dataset
+        found = capsule.capsule(
+            f"{title_of_run(run)}: {run.message}",
+            program(experiment, run.epoch if halted else None),
+            seed=experiment.seed,
+            data={name: run.data_hash} if run.data_hash else {},
+            versions=run.versions,
+        )
+        capsule.report("runs_report", partial(_outcome, run, runs, found), f"report-{run.id}.html")
+        capsule.draw("runs", found)
+
+
+def _outcome(run: StoredRun, runs: RunStore, found: Capsule) -> Outcome:
+    from fmviz.report import of_stored
+
+    return of_stored(run, runs, found)
+
+
+def _empty(settings: Settings) -> None:
+    with st.container(border=True, key="runs_empty"):
+        filtered = any(settings[name] for name in ("data", "penalty", "origin", "find"))
+        if settings["bin"] or filtered:
+            st.markdown(
+                "No deleted runs." if settings["bin"] and not filtered else "No run fits the filters."
+            )
+            st.button(
+                "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset
+            )
+            return
+        st.markdown("No runs yet. Train a model, and it is kept here; or take this example:")
+        query: dict[str, Any] = {"dataset": "planted_interactions", "seed": "0"}
+        spec = DATASETS["planted_interactions"]
+        query |= {
+            name: str(int(value)) if isinstance(value, bool) else str(value)
+            for name, value in spec.suggested.items()
+        }
+        st.page_link(
+            navigation.TRAIN.script,
+            label="Train the example",
+            icon=":material/play_circle:",
+            query_params={**query, "play": "1"},
+        )
+
+
+def _import(runs: RunStore) -> None:
+    with st.expander("Import runs", icon=":material/upload:"):
+        file = st.file_uploader(
+            "A file that “Export” or `fmviz runs export` has made",
+            type=["zip"],
+            key="runs_import",
+            max_upload_size=200,
+        )
+        if file is None:
+            return
+        try:
+            new, there = import_runs(runs, file)
+        except ValueError as error:
+            st.error(str(error), icon=":material/error:")
+            return
+        said = f"{len(new)} run{'s' if len(new) != 1 else ''} imported"
+        st.success(f"{said}; {there} were here already." if there else f"{said}.", icon=":material/check:")
+        if new:
+            st.button("Show them", key="runs_show_imported", icon=":material/refresh:")

@@ -1,0 +1,245 @@
+"""Sweeps: many fits, declared at once, costed, watched, stopped, and gone on with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import streamlit as st
+
+from fmviz.choices import why_not
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures import comparison as figures
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import TaskView
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.program import sweep_program
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
+from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
+from fmviz.lab.store import RunStore, StoreError, store
+from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.watching import failure, watch
+
+_PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
+TABLE = (
+    Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
+    ParamSpec(
+        "low",
+        "float",
+        1e-2,
+        1e-12,
+        1e6,
+        log=True,
+        help=r"The smallest $\lambda$ of the grid, in $\lambda\,\Omega(P)$.",
+    ),
+    ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
+    ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
+    ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
+    ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
+    Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
+)
+
+
+PARTS = ("start", "stop", "cost")
+EXPERT = ("own", "cost")
+
+
+def render() -> None:
+    """Draw the page."""
+    with shell.page("Sweeps", Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+        shell.heading(
+            settings,
+            "Sweeps",
+            "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
+            "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
+        )
+        try:
+            runs = store()
+        except StoreError as error:
+            st.error(str(error), icon=":material/save:")
+            return
+        plan = _declare(settings)
+        if plan is not None:
+            _run(settings, plan, runs)
+
+
+def _declare(settings: Settings) -> SweepPlan | None:
+    widgets.param(settings, "own", "Write it as text")
+    try:
+        if settings["own"]:
+            if not settings["plan"]:
+                settings.set(plan=_form_plan(settings).to_toml())
+            widgets.control(settings, "plan", st.text_area, "The sweep, as TOML or JSON", height=320)
+            return SweepPlan.from_text(settings["plan"])
+        reason = dataset_spec(settings["dataset"]).unavailable()
+        if reason is not None:
+            st.info(reason, icon=":material/folder_off:")
+            return None
+        widgets.several(
+            settings, "penalties", "Penalties", labels={name: PENALTIES[name].label for name in _PENALTIES}
+        )
+        for column, (name, label) in zip(
+            st.columns(4),
+            (("low", "λ from"), ("high", "λ to"), ("points", "Values of λ"), ("seeds", "Seeds")),
+            strict=True,
+        ):
+            with column:
+                widgets.param(settings, name, label)
+        return _form_plan(settings)
+    except ValueError as error:
+        st.error(str(error), icon=":material/block:")
+        return None
+
+
+def _form_plan(settings: Settings) -> SweepPlan:
+    grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
+    return SweepPlan.from_dict(
+        {
+            "title": f"Penalties on {dataset_spec(settings['dataset']).title}",
+            "suggested": True,
+            "base": {"validation": 0.2, "solver": "auto"},
+            "dataset": {"dataset": settings["dataset"]},
+            "method": [{"regularizer": name} for name in settings["penalties"]],
+            "grid": {"lambda_sparse": grid},
+            "seeds": settings["seeds"],
+        }
+    )
+
+
+def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
+    name = hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
+    tasks = jobs.manager().tasks
+    task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
+    active = task is not None and task.state.active
+
+    def start() -> None:
+        tasks.start(f"sweep:{name}", partial(_fits, plan, runs, name))
+
+    def estimate() -> None:
+        tasks.start(f"cost:{name}", partial(_cost, plan, runs))
+
+    fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
+    with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
+        widgets.action(
+            settings,
+            "start",
+            f"Run {fits}" if task is None or task.state is JobState.FINISHED else f"Go on with {fits}",
+            icon=":material/play_arrow:",
+            type="primary",
+            shortcut="P",
+            disabled=active,
+            on_click=start,
+        )
+        widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
+        widgets.action(
+            settings,
+            "cost",
+            "Estimate the time",
+            icon=":material/timer:",
+            shortcut="E",
+            disabled=active or (costing is not None and costing.state.active),
+            on_click=estimate,
+            help="Makes one short trial fit for each data set and method.",
+        )
+    if costing is not None and task is None:
+        watch(costing, _draw_cost)
+    if task is not None:
+        watch(task, partial(_draw, plan, name))
+
+
+def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
+    return carry_out(plan, runs, should_stop=should_stop, sweep=name)
+
+
+def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> Iterator[str]:
+    del should_stop
+    told = cost(plan, runs)
+    yield " ".join([told.sentence(), *dict.fromkeys(told.notes)])
+
+
+def _draw_cost(view: TaskView) -> None:
+    if view.state is JobState.FAILED:
+        failure(view)
+    elif view.items:
+        st.caption(f":material/timer: {view.items[-1]}")
+    else:
+        st.caption(f"Trial fits are at work: {view.elapsed:.0f} s.")
+
+
+def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
+    fits: list[Fitted] = list(view.items)
+    done, total = len(fits), len(plan.cells)
+    fresh = sum(fit.fresh for fit in fits)
+    if view.state.active:
+        st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
+    elif view.state is JobState.FAILED:
+        failure(view)
+    else:
+        word = "Stopped: " if done < total else ""
+        stored = f", {done - fresh:,} of them from the store" if done > fresh else ""
+        st.caption(f"{word}{done:,} of {total:,} fits in {view.elapsed:.0f} s{stored}.")
+    if not fits:
+        return
+    table = fits_table(plan, ((fit.index, fit.run) for fit in fits))
+    failed = table[table["status"] == "failed"]
+    if len(failed):
+        first = next(fit.run for fit in fits if fit.run.status == "failed")
+        count = f"{len(failed):,} fits failed; the first" if len(failed) > 1 else "1 fit failed"
+        st.warning(f"{count}: {first.message}", icon=":material/error:")
+    metric = main_metric(table)
+    means = means_table(table, list(plan.grid), metric)
+    if means.empty:
+        return
+    words = METRICS.get(metric, "Objective")
+    axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
+    if axis is not None:
+        left, right = st.columns(2)
+        for column, value, error, title in (
+            (left, "mean", "std", words),
+            (right, "interactions", None, "Used interactions"),
+        ):
+            with column:
+                curves(
+                    figures.against_strength(means, axis, value, error, title),
+                    key=f"sweeps_{value}",
+                    alt=f"{title} against {axis}, a curve for each method.",
+                    live=view.state.active,
+                )
+        bars = "." if view.state.active else "; bars are one standard deviation."
+        st.caption(f"Means over the seeds{bars}")
+    st.dataframe(
+        means.drop(columns="regularizer"),
+        hide_index=True,
+        key="sweeps_table",
+        column_config={
+            "mean": st.column_config.NumberColumn(words, format="%.5g"),
+            "std": st.column_config.NumberColumn("± std", format="%.2g"),
+            "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
+            "interactions_std": st.column_config.NumberColumn("± std ", format="%.2g"),
+        },
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        widgets.download(
+            "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
+        )
+        widgets.download("The sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
+        st.page_link(
+            navigation.RUNS.script,
+            label="See the runs",
+            icon=navigation.RUNS.icon,
+            query_params={"origin": "sweep"},
+        )
+    if not view.state.active:
+        found = capsule.capsule(
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+            sweep_program(plan),
+            data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
+        )
+        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")

@@ -1,0 +1,215 @@
+"""Inside an epoch: the next epoch of a run that waits, stepped through by rows, columns or entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.epoch_trace import Step
+from fmviz.engine.params import ParamSpec
+from fmviz.lab.background.job import Job, JobState, JobView
+from fmviz.lab.interpretation import epoch_trace as lab
+from fmviz.ui import widgets
+from fmviz.ui.components.matrix_view import MAX_GRAM_FEATURES, FactorFrame, Mark, Panel, matrix_view
+from fmviz.ui.components.matrix_view.model import largest_interaction
+from fmviz.ui.escape import plain
+from fmviz.ui.state import Settings
+
+VIEW = (
+    ParamSpec(
+        "grain",
+        "choice",
+        "epoch",
+        choices=lab.GRAINS,
+        help="What one Step moves: all parameters once (an epoch), one row or column of P (of PGD and APGD: "
+        "one half of the update), or one entry. At Slow, Play goes through these steps by itself.",
+    ),
+    ParamSpec("inside", "int", 0, 0, 10_000_000, help="The position inside the next epoch."),
+    ParamSpec("motion", "bool", False, help="Whether the steps inside epochs go on by themselves."),
+)
+_NAMES = {"row": "Row", "column": "Column", "half": "Half"}
+# Of more features the pairs would be specks beside P.
+_MOST_PAIRS = 128
+_CACHE = "fmviz:train:inside_cache"
+_MOVING = "fmviz:train:inside_moving"
+
+
+def grain_names(job: Job | None) -> dict[str, str]:
+    """Return words for the grains of a run."""
+    block = "Row or column" if job is None else _NAMES[lab.block_name(job.experiment)]
+    return {"epoch": "Epoch", "block": block, "entry": "Entry"}
+
+
+def why_not(settings: Settings, view: JobView) -> str | None:
+    """Return None, or why the run cannot be stepped through as finely as it is set."""
+    if view.dataset is None:
+        return None
+    return lab.why_no_grain(view.experiment, view.dataset.X.shape[1], settings["grain"])
+
+
+def possible(settings: Settings, job: Job) -> bool:
+    """Return whether there are steps inside the next epoch to go through."""
+    return _look(settings, job) is not None
+
+
+def step(settings: Settings, job: Job) -> None:
+    """Make one step of the grain that is set; after the last one inside an epoch the epoch itself is made."""
+    settings.set(inside=_next(settings["inside"], settings, job))
+
+
+def _next(position: int, settings: Settings, job: Job) -> int:
+    """Return the next position, which may be in the next epoch: then the job is told to make this one."""
+    found = _look(settings, job)
+    if found is not None and position < len(found.stops):
+        return position + 1
+    job.step()
+    return 0 if found is None else 1
+
+
+def begin_motion(settings: Settings) -> None:
+    """Let the steps go on by themselves from the present position."""
+    st.session_state[_MOVING] = settings["inside"]
+    settings.set(motion=True)
+
+
+def end_motion(settings: Settings) -> None:
+    """Halt where the motion has come to."""
+    if settings["motion"]:
+        settings.set(motion=False, inside=_position(settings))
+
+
+def tick(settings: Settings, job: Job) -> None:
+    """Go one step on in slow motion; it ends with the run."""
+    if job.state is JobState.PAUSED:
+        st.session_state[_MOVING] = _next(_position(settings), settings, job)
+    elif job.state.ended:
+        settings.set(motion=False, inside=0)
+
+
+def _position(settings: Settings) -> int:
+    # In motion it is not written to the address bar: browsers take every change there for a visit.
+    return int(st.session_state.get(_MOVING, 0) if settings["motion"] else settings["inside"])
+
+
+def _look(settings: Settings, job: Job) -> lab.Inside | None:
+    """Return the next epoch of a run that waits, taken apart, or None where that cannot be."""
+    view, grain = job.view(), settings["grain"]
+    if grain == "epoch" or view.state is not JobState.PAUSED or view.parameters is None:
+        return None
+    if why_not(settings, view) is not None or not np.isfinite(view.parameters.P).all():
+        return None
+    name = (view.id, view.epoch, view.experiment, grain)
+    kept: tuple[object, lab.Inside] | None = st.session_state.get(_CACHE)
+    if kept is None or kept[0] != name:
+        found = lab.look_inside(view.experiment, view.parameters, view.epoch, grain, job.memory())
+        kept = (name, found)
+        st.session_state[_CACHE] = kept
+    return kept[1]
+
+
+# ------------------------------------------------------------------------------------------------ drawing
+
+
+def draw(settings: Settings, job: Job, view: JobView) -> None:
+    """Draw the position inside the next epoch: what moved last, and P and PPᵀ as they are there."""
+    if settings["grain"] == "epoch" or view.state.ended or view.dataset is None:
+        return
+    if (reason := why_not(settings, view)) is not None:
+        st.info(reason, icon=":material/zoom_out:")
+        return
+    found = _look(settings, job)
+    if found is None:
+        return
+    stops = len(found.stops)
+    position = min(_position(settings), stops)
+    if not settings["motion"] and settings["inside"] > stops:
+        settings.set(inside=stops)
+    with st.container(border=True, key="train_inside_box"):
+        st.markdown(f"**Inside epoch {found.epochs + 1:,}**")
+        if settings["motion"]:
+            st.progress(position / stops, text=f"Step {position:,} of {stops:,}")
+        else:
+            widgets.control(
+                settings,
+                "inside",
+                st.slider,
+                f"Step, of {stops:,}",
+                0,
+                stops,
+                help="Drag, or use the arrow keys: forwards and back. Step and S go on, into the next epoch.",
+            )
+        left, right = st.columns([1.3, 1])
+        made = found.made(position) if position else ()
+        with left:
+            _matrices(view, found, position, made)
+        with right:
+            _words(view, found, made)
+
+
+def _matrices(view: JobView, found: lab.Inside, stop: int, made: Sequence[Step]) -> None:
+    here = found.at(stop).P
+    d = here.shape[0]
+    ends = [found.start.P, found.at(len(found.stops)).P]
+    pairs = d <= _MOST_PAIRS
+    assert view.dataset is not None
+    letter = view.experiment.machine.notation.matrix
+    panel = Panel(
+        "",
+        [FactorFrame(here, caption=f"{int((here == 0).sum()):,} of {here.size:,} entries are exactly zero")],
+        factor_label=letter,
+        gram_label=f"{letter}{letter}ᵀ",
+    )
+    if d > MAX_GRAM_FEATURES and pairs:
+        return
+    matrix_view(
+        [panel],
+        key="train_inside_matrix",
+        show="both" if pairs else "factor",
+        feature_names=view.dataset.feature_names,
+        factor_scale=max(float(np.abs(P).max()) for P in ends) or None,
+        gram_scale=(max(largest_interaction(P) for P in ends) or None) if pairs else None,
+        max_height=300,
+        mark=_mark(made),
+    )
+
+
+def _mark(made: Sequence[Step]) -> Mark | None:
+    if not made or made[-1].kind not in ("entry", "row"):
+        return None
+    last = made[-1]
+    if len({step.j for step in made}) > 1:
+        return Mark("factor", -1, last.s)
+    return Mark("factor", last.j, last.s if len(made) == 1 and last.kind == "entry" else -1)
+
+
+def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
+    assert view.dataset is not None
+    names = view.dataset.feature_names
+    if not made:
+        st.caption(
+            f"The parameters after epoch {found.epochs:,}. Press **Step** or S: each step shows what moves, "
+            "from where to where, and why."
+        )
+        return
+    last = made[-1]
+    st.markdown(f"**{plain(lab.headline(made, names))}**")
+    if len(made) > 1:
+        st.caption(lab.summary(made))
+        return
+    if last.before.size == 1:
+        before, after = float(last.before[0]), float(last.after[0])
+        same = "" if last.moved else " (stays)"
+        st.markdown(f"{before:.5g} → **{after:.5g}**{same}")
+    for line in filter(None, lab.formula(last)):
+        st.latex(line)
+    if last.kind in ("gradient", "prox", "extrapolate", "back"):
+        st.caption(lab.halves(last, found.start.P.size))
+    else:
+        st.caption(lab.meaning(last))
+    if last.kind in ("entry", "row"):
+        st.caption(
+            "g: slope of the loss in what moves; h: its largest curvature; t: λ times the weight of its size "
+            "in Ω; r: what all squares weigh."
+        )

@@ -1,0 +1,350 @@
+"""What is seen of a run while it goes on: the status, the numbers, the curves, the matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from fmviz.engine._jit import compiling
+from fmviz.engine.models import MODELS
+from fmviz.figures import training as figures
+from fmviz.figures.marks import mark_epochs
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.job import Job, JobState, JobView
+from fmviz.lab.interpretation.subsets import orders_of
+from fmviz.lab.runs.course import change_words, with_jumps
+from fmviz.ui import widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.guard import fragment
+from fmviz.ui.state import Settings
+from fmviz.ui.train import epoch_trace, higher_order
+from fmviz.ui.train.interactions import draw_matrix, draw_pairs, looked_at
+from fmviz.ui.train.strengths import adopt, changed_words
+from fmviz.ui.train.why_zero import draw_why
+
+POLL_SECONDS = 0.4
+GOOD_CERTIFICATE = 1e-3
+
+_BADGES: dict[JobState, tuple[str, Any, str]] = {
+    JobState.QUEUED: ("Queued", "gray", ":material/hourglass_top:"),
+    JobState.RUNNING: ("Running", "blue", ":material/progress_activity:"),
+    JobState.PAUSED: ("Paused", "orange", ":material/pause:"),
+    JobState.FINISHED: ("Finished", "green", ":material/check:"),
+    JobState.STOPPED: ("Stopped", "gray", ":material/stop:"),
+    JobState.FAILED: ("Failed", "red", ":material/error:"),
+    JobState.DIVERGED: ("Diverged", "red", ":material/trending_up:"),
+}
+
+
+def show(job: Job, settings: Settings, *, stale: str | None = None) -> None:
+    """Draw a job; while it is active, again and again.
+
+    Parameters
+    ----------
+    job : Job
+        What to show.
+    settings : Settings
+        The page's, with ``x``, ``parts`` and ``metric``.
+    stale : str, optional
+        The sentence that the settings have changed since.
+    """
+    active, moving = job.state.active, settings["motion"]
+
+    def draw() -> None:
+        if moving and settings["motion"]:
+            epoch_trace.tick(settings, job)
+        view = job.view()
+        # The controls above change with the state, and the settings with the run.
+        ended = view.state.ended if moving else not view.state.active
+        if ((active or moving) and ended) or adopt(settings, job):
+            st.rerun()
+        _draw(job, view, settings, stale)
+
+    fragment(draw, run_every=POLL_SECONDS if active or moving else None)()
+
+
+def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> None:
+    _status(view, settings["motion"])
+    if view.unsaved:
+        st.warning(view.unsaved, icon=":material/save:")
+    if stale:
+        st.warning(stale, icon=":material/sync_problem:")
+    if view.state in (JobState.FAILED, JobState.DIVERGED):
+        _error(view)
+    if not view.history or view.dataset is None:
+        if not view.state.ended:
+            _loading(view)
+        return
+    history = pd.DataFrame(view.history)
+    _numbers(view)
+    if not stale:
+        epoch_trace.draw(settings, job, view)
+    if settings.shows("curves", "Curves"):
+        _curves(view, history, settings)
+    look = draw_matrix(view, view.dataset, settings)
+    if look is not None:
+        higher_order.draw_columns(view, look)
+        higher_order.draw_subset(view, view.dataset, settings)
+    draw_why(view, view.dataset, settings)
+    if settings.shows("quality", "Prediction and recovery"):
+        _quality(view, history, settings)
+    if settings.shows("pairs", "The strongest interactions"):
+        draw_pairs(view, view.dataset, look)
+
+
+# ------------------------------------------------------------------------------------------------- status
+
+
+def _status(view: JobView, moving: bool) -> None:
+    label, color, icon = _BADGES[view.state]
+    if view.state is JobState.FINISHED and not view.converged:
+        label, color, icon = "Not converged", "orange", ":material/timer_off:"
+    sentence = view.message
+    if view.state is JobState.RUNNING and view.history:
+        sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
+        if view.epoch == 0 and (kernels := compiling()):
+            sentence = _compiling_words(kernels[0])
+    if moving and not view.state.ended:
+        label, color, icon = "Slow motion", "blue", ":material/slow_motion_video:"
+        sentence = f"Epoch {view.epoch + 1:,}, step by step."
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
+        st.badge(label, color=color, icon=icon)
+        if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
+            gap = MODELS[view.experiment.model].certificate == "gap"
+            widgets.certificate_badge(
+                float(view.last["certificate"]), GOOD_CERTIFICATE, "duality gap" if gap else "certificate"
+            )
+        if view.state not in (JobState.FAILED, JobState.DIVERGED):
+            st.markdown(sentence, width="content")
+
+
+def _error(view: JobView) -> None:
+    st.error(view.message, icon=":material/error:")
+    if view.state is JobState.FAILED and view.details:
+        st.caption(
+            "This is a defect of fmviz or of its surroundings. Other settings may go round it: change one, "
+            "then press Play."
+        )
+        with st.expander("Details", icon=":material/info:"):
+            st.code(view.details, language=None, wrap_lines=True)
+    elif view.state is JobState.FAILED:
+        st.caption("Change the setting that the sentence names, then press Play.")
+
+
+def _loading(view: JobView) -> None:
+    with st.container(border=True):
+        if kernels := compiling():
+            st.markdown(_compiling_words(kernels[0]))
+        elif view.state is JobState.QUEUED:
+            st.markdown("**Waiting** for a free worker: other runs are at work.")
+        else:
+            st.markdown("**Preparing**: the data is loaded and the first state evaluated.")
+        st.caption(f"{view.elapsed:.1f} s so far. Stop ends it.")
+
+
+def _compiling_words(kernel: str) -> str:
+    return (
+        f"**Compiling** `{kernel}`. The first run of a kind compiles its kernels, for some seconds; later "
+        "runs start at once."
+    )
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def _numbers(view: JobView) -> None:
+    last = view.last
+    d = view.dataset.X.shape[1] if view.dataset is not None else 0
+    factorised = MODELS[view.experiment.model].factorised
+    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    machine = view.experiment.machine
+    if machine.lifted:
+        rows = "those in a product that some column makes of entries that are not zero"
+    pairs = (
+        "pairs of rows that share a column in which both are not zero"
+        if factorised
+        else "pairs whose weight in W is not zero"
+    )
+    pairs += f", of {d * (d - 1) // 2:,}"
+    if machine.lifted:
+        pairs = (
+            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
+        )
+    if machine.columnar and orders_of(machine) != (2,):
+        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
+    cells = (
+        (
+            "Epoch",
+            f"{view.epoch:,}",
+            "Sweeps over all parameters." if factorised else "Steps of all parameters at once.",
+        ),
+        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
+        (
+            "Features",
+            f"{last['used_features']:,}",
+            f"Used features: {rows}, of {d:,}.",
+        ),
+        (
+            "Interactions",
+            f"{last['used_interactions']:,}",
+            f"Used interactions: {pairs}; counted exactly.",
+        ),
+        _certificate_cell(view),
+        ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
+    )
+    st.html(_NUMBERS_STYLE)
+    with st.container(horizontal=True, gap="small", key="train_numbers"):
+        for label, value, help_text in cells:
+            st.metric(label, value, help=help_text, width=108)
+    if words := higher_order.order_words(view.experiment.machine, last):
+        st.caption(words)
+
+
+def _certificate_cell(view: JobView) -> tuple[str, str, str]:
+    solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
+    if MODELS[view.experiment.model].certificate == "stationarity":
+        value = view.last["certificate"]
+        words = (
+            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
+            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
+        )
+        return "Certificate", "–" if math.isnan(value) else f"{value:.1e}", words
+    # Not every epoch has one.
+    epoch, value = next(
+        ((r["epoch"], r["certificate"]) for r in reversed(view.history) if math.isfinite(r["certificate"])),
+        (0, 1.0),
+    )
+    words = (
+        "The relative duality gap: the objective is at most this part of itself above the least possible, "
+        f"proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth epoch; this is "
+        f"that of epoch {epoch:,}."
+    )
+    return "Duality gap", f"{value:.1e}", words
+
+
+# Six numbers in one row, whose digits stay in place while they change.
+_NUMBERS_STYLE = """<style>
+.st-key-train_numbers [data-testid="stMetricValue"] {
+  font-size: 1.4rem; line-height: 1.4; font-variant-numeric: tabular-nums;
+}
+.st-key-train_numbers [data-testid="stMetricLabel"] p { font-size: 0.8rem; white-space: nowrap; }
+</style>"""
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+# ------------------------------------------------------------------------------------------------- curves
+
+
+def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
+        widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
+        names = figures.metric_names(history)
+        if settings["metric"] not in names:
+            settings.set(metric=names[0])
+        widgets.control(
+            settings,
+            "metric",
+            st.segmented_control,
+            "Prediction measured by",
+            names,
+            format_func=figures.METRICS.__getitem__,
+            required=True,
+        )
+        widgets.param(settings, "parts", "Parts of the objective")
+    live = _live(view, settings)
+    left, right = st.columns(2)
+    notation = view.experiment.machine.notation
+    with left:
+        st.markdown("**Objective**")
+        made = changed_words(view.experiment, view.epoch)
+        figure = figures.objective(
+            with_jumps(history, view.experiment),
+            settings["x"],
+            parts=settings["parts"],
+            terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
+            color=regularizer_color(view.experiment.regularizer),
+            revision=view.id,
+        )
+        curves(
+            _marked(figure, view, history, settings),
+            key="train_objective",
+            alt=f"The objective against {figures.X_TITLES[settings['x']]}. {made}".strip(),
+            live=live,
+        )
+    with right:
+        st.markdown("**What the model uses**")
+        parts = higher_order.interaction_columns(view.experiment.machine, history)
+        counts = higher_order.true_counts(view.experiment.machine, view.dataset, bool(parts))
+        figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
+        curves(
+            _marked(figure, view, history, settings),
+            key="train_sparsity",
+            alt="The numbers of used interactions and of used features.",
+            live=live,
+        )
+    if made:
+        st.caption(made)
+    if view.stride > 1:
+        st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
+
+
+def _live(view: JobView, settings: Settings) -> bool:
+    """Return whether the curves are about to change."""
+    return view.state.active or (settings["motion"] and not view.state.ended)
+
+
+def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
+    """Mark the changes of strengths, and the epoch that is looked at."""
+    words = change_words(view.experiment, view.epoch)
+    return mark_epochs(figure, history, settings["x"], words, looked_at(view))
+
+
+def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+    planted = "support_f1" in history or "support_f1_3" in history
+    columns = st.columns(2) if planted else [st.container()]
+    with columns[0]:
+        metric = settings["metric"]
+        st.markdown("**Prediction**")
+        figure = figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}")
+        curves(
+            _marked(figure, view, history, settings),
+            key="train_prediction",
+            alt=f"{figures.METRICS[metric]} on the training rows"
+            + (" and the validation rows." if f"validation_{metric}" in history else "."),
+            live=_live(view, settings),
+        )
+        if view.experiment.validation == 0:
+            st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
+    if planted:
+        with columns[1]:
+            st.markdown("**Recovery of the truth**")
+            figure = figures.recovery(history, settings["x"], revision=view.id)
+            curves(
+                _marked(figure, view, history, settings),
+                key="train_recovery",
+                alt="The F1 score of the support, and the estimation error.",
+                live=_live(view, settings),
+            )
+            st.caption(_recovery_words(view))
+
+
+def _recovery_words(view: JobView) -> str:
+    last, matrix = view.last, MODELS[view.experiment.model].notation.matrix
+    said = []
+    for key, kind in (("", " of pairs"), ("_3", " of triples")):
+        if f"support_f1{key}" not in last:
+            continue
+        kind = kind if "support_f1_3" in last else ""
+        exactly = "is exactly" if last[f"support_recovered{key}"] else "is not exactly"
+        words = f"The support{kind} {exactly} the true one. F1 {last[f'support_f1{key}']:.3f}"
+        if not key and "estimation_error" in last:
+            words += f", estimation error {last['estimation_error']:.3f} ({matrix} = 0 has 1)"
+        said.append(words + ".")
+    return " ".join(said)

@@ -1,0 +1,297 @@
+"""The training page: settings, controls, and the run as it goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from typing import Any
+
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures.training import METRICS
+from fmviz.lab.background import jobs
+from fmviz.lab.background.job import Job
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import too_large
+from fmviz.lab.store import StoreError
+from fmviz.ui import navigation, shell
+from fmviz.ui.exports import draw_exports
+from fmviz.ui.setting_types import Setting
+from fmviz.ui.state import Settings, Text
+from fmviz.ui.train import (
+    controls,
+    epoch_trace,
+    higher_order,
+    interactions,
+    live,
+)
+from fmviz.ui.train.settings import (
+    EXPERT,
+    OWN,
+    experiment_of,
+    expert_own,
+    load_suggested,
+    own_specs,
+    settings_panel,
+    suggest,
+    unavailable,
+)
+from fmviz.ui.train.strengths import NOW, adopt, draw_now
+
+_VIEW: tuple[ParamSpec | Setting, ...] = (
+    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
+    ParamSpec(
+        "metric",
+        "choice",
+        "rmse",
+        choices=tuple(METRICS),
+        help="How predictions are measured. RMSE is "
+        r"$\sqrt{\frac1N\sum_n(f(x_n)-y_n)^2}$; AUC is the chance that a row of the positive class is ranked "
+        "above one of the other.",
+    ),
+    *controls.VIEW,
+    *NOW,
+    *interactions.VIEW,
+    *higher_order.VIEW,
+    ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
+    Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
+)
+_SECTIONS = ("settings", "curves", "quality", "pairs", "exports")
+PARTS = (*_SECTIONS, *controls.PARTS, "suggest", "forget")
+_SESSION = "fmviz:train:session"
+_LOST = "fmviz:train:lost"
+
+
+# In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
+_STYLE = """<style>
+BOX [data-testid="stMarkdown"]:has(.katex-display) {
+  container-type: inline-size; width: 100%;
+}
+BOX .katex-display {
+  overflow-x: auto; overflow-y: hidden; padding: 2px 5px 2px 0; font-size: clamp(0.68rem, 6.5cqi, 1rem);
+}
+BOX .katex-display > .katex,
+BOX .katex-display > .katex > .katex-html {
+  white-space: normal;
+}
+</style>""".replace(
+    "BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside_box)"
+)
+
+
+def render() -> None:
+    """Draw the page."""
+    own = own_specs()
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert_own(own)))
+    linked = settings.read_url()
+    with shell.page("Train", settings):
+        suggest(settings, linked)
+        if any(spec.name not in settings.own for spec in own_specs()):
+            st.rerun()  # What was suggested has parameters that this table lacks.
+        shell.heading(
+            settings,
+            "Train",
+            "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
+            "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
+            "the address bar: the same link gives the same numbers.",
+        )
+        reason = unavailable(settings)
+        _autostart(settings, reason)
+        st.html(_STYLE)
+        if not settings.shows("settings", "All settings on the left"):
+            _right(settings, experiment_of(settings), reason)
+            return
+        left, right = st.columns([1, 2.6], gap="medium")
+        with left:
+            experiment = settings_panel(settings)
+        with right:
+            _right(settings, experiment, reason)
+
+
+def _owner() -> str:
+    return str(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
+
+
+def _job(settings: Settings) -> Job | None:
+    return jobs.manager().get(settings["run"] or None, owner=_owner())
+
+
+def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
+    """Start a run with the present settings, some of them changed, and show it."""
+    old = _job(settings)
+    if old is not None and not old.state.ended:
+        old.stop()
+    pace = controls.SPEEDS[settings["speed"]][1]
+    experiment = dataclasses.replace(experiment_of(settings), **changes)
+    try:
+        job = jobs.manager().start(experiment, _owner(), steps=steps, pace=pace)
+    except jobs.TooManyJobsError as error:
+        st.session_state[_LOST] = ("warning", str(error))
+        settings.set(run="", play=False)
+        return
+    st.session_state.pop(_LOST, None)
+    # All at once: a click that comes in between must not find half of it.
+    settings.set(run=job.id, play=False, **changes)
+
+
+def _autostart(settings: Settings, reason: str | None) -> None:
+    """Start the run of a link whose run is not here, or that says play=1."""
+    run = settings["run"]
+    if settings.notices:
+        return  # What the link asked for could not be taken whole: let the reader decide.
+    if reason is not None or (run and _job(settings) is not None and not settings["play"]):
+        return
+    if run and not settings["play"] and _found_in_store(run):
+        return
+    if run or settings["play"]:
+        moving = settings["play"] or settings["motion"]
+        slow = moving and settings["speed"] == "slow" and settings["grain"] != "epoch"
+        _start(settings, *((0,) if slow else ()))
+        if slow:
+            epoch_trace.begin_motion(settings)
+        if run and settings["run"]:
+            st.session_state[_LOST] = (
+                "info",
+                "The run of this link is not on this server. It was started again from the same settings and "
+                "seed, which gives the same numbers.",
+            )
+
+
+def _found_in_store(run: str) -> bool:
+    """Open the run of a link as the store has it; return whether it is there."""
+    manager = jobs.manager()
+    try:
+        if manager.reopen(run, _owner()) is not None:
+            st.session_state.pop(_LOST, None)
+            return True
+        if manager.made_elsewhere(run):
+            words = "This run is being made by another program. The Runs page shows how far it has come."
+            st.session_state[_LOST] = ("info", words)
+            return True
+        job = manager.resume(run, _owner(), play=False)
+    except jobs.TooManyJobsError as error:
+        st.session_state[_LOST] = ("warning", str(error))
+        return False
+    except (ValueError, StoreError):
+        return False
+    reached = job.view().epoch
+    st.session_state[_LOST] = (
+        "info",
+        f"This run was cut off. It is back where it was last saved, at epoch {reached:,}. Press Play to go "
+        "on.",
+    )
+    return True
+
+
+def _right(settings: Settings, experiment: Experiment, reason: str | None) -> None:
+    job = _job(settings)
+    if job is not None and adopt(settings, job):
+        st.rerun()
+    stale = job is not None and job.experiment != experiment
+    controls.draw_controls(settings, job, stale, reason is None, _start)
+    # Always one element: a fragment below that changed its place would be another one, and lose clicks.
+    with st.container(key="train_above"):
+        if job is not None and not job.state.ended and not stale:
+            draw_now(settings, job)
+        if reason is not None:
+            _impossible(settings, reason)
+        if (said := st.session_state.get(_LOST)) is not None:
+            kind, sentence = said
+            (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
+    if job is None:
+        _empty(settings, reason)
+        return
+    live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
+    if not job.state.active and settings.shows("exports", "Downloads and code"):
+        if job.state.ended and (view := job.view()).saved and view.parameters is not None:
+            st.page_link(
+                navigation.INTERACTIONS.script,
+                label="Interactions in words",
+                icon=navigation.INTERACTIONS.icon,
+                query_params={"run": view.id},
+                help="Its pairs in sentences, as a network and window by window, and one prediction "
+                "taken apart.",
+            )
+        draw_exports(job.view())
+
+
+def _impossible(settings: Settings, reason: str) -> None:
+    st.error(reason, icon=":material/block:")
+    if dataset_spec(settings["dataset"]).unavailable() is not None:
+        st.button(
+            "Take the planted interactions instead",
+            key="train_other_data",
+            icon=":material/dataset:",
+            on_click=lambda: settings.set(dataset="planted_interactions"),
+        )
+    else:
+        words, changes = _fix(settings)
+        if changes:
+            st.button(
+                f"Take {words}",
+                key="train_fix",
+                icon=":material/build:",
+                on_click=lambda: settings.set(**changes),
+            )
+
+
+def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
+    """Return the least change that makes the run possible, in words and as settings, or nothing."""
+    experiment = dataclasses.replace(experiment_of(settings), solver_params=())
+    suits = dataclasses.replace(experiment, solver="auto").applicable()
+    penalty = {"regularizer": suits.regularizer, "lambda_sparse": suits.lambda_sparse}
+    own = dict(experiment.model_params)
+    resets = tuple(
+        (
+            f"the {spec.name} {spec.default}",
+            {f"model_{spec.name}": spec.default},
+            {"model_params": tuple((name, value) for name, value in own.items() if name != spec.name)},
+        )
+        for spec in experiment.machine.params
+        if spec.name in own and spec.kind == "int"
+    )
+    fixes: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        ("the solver that fits", {}, {}),
+        ("the strength λ = 0", {"lambda_sparse": 0.0}, {}),
+        ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
+        (PENALTIES[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        *resets,
+        ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
+    )
+    for words, change, params in fixes:
+        changes = {**change, "solver": "auto"}
+        known = {name: value for name, value in changes.items() if not name.startswith("model_")}
+        changed = dataclasses.replace(experiment, **known, **params)
+        if (changed.why_not() or too_large(changed)) is None:
+            return words, changes
+    return "", {}
+
+
+def _empty(settings: Settings, reason: str | None) -> None:
+    if not settings.shows("play"):
+        st.info("Nothing has been trained yet.", icon=":material/hourglass_empty:")
+        return
+    with st.container(border=True, key="train_empty"):
+        first = "Press **Play** to train with the settings given, or take this example:"
+        st.markdown(
+            f"Nothing has been trained yet. {first if reason is None else 'Take this example:'} TI finds the "
+            "360 planted interactions among 4,950 pairs."
+        )
+
+        def example() -> None:
+            settings.set(dataset="planted_interactions", model="fm")
+            load_suggested(settings)
+            _start(settings)
+
+        st.button("Train the example", key="train_example", icon=":material/play_circle:", on_click=example)
+
+
+def _stale_words(job: Job, experiment: Experiment) -> str:
+    old, new = job.experiment.to_dict(), experiment.to_dict()
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    shown = ", ".join(f"`{name}`" for name in changed[:4]) + (" …" if len(changed) > 4 else "")
+    return f"Settings changed since this run: {shown}. Press **Play** or **Reset** to take them over."

@@ -1,0 +1,156 @@
+"""Why a cell of PPᵀ is zero: two features, picked by a click on the matrix or from two lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.params import ParamSpec
+from fmviz.figures.why import two_rows
+from fmviz.lab.background.job import JobView
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.interpretation.why_zero import Story, why_zero
+from fmviz.lab.runner import Run
+from fmviz.ui import widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.components.matrix_view import Cell, Mark
+from fmviz.ui.escape import plain
+from fmviz.ui.state import Settings
+
+VIEW = (
+    ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),
+    ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="The other feature of the pair."),
+)
+_SEEN = "fmviz:train:clicked"
+# Beyond that a list takes long to send, and nobody scrolls through it.
+_MOST_LISTED = 5_000
+
+
+def explains(view: JobView) -> bool:
+    """Return whether a pair of this run can be explained: a factorization machine of order 2 that rests."""
+    return view.experiment.model == "fm" and not view.state.active and view.parameters is not None
+
+
+def chosen(settings: Settings, d: int) -> tuple[int, int] | None:
+    """Return the two features that are chosen, or None."""
+    i, j = settings["cell_i"], settings["cell_j"]
+    return (i, j) if i != j and 0 <= i < d and 0 <= j < d else None
+
+
+def take_click(settings: Settings, key: str, d: int) -> None:
+    """Take over the cell that was clicked in the matrix view of a key, if it is a new one."""
+    state: Any = st.session_state.get(key)
+    told = state.get("cell") if state is not None and hasattr(state, "get") else None
+    if told is None or st.session_state.get(_SEEN) == told:
+        return
+    st.session_state[_SEEN] = told
+    cell = Cell(**told)
+    if cell.picture == "gram" and cell.row != cell.col and max(cell.row, cell.col) < d:
+        settings.set(cell_i=cell.row, cell_j=cell.col)
+
+
+def mark(settings: Settings, d: int) -> Mark | None:
+    """Return the outline of the chosen cell."""
+    pair = chosen(settings, d)
+    return None if pair is None else Mark("gram", *pair)
+
+
+def draw_why(view: JobView, dataset: Dataset, settings: Settings) -> None:
+    """Draw the choice of two features and what there is to say of them."""
+    if not explains(view):
+        return
+    d, names = dataset.X.shape[1], dataset.feature_names
+    st.markdown("**Why is this cell zero?**")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train_cell"):
+        for name, label in (("cell_i", "Feature"), ("cell_j", "with feature")):
+            if settings[name] >= d:
+                settings.set(**{name: -1})
+            if d > _MOST_LISTED:
+                widgets.control(settings, name, st.number_input, f"{label}, from 0", -1, d - 1, width=220)
+                continue
+            widgets.control(
+                settings,
+                name,
+                st.selectbox,
+                label,
+                range(-1, d),
+                format_func=lambda at: "–" if at < 0 else names[at],
+                width=260,
+            )
+    pair = chosen(settings, d)
+    if pair is None:
+        if settings["cell_i"] >= 0 and settings["cell_i"] == settings["cell_j"]:
+            st.caption("A feature has no interaction with itself: choose two different ones.")
+        else:
+            st.caption("Click a cell of the matrix above, or choose two features.")
+        return
+    story = _story(view, *pair)
+    st.markdown(plain(story.sentence(names)))
+    if reason := story.reason(names):
+        st.markdown(plain(reason))
+    _figure(story, names)
+    if story.shared.size:
+        _sum(story, names)
+    words = "" if story.shared.size else _threshold_words(story)
+    st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
+
+
+def _story(view: JobView, i: int, j: int) -> Story:
+    assert view.parameters is not None
+    experiment = view.experiment
+    problem = Run.prepare(experiment).problem.at(**experiment.strengths(view.epoch - 1))
+    return why_zero(problem, view.parameters, i, j)
+
+
+def _figure(story: Story, names: tuple[str, ...]) -> None:
+    rows = (story.one, story.other)
+    pair = [names[row.feature] for row in rows]
+    live = [int(row.live.sum()) for row in rows]
+    held = []
+    if story.thresholded and not story.shared.size:
+        held = [np.stack([row.pull for row in rows]), np.stack([row.threshold for row in rows])]
+    chart(
+        two_rows(
+            pair,
+            np.stack([row.values for row in rows]),
+            *held,
+            dark=st.context.theme.type == "dark",
+        ),
+        key="train_why",
+        alt=f"The rows of {pair[0]}, {live[0]} entries not zero, and of {pair[1]}, {live[1]} not zero, of "
+        f"{rows[0].values.size} each; {story.shared.size} columns have both.",
+    )
+
+
+def _sum(story: Story, names: tuple[str, ...]) -> None:
+    shared = story.shared
+    a, b = (names[row.feature] for row in (story.one, story.other))
+    other = f"{b} " if a == b else b
+    table = pd.DataFrame(
+        {
+            "Column": shared + 1,
+            a: story.one.values[shared],
+            other: story.other.values[shared],
+            "Product": story.products[shared],
+        }
+    )
+    order = np.argsort(-np.abs(story.products[shared]), kind="stable")
+    numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in (a, other, "Product")}
+    st.dataframe(
+        table.iloc[order], hide_index=True, key="train_why_sum", column_config=numbers, height="content"
+    )
+    st.caption(f"The products sum to {story.weight:.6g}.")
+
+
+def _threshold_words(story: Story) -> str:
+    if not story.thresholded:
+        return ""
+    what = "a row" if story.by_norm else "an entry"
+    pull = "norm of the slope of the loss along it" if story.by_norm else "slope of the loss along it"
+    return (
+        f"Pull: the {pull}. A step leaves {what} that is zero at zero up to the threshold, λ times the "
+        f"weight of its {'norm' if story.by_norm else 'size'} in Ω."
+    )
