@@ -1,4 +1,4 @@
-"""All is in pyproject.toml but the pages: scripts beside app.py here, in `fmviz/app` of the package."""
+"""All is in pyproject.toml but the pages: what lies beside app.py here is in `fmviz/app` of the package."""
 
 from pathlib import Path
 from shutil import copyfile
@@ -6,14 +6,14 @@ from shutil import copyfile
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PAGES = ("app.py", ".streamlit/config.toml", "pages/*.py")
+PAGES = ("app.py", ".streamlit/config.toml", "pages/*.py", "docs/glossary.md")
 
 
 class BuildWithPages(build_py):
-    """Builds the package with the scripts that `fmviz serve` hands to Streamlit."""
+    """Builds the package with what `fmviz serve` hands to Streamlit, and the glossary that a page shows."""
 
     def run(self):
-        """Build, then copy the scripts; what is installed in place finds those of the checkout."""
+        """Build, then copy these files; what is installed in place finds those of the checkout."""
         super().run()
         if self.editable_mode:
             return

@@ -23,6 +23,7 @@ SOURCES = (
     "setup.py",
     "pyproject.toml",
     "MANIFEST.in",
+    "docs",
     "README.md",
     "LICENSE",
 )
@@ -96,6 +97,7 @@ def test_it_holds_all_that_the_package_and_the_pages_are(installed):
     assert app == {
         "app.py",
         ".streamlit/config.toml",
+        "docs/glossary.md",
         *(f"pages/{p.name}" for p in (ROOT / "pages").glob("*.py")),
     }
     (info,) = installed.glob("fmviz-*.dist-info")

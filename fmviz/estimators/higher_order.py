@@ -100,7 +100,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         The factors of each order.
     coefficients_ : dict of int to (rank,) ndarray
         What the kernels of the columns of each order are multiplied by:
-        f(x) = intercept_ + ⟨w_, x⟩ + Σ_m Σ_s coefficients_[m]_s A^m(factors_[m]_:,s, x).
+        f(x) = b + ⟨w, x⟩ + Σ_m Σ_s λ_ms A^m(p_ms, x), λ_m = ``coefficients_[m]``.
     w_ : (d,) ndarray
         The linear weights, those due to dummy features included.
     intercept_ : float

@@ -159,7 +159,7 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     factors_ : dict of int to (order, d, columns) ndarray
         The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
     coefficients_ : dict of int to (columns,) ndarray
-        What the columns of each order are multiplied by: f(x) = intercept_ + ⟨w_, x⟩ +
+        What the columns of each order are multiplied by: f(x) = b + ⟨w, x⟩ +
         Σ_m Σ_s coefficients_[m]_s Π_t ⟨factors_[m][t]_:,s, x⟩, without squares with the kernel "anova".
     w_ : (d,) ndarray
         The linear weights, those due to the dummy feature included.

@@ -98,7 +98,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         The factors of each order: of the degree, and with `augment` of all lower ones from 2 up.
     coefficients_ : dict of int to (rank,) ndarray
         What the powers of the columns of each order are multiplied by:
-        f(x) = intercept_ + ⟨w_, x⟩ + Σ_m Σ_s coefficients_[m]_s ⟨factors_[m]_:,s, x⟩^m.
+        f(x) = b + ⟨w, x⟩ + Σ_m Σ_s coefficients_[m]_s ⟨factors_[m]_:,s, x⟩^m.
     w_ : (d,) ndarray
         The linear weights, those due to the dummy feature included.
     intercept_ : float

@@ -15,6 +15,7 @@ def test_it_says_what_it_is_and_tests_itself(store):
     said = words(app)
     assert "JMLR" in said or "Journal of Machine Learning Research" in said
     assert all(one.title in said for one in DATASETS.values())
+    assert "saddle escape" in said, "the glossary"
     app.button(key="about_test").click().run()
     app.run()
     assert not app.exception

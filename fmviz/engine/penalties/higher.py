@@ -270,7 +270,7 @@ class HigherOmegaTI(_Higher):
     source = "atarashi2021, Eq. 41 to 44"
 
     def value(self, P: np.ndarray) -> float:
-        """Return Σ_s e_m(|p_:,s|)."""
+        """Return Σ_s e_m(|p_s|)."""
         return float(symmetric_sums(np.abs(P), self.degree).sum())
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:

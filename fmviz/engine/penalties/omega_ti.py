@@ -69,7 +69,7 @@ class OmegaTI(Penalty):
         return entry_residual(G, Q, strength * rest_of_sum(np.abs(Q), 0))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return ‖p_:,s‖₁ − |p_js|."""
+        """Return Σ_i |p_is| − |p_js|."""
         return rest_of_sum(np.abs(P), 0)
 
     @property

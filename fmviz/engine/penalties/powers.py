@@ -71,7 +71,7 @@ def shrink_power_norms(degree: int) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class PowerTI(Penalty):
-    """Ω(P) = Σ_s ‖p_:,s‖₁^m, or with axis="rows" Σ_j ‖p_j‖₁^m."""
+    """Ω(P) = Σ_s (Σ_j |p_js|)^m, or with axis="rows" Σ_j (Σ_s |p_js|)^m."""
 
     degree: int = setting(3, **_DEGREE)
     axis: str = setting(

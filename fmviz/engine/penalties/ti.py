@@ -17,7 +17,7 @@ from .powers import PowerTI
 
 @dataclass(frozen=True)
 class TI(Penalty):
-    """Ω(P) = Σ_s ‖p_:,s‖₁², or with axis="rows" Σ_j ‖p_j‖₁²."""
+    """Ω(P) = Σ_s (Σ_j |p_js|)², or with axis="rows" Σ_j (Σ_s |p_js|)²."""
 
     axis: str = setting(
         "columns",

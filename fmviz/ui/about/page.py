@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -97,10 +98,26 @@ def render() -> None:
             "recomputed independently, stands beside it. The same can be done from Python (`import fmviz`) "
             "and on the command line (`fmviz --help`)."
         )
+        _glossary()
         _papers()
         _keys()
         _test()
         _made()
+
+
+def glossary() -> str:
+    """Return the table of docs/glossary.md: that of a checkout, or the copy in an installed package."""
+    package = Path(__file__).resolve().parents[2]
+    places = (package.parent / "docs" / "glossary.md", package / "app" / "docs" / "glossary.md")
+    found = next((place for place in places if place.is_file()), None)
+    text = "" if found is None else found.read_text(encoding="utf-8")
+    return text[text.find("\n| ") + 1 :]
+
+
+def _glossary() -> None:
+    if table := glossary():
+        with st.expander("Glossary: the words and symbols of these pages", icon=":material/dictionary:"):
+            st.markdown(table)
 
 
 def _papers() -> None:

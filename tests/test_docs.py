@@ -1,0 +1,59 @@
+"""README and docs: their links lead somewhere, and what they print of Python runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fmviz
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
+
+
+def place(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=place)
+def test_links_and_pictures_are_there(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), f"{place(page)} links to {target}, which is not there"
+
+
+def test_every_page_is_in_the_table_of_contents():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        assert name == "index" or f"\n{name}\n" in index
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. (?:auto|py:)\w+:: (?:fmviz\.)?(\w+)$", reference, re.MULTILINE)
+    assert set(named) - {"fmviz"} == set(fmviz.__all__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_CODE, ids=place)
+def test_the_examples_run(page, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    # The examples of a page follow each other.
+    script = tmp_path / "examples.py"
+    script.write_text("\n".join(["import fmviz", *blocks]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(Path.home())},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
