@@ -14,13 +14,11 @@ version = release = fmviz.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "numpydoc",
 ]
 exclude_patterns = ["_build"]
 # Links to files that are no pages of these.
 suppress_warnings = ["myst.xref_missing"]
-myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
