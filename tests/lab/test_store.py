@@ -375,7 +375,7 @@ def test_processes_write_at_once_without_losing_a_row(tmp_path):
 
 VICTIM = """
     import sys, time
-    from fmviz.lab import recorder
+    from fmviz.lab.runs import recorder
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.background.jobs import JobManager
     from fmviz.lab.store import RunStore
