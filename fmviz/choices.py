@@ -1,4 +1,4 @@
-"""What there is to choose from, and what goes with what."""
+"""What there is to choose from, and what goes together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run needs to go on later, in another process, with the same iterates."""
+"""Checkpoints: what a run needs to continue in another process with the same iterates."""
 
 from __future__ import annotations
 

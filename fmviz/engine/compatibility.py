@@ -1,4 +1,4 @@
-"""Which solver can take which problem, and why not."""
+"""Which solver takes which problem, and why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one loop: every consumer of a run, page or notebook, reads this generator."""
+"""The one loop that every run goes through: iterate, measure, stop."""
 
 from __future__ import annotations
 

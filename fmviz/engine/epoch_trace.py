@@ -1,4 +1,4 @@
-"""What happens inside one epoch: the same steps as the compiled sweeps, one at a time, with their numbers.
+"""What happens inside one epoch: the steps of the compiled sweeps one at a time, with their numbers.
 
 Compiled sweeps cannot halt after an entry. Here every step is made again in NumPy from the definition: the
 slope, its bound and the threshold are computed from the present P, w and bias, without the caches of the

@@ -1,4 +1,4 @@
-"""What fits into memory, asked before a large array is made, and where in memory an array begins."""
+"""Memory: whether a large array fits, and aligned copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strengths that change while a run goes on: declared before it starts, or on the way."""
+"""Strengths that change during a run: declared beforehand, or on the way."""
 
 from __future__ import annotations
 

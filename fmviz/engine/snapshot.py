@@ -1,4 +1,4 @@
-"""What a run reports while it goes on, and how it ends."""
+"""What a run reports while it goes on and when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be predicted: numbers or labels, checked once, and how predictions become labels."""
+"""The target: numbers or labels, checked once, and how predictions become labels."""
 
 from __future__ import annotations
 

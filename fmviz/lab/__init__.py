@@ -1,1 +1,1 @@
-"""Experiments on the engine: data sets, runs, jobs."""
+"""Data sets, experiments, runs and papers, on top of the engine."""

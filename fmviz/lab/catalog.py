@@ -1,4 +1,4 @@
-"""Every data set by its name: those registered in `fmviz.lab.datasets`, and uploads, which no menu lists."""
+"""Every data set by its name: the registered ones, and uploads, which no menu lists."""
 
 from __future__ import annotations
 

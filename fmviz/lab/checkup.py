@@ -1,4 +1,4 @@
-"""Whether this installation works: its parts, its places, and a self-test of every operator and of a fit."""
+"""The self-test of an installation: versions, folders, every operator, and a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One training run, described completely: frozen, validated, hashable, to and from JSON and URLs."""
+"""A training run, described completely: immutable, validated, hashable, to and from JSON and URLs."""
 
 from __future__ import annotations
 

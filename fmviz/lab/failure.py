@@ -1,4 +1,4 @@
-"""What went wrong, in words."""
+"""Exceptions as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where fmviz keeps what is to last: the run store, and the data of one's own beside it."""
+"""Where fmviz keeps its files: the run store, and uploads beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that a page waits for: done in the background, and drawn as loading only where it takes a while."""
+"""Work that a page waits for, done in the background with a sign of loading where it takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands under every result: the program and the capsule that give the same numbers again."""
+"""The program and the reproduction capsule under a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts that do not blink while their data changes, each with its numbers and its picture to take away.
+"""Charts that do not flicker while their data changes, each with its data and picture to download.
 
 `st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
 chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run

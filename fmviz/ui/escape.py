@@ -1,4 +1,4 @@
-"""Words of other people in texts of ours: shown as they are, whatever they hold."""
+"""Escapes user text for Markdown."""
 
 from __future__ import annotations
 

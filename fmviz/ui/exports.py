@@ -1,4 +1,4 @@
-"""What can be taken away from a finished run: curves, parameters, model, and the program that repeats it."""
+"""Downloads of a finished run: curves, parameters, model and program."""
 
 from __future__ import annotations
 

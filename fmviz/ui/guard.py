@@ -1,4 +1,4 @@
-"""Exceptions of a page become a message with a way out, in fragments as well."""
+"""Turns exceptions of a page or fragment into a message with a way out."""
 
 from __future__ import annotations
 

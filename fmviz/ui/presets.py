@@ -1,4 +1,4 @@
-"""Presets: telling states of the pages, each with a title and a sentence.
+"""Presets: instructive states of the pages, each with a title and a sentence.
 
 A preset is one entry here. It appears in the popover *Presets* of its page, and on the start page if it is a
 card.

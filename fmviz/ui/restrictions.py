@@ -1,4 +1,4 @@
-"""The menu of a teacher: what a link to this page hides and locks."""
+"""The teacher's menu: what a link to this page hides and locks."""
 
 from __future__ import annotations
 

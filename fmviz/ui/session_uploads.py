@@ -1,4 +1,4 @@
-"""The data sets of one's own that a session knows: those it has made, and those a link has brought."""
+"""The uploads that a session knows: those it has made, and those that a link has named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of settings: what values look like, and how a query string spells them."""
+"""Types of settings: their values, and how a query string spells them."""
 
 from __future__ import annotations
 

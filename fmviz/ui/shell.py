@@ -1,4 +1,4 @@
-"""What every page has around it: navigation, the shared settings, the status, and the answer to errors.
+"""The frame of every page: navigation, shared settings, status, lessons, and the answer to errors.
 
 A page's view is one function::
 

@@ -1,4 +1,4 @@
-"""What the machine is doing: kernels being compiled, jobs at work."""
+"""What the server is doing: kernels being compiled, jobs running."""
 
 from __future__ import annotations
 

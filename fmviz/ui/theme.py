@@ -1,4 +1,4 @@
-"""Colours of the theme that the reader sees, for styles of our own."""
+"""Colours of the reader's theme, for CSS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task of the background on the page: looked at again and again until it has ended."""
+"""Redraws a background task until it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls bound to settings, and the small blocks that several pages show.
+"""Controls bound to settings, and small blocks that several pages share.
 
 Every control takes the page's `Settings` and the name of a setting, takes its help and bounds from the
 setting's declaration, and returns the present value.

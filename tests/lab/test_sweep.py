@@ -36,8 +36,8 @@ MANY = [
 def compiled_elsewhere():
     # A process that has just compiled a kernel may round the last bit otherwise than one that loads it.
     code = (
-        "from fmviz.lab.search import sweep; from fmviz.lab.experiment import Experiment; sweep.compile_kernels("
-        "[Experiment(rank=3, validation=0.25, regularizer=name) for name in ('ti', 'cs')])"
+        "from fmviz.lab.search import sweep; from fmviz.lab.experiment import Experiment; "
+        "sweep.compile_kernels([Experiment(rank=3, validation=0.25, regularizer=name) for name in ('ti', 'cs')])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,4 +1,4 @@
-"""The used pairs of P ranked by weight, without ever forming PPᵀ."""
+"""The used pairs of P ranked by weight, without forming PPᵀ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem as a function of one vector θ = (P, w, bias), for solvers that move everything at once."""
+"""A problem as a function of one vector θ = (P, w, b), for solvers that move everything at once."""
 
 from __future__ import annotations
 

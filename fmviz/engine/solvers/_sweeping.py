@@ -1,4 +1,4 @@
-"""What the sweeping solvers share: incremental predictions, the linear part, the frame of an epoch."""
+"""What coordinate solvers share: incremental predictions, the linear part, the frame of an epoch."""
 
 from __future__ import annotations
 

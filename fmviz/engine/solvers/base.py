@@ -1,4 +1,4 @@
-"""What a solver is: it starts, it makes an epoch, it shows its parameters. The driver does the rest."""
+"""The interface of a solver: it starts, makes epochs and shows its parameters; the driver does the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One training run in the background: played, paused, stepped and stopped from any thread.
+"""A training run in the background: played, paused, stepped and stopped from any thread.
 
 A job runs in slices of a fraction of a second, each submitted after the other, so that more jobs than
 workers all progress, and a paused job holds no worker. Pages read `Job.view`, which never waits for the

@@ -1,4 +1,4 @@
-"""What a job looks like from outside."""
+"""What a page reads of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All training runs of a server: started, found again by id, capped, and forgotten in the end."""
+"""All training runs of a server: started, found by id, limited in number, and finally dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where slices of work run: a small pool of threads with due times, and a synchronous one for tests."""
+"""A small pool of threads with due times, and a synchronous one for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in the background that is no training run: streamed, watched and stopped from any page."""
+"""Background work other than training runs: streamed, watched and stopped from any page."""
 
 from __future__ import annotations
 

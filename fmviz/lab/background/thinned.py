@@ -1,4 +1,4 @@
-"""What is kept of an epoch for its picture: the parameters, thinned to what can be drawn."""
+"""What is kept of an epoch for its picture: the parameters, reduced to what can be drawn."""
 
 from __future__ import annotations
 

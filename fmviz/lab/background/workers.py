@@ -1,4 +1,4 @@
-"""Many independent pieces of work on all cores: streamed, one thread each, and safe from one that dies."""
+"""Many independent tasks on all cores: streamed, one thread each, and safe from a worker that dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attributes behind the columns of X: levels, flags and numbers, read from a row and changed in it."""
+"""The attributes behind the columns of X: categories, flags and numbers, read and changed in a row."""
 
 from __future__ import annotations
 

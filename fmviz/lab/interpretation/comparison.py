@@ -1,4 +1,4 @@
-"""Runs beside each other: the Pareto front, differences of W, and pairs that come back from seed to seed."""
+"""Comparison of runs: the Pareto front, differences of W, and interactions that recur across seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One prediction taken apart: bias, linear terms, pairs, squares and higher orders, which sum to it exactly.
+"""One prediction decomposed exactly into bias, linear terms, pairs, squares and higher orders.
 
 Every model here is a polynomial of its features, so that f(x) is a sum of one number for every product of
 them. For orders beyond two the largest products are named, and the others are one term.

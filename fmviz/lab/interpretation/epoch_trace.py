@@ -1,4 +1,4 @@
-"""The next epoch of a run that waits, step by step: what moves, from where to where, by which formula."""
+"""The next epoch of a paused run, step by step: what changes, from where to where, by which formula."""
 
 from __future__ import annotations
 

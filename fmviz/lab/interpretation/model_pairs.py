@@ -1,4 +1,4 @@
-"""The pairs of a fitted model, whatever its parameters are."""
+"""The pairwise interactions of a fitted model of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interactions as a network: who is joined with whom, and where each is drawn, the same every time."""
+"""Interactions as a network with a reproducible layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strongest pairs of a fit, with how often both features occur together in the data."""
+"""The strongest interactions of a fit, with how often both features occur together in the data."""
 
 from __future__ import annotations
 

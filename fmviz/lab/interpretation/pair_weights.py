@@ -1,4 +1,4 @@
-"""The weights of the pairs of any model of order 2, read block by block: W is never formed whole."""
+"""The interaction weights of any model of order 2, read block by block without forming W."""
 
 from __future__ import annotations
 

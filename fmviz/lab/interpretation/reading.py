@@ -1,4 +1,4 @@
-"""What a fitted model says about pairs of features and of attributes: found by name, told in words."""
+"""What a fitted model says about pairs of features and of attributes, searchable and in words."""
 
 from __future__ import annotations
 

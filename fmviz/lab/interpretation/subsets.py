@@ -1,4 +1,4 @@
-"""The weights of interactions of any order, from the columns of a factorised model.
+"""Interaction weights of any order, from the columns of a factorized model.
 
 Throughout, the weight of a set S of m features is multiplicity times an entry of a symmetric tensor: of
 Σ_s c_s p_s ⊗ … ⊗ p_s, so Σ_s c_s Π_{j∈S} p_js, or of a lifted model's symmetrised Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m.

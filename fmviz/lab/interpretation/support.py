@@ -1,4 +1,4 @@
-"""The learned support against the true one, cell by cell."""
+"""The learned support compared with the true one, entry by entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PPᵀ of many features as tiles: each shows the largest interaction within it, and none is lost."""
+"""PPᵀ of many features as tiles, each of which shows the largest interaction within it."""
 
 from __future__ import annotations
 

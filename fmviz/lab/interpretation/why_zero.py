@@ -1,4 +1,4 @@
-"""Why an interaction is zero, or what it is made of: the two rows of P, column by column."""
+"""Why an interaction is zero, or what it consists of: two rows of P, column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of W: the whole of it as tiles, a part of it as finer tiles, and at last its entries."""
+"""Windows of W: all of it as tiles, parts of it as finer tiles, and finally its entries."""
 
 from __future__ import annotations
 

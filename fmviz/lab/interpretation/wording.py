@@ -1,4 +1,4 @@
-"""What a weight does to the prediction, in a sentence and in the target's own units."""
+"""The effect of a weight on the prediction, as a sentence in the units of the target."""
 
 from __future__ import annotations
 

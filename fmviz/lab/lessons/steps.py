@@ -1,4 +1,4 @@
-"""Lessons: Markdown files with a small header, cut into steps that are shown above the real pages.
+"""Lessons: Markdown files with a small header, split into steps that are shown above the real pages.
 
 A lesson is one file in ``fmviz/lessons``. It begins with a header in TOML between lines ``+++``; every
 heading ``# …`` begins a step. A step may begin with a TOML block that says which page is shown beneath, in

@@ -1,4 +1,4 @@
-"""The numbers in lessons: calculated by the engine from the very settings of the page that is shown.
+"""The numbers in lessons, computed by the engine from the settings of the page that is shown.
 
 A step names them under ``find``. A text is an expression of the numbers before it; a table names a quantity
 of `QUANTITIES` with ``of`` and its arguments. Each quantity takes the settings of the step, as the query

@@ -1,4 +1,4 @@
-"""The study of the proximal operators on one matrix: the matrix, the results, and what to say of them."""
+"""Proximal operators applied to one matrix: the matrix, the results, and sentences about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that repeats what the page shows."""
+"""The program that repeats what the page of operators shows."""
 
 from __future__ import annotations
 

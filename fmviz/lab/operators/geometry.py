@@ -1,4 +1,4 @@
-"""Unit balls and proximal operators where they can be seen: on sections of P with two or three entries.
+"""Unit balls and proximal operators on sections of P with two or three entries.
 
 In a section some entries of a small P are coordinates and all others are 0. None of the operators makes a
 zero entry non-zero, so that their results lie in the section again.

@@ -1,4 +1,4 @@
-"""The matrix P that operators are shown on: drawn, or pasted."""
+"""The matrix P that operators are applied to: random or pasted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proximal operators do to one matrix P, over a grid of strengths: [A] Figs. 1 and 2.
+"""Proximal operators on one matrix P, over a grid of strengths ([A] Figs. 1 and 2).
 
 [A] is atarashi2021, sections 3.1 and 8.1: P of size 200 × 30 from N(0, 1), λ = 2⁻⁷ … 2⁷.
 """

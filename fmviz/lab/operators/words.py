@@ -1,4 +1,4 @@
-"""What is special about an operator on one P, said in words computed from the numbers."""
+"""What an operator does to a given P, in sentences computed from the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator's formula with the present numbers in it."""
+"""The formula of an operator, with the present numbers in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an artefact of a paper is: a figure or table with its protocol, its statements and our run of it."""
+"""A figure or table of a paper: its protocol, its statements, and our reproduction of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished pieces of an artefact's work: a run that was cut off goes on with what there is."""
+"""Checkpoints of a reproduction: what is finished is not computed again."""
 
 from __future__ import annotations
 

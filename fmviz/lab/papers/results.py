@@ -1,4 +1,4 @@
-"""Results of artefacts that outlive the process: kept when complete, found again."""
+"""Results of reproductions, kept when complete and found again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reproduction capsule: what a result was made from, and how to get it again."""
+"""The reproduction capsule: what a result was computed from, and how to compute it again."""
 
 from __future__ import annotations
 

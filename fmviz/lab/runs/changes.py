@@ -1,4 +1,4 @@
-"""Changes of strengths during a run, as texts: in a link, in a file, on a curve, in a sentence."""
+"""Changes of strengths during a run, as text for links, files, curves and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a run whose strengths changed on the way, as it is to be drawn and written down."""
+"""The history of a run whose strengths changed on the way, for curves and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python programs that repeat a run, a sweep, a duel and an artefact of a paper."""
+"""Python programs that repeat a run, a sweep, a comparison or a figure of a paper."""
 
 from __future__ import annotations
 

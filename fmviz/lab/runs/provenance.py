@@ -1,4 +1,4 @@
-"""What a result was made from: a hash of the data, and the versions of the programs."""
+"""The provenance of a result: a hash of the data, and the versions of the software."""
 
 from __future__ import annotations
 

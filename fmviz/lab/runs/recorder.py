@@ -1,4 +1,4 @@
-"""A run written to the store while it goes on."""
+"""Writes a run to the store while it goes on."""
 
 from __future__ import annotations
 

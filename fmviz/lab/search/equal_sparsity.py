@@ -1,4 +1,4 @@
-"""Searches for a number of interactions: of one regularizer, and of several at the same budget."""
+"""Comparison at equal sparsity: for each regularizer, the λ that uses a given number of interactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths along the strength λ for several regularizers, on the data of an experiment."""
+"""Paths along λ for several regularizers, on the data of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep as one declared object: data sets × methods × grids of strengths × seeds."""
+"""A sweep, declared: data sets × methods × grids × seeds."""
 
 from __future__ import annotations
 

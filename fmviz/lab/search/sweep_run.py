@@ -1,4 +1,4 @@
-"""Carrying out a declared sweep: costed, into the store, on this machine's cores or a Dask cluster."""
+"""Runs a declared sweep: cost estimated, results stored, on this machine's cores or a Dask cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of a sweep as tables: a fit a row, and means over the seeds."""
+"""The results of a sweep as tables: one row for each fit, and means over the seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run store: every run that was ever made, in one SQLite file."""
+"""The run store: every run, in one SQLite file."""
 
 from __future__ import annotations
 

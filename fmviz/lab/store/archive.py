@@ -1,4 +1,4 @@
-"""Runs as one file that can be sent to somebody: a ZIP archive of JSON and NPZ, without code in it."""
+"""Runs as one file to share: a ZIP archive of JSON and NPZ, without code in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQLite file under the run store: opened, migrated, and written by many processes at once."""
+"""The SQLite file of the run store: opened, migrated, and written by many processes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who writes a run, and whether that process still lives."""
+"""Which process writes a run, and whether that process still lives."""
 
 from __future__ import annotations
 

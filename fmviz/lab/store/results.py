@@ -1,4 +1,4 @@
-"""The last result of every artefact of a paper, kept beside the runs, and the pieces of unfinished ones."""
+"""The last result of every reproduction, kept beside the runs, and checkpoints of unfinished ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in the store: begun, grown, ended, found, deleted and brought back."""
+"""Runs in the store: started, extended, ended, found, deleted and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of the run store: one tuple of statements for every version, each applied to the one before."""
+"""The schema of the run store: one tuple of statements for each version, applied in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as the store tells it."""
+"""A stored run."""
 
 from __future__ import annotations
 

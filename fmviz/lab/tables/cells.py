@@ -1,4 +1,4 @@
-"""Values as the cells of tables show them."""
+"""Values as text for the cells of a table."""
 
 from __future__ import annotations
 

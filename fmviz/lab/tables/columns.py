@@ -1,4 +1,4 @@
-"""How single columns of a table become features: learned from values, and applied to others."""
+"""Encoders of single columns: fitted on training values, applied to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of one's own as features and a target: a frozen description of the encoding, learned and applied."""
+"""From a table to X and y: an immutable description of the encoding, fitted and applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading tables of one's own: CSV, TSV and libsvm files, with a sentence for each way to fail."""
+"""Reads CSV, TSV and libsvm files, with a sentence for each way to fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits to data of one's own: prepared like those of registered data sets, saved, and used again."""
+"""Fits to tables: prepared like registered data sets, saved, and used to predict."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Data of one's own: files read, columns told apart, encoded as decided, and kept under a name."""
+"""Uploads: files read, their columns described, encoded as chosen, and kept under a name."""

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, words, yes or no, dates, or nothing to learn from."""
+"""What a column of a table holds: numbers, categories, yes or no, dates, or nothing to learn from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table to try the page of one's own data with."""
+"""An example table for the page Your data."""
 
 from __future__ import annotations
 

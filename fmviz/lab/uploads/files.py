@@ -1,4 +1,4 @@
-"""From the bytes of a file to a table or to features: what it is, how it is written, and what it is not."""
+"""From the bytes of a file to a table or a libsvm design: the format detected and the text decoded."""
 
 from __future__ import annotations
 

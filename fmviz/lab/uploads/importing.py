@@ -1,4 +1,4 @@
-"""Uploads become data sets: encoded as their recipe says, with settings for a first fit, and kept."""
+"""From an uploaded file to a data set: encoded by its recipe, with settings for a first fit, and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where data of one's own are kept: files by the hash of their bytes, data sets by that of file and recipe.
+"""The library of uploads: files by the hash of their bytes, data sets by that of file and recipe.
 
 Beside the run store, in a folder of its own, lies every file once, as ``file_<hash>``, and a JSON text for
 every data set, as ``own_<hash>.json``. Names are hashes, so that who does not know one cannot guess it.

@@ -1,4 +1,4 @@
-"""What a file of one's own may hold. Nothing larger is read, and the page says so before."""
+"""What an uploaded file may hold; the page tells it before anything is read."""
 
 from __future__ import annotations
 

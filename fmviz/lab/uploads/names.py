@@ -1,4 +1,4 @@
-"""What an uploaded data set is called."""
+"""Names of uploaded data sets."""
 
 from __future__ import annotations
 

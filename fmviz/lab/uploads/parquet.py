@@ -1,4 +1,4 @@
-"""Parquet files of one's own: their columns of single values as a table."""
+"""Reads Parquet files whose columns hold single values."""
 
 from __future__ import annotations
 

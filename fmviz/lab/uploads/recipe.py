@@ -1,4 +1,4 @@
-"""How a file becomes a data set: what was decided about it, what that comes to, and the data set itself."""
+"""How a file becomes a data set: the choices made, the size that follows, and the data set itself."""
 
 from __future__ import annotations
 

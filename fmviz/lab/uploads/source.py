@@ -1,4 +1,4 @@
-"""What is read of a file of one's own, how it is read, and what its columns are called."""
+"""An uploaded file as read: the options of reading, and the names of its columns."""
 
 from __future__ import annotations
 

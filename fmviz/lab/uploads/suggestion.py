@@ -1,4 +1,4 @@
-"""Settings for a first fit to data that nobody has seen: strengths that follow the scale of the data."""
+"""Settings for a first fit: strengths that follow the scale of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The duel on the page: all regularizers at the same number of interactions."""
+"""The comparison of all regularizers at equal sparsity."""
 
 from __future__ import annotations
 

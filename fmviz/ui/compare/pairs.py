@@ -1,4 +1,4 @@
-"""Pairs of features of several runs: the difference of two W, and what comes back from seed to seed."""
+"""Interactions of several runs: the difference of two W, and stability across seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a file of one's own: what they are taken for, in a table that can be corrected."""
+"""The columns of an uploaded file, in a table whose types can be corrected."""
 
 from __future__ import annotations
 

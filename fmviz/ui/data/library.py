@@ -1,4 +1,4 @@
-"""The list of one's own data sets, to train on, to open again and to delete."""
+"""The list of uploaded data sets: train, open, delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file of one's own becomes, told before it is made; and the way to a first model."""
+"""The size of the data set that an upload becomes, told beforehand; and the way to a first model."""
 
 from __future__ import annotations
 

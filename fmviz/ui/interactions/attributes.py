@@ -1,4 +1,4 @@
-"""How strongly attributes interact, and which of their levels."""
+"""How strongly attributes interact, and which of their categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix of all pairs, opened window by window down to its entries."""
+"""The matrix of all pairs, zoomed window by window down to its entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run that is read: chosen, opened once, and what is calculated of it, large things in the background."""
+"""The run whose interactions are shown: chosen, loaded once, and analysed in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strongest pairs of features: as a network, and in words."""
+"""The strongest interactions, as a network and in words."""
 
 from __future__ import annotations
 

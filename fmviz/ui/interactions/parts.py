@@ -1,4 +1,4 @@
-"""What several parts of the page draw: the table of pairs in words, and the network."""
+"""What several parts of the page share: the table of pairs in words, and the network."""
 
 from __future__ import annotations
 

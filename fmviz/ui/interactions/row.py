@@ -1,4 +1,4 @@
-"""One row's prediction: taken apart, and what it would be with other values."""
+"""One prediction: decomposed, and recomputed with other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel of a lesson above the page that it is about: text, prediction, answer, and the way on."""
+"""The panel of a lesson above its page: text, prediction, answer, and the next step."""
 
 from __future__ import annotations
 

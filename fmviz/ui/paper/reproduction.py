@@ -1,4 +1,4 @@
-"""One artefact on the paper desk: run, watched while it grows, stopped, found again."""
+"""One figure or table: reproduced, watched while it grows, stopped, found again."""
 
 from __future__ import annotations
 

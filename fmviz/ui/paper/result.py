@@ -1,4 +1,4 @@
-"""A result of an artefact on the page: figure, checks, published numbers, tables, and what to take away."""
+"""The result of a reproduction: figure, checks, published numbers, tables and downloads."""
 
 from __future__ import annotations
 

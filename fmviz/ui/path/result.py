@@ -1,4 +1,4 @@
-"""What a λ-path has found: curves, one fit of them, the table and the program."""
+"""The result of a λ-path: curves, one fit of them, the table and the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target on the page of paths: a wanted number of interactions, and the search for its λ."""
+"""The search for the λ that uses a wanted number of interactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buttons of a run: play, pause, step, stop, reset, reseed; how fast, and by how much a step moves."""
+"""The buttons of a run: play, pause, step, stop, reset, reseed; its speed, and the size of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inside an epoch: the next epoch of a run that waits, stepped through by rows, columns or entries."""
+"""The next epoch of a paused run, stepped through by rows, columns or entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controls, tables and charts of models that are sums over the columns of P."""
+"""Controls, tables and charts of models that are sums over the columns of P."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interactions of a run: their matrix beside the truth, and the strongest pairs in words."""
+"""The interactions of a run: their matrix beside the true one, and the strongest pairs in words."""
 
 from __future__ import annotations
 

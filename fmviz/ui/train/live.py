@@ -1,4 +1,4 @@
-"""What is seen of a run while it goes on: the status, the numbers, the curves, the matrix."""
+"""A run while it goes on: status, numbers, curves, matrix."""
 
 from __future__ import annotations
 

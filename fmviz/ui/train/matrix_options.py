@@ -1,4 +1,4 @@
-"""Which interactions of a model with several orders are looked at: one order, or a slice of it."""
+"""Which interactions of a model with several orders are shown: one order, or a slice of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of a training run: their controls, and what is suggested for a data set."""
+"""The settings of a training run: their controls, and the suggestions of a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a cell of PPᵀ is zero: two features, picked by a click on the matrix or from two lists."""
+"""Why an entry of PPᵀ is zero: two features, picked by a click on the matrix or from two lists."""
 
 from __future__ import annotations
 

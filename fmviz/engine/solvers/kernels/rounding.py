@@ -1,4 +1,4 @@
-"""What tells a number from a rounding error, and a very large one from infinity."""
+"""Thresholds that tell numbers from rounding errors, and large numbers from infinity."""
 
 # The square of a relative rounding error, with room for sums of many.
 NOISE = 1e-28

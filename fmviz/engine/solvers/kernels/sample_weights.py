@@ -1,4 +1,4 @@
-"""Sample weights inside kernels, at no cost where there are none."""
+"""Sample weights inside kernels, free of cost where there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stochastic steps that apply the operator to all of P: O(dk) a step, for single samples and mini-batches."""
+"""Stochastic steps that apply the operator to all of P: O(dk) each, for samples and mini-batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stochastic steps that visit the features of one sample only, for penalties that shrink by a known amount.
+"""Stochastic steps that visit only the features of the sample, for penalties with a known shrinkage.
 
 A step multiplies every entry by `keep` and shrinks it by `cut`. While the loss does not touch an entry, its
 size is a(κ − T) with constant κ: with a = Π keep and T = Σ cut/a over the steps so far, for

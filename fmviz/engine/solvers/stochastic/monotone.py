@@ -1,4 +1,4 @@
-"""What keeps a stochastic solver from rising: epochs that raised the objective are undone."""
+"""Keeps a stochastic solver from rising: epochs that raised the objective are undone."""
 
 from __future__ import annotations
 

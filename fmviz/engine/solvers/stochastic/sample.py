@@ -1,4 +1,4 @@
-"""What every stochastic kernel does with one sample, whose live rows of P lie in a small buffer."""
+"""What every stochastic kernel does with one sample, whose rows of P are gathered in a small buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SGD and PSGD need besides for models that are sums of kernels of the columns of P."""
+"""The additional state of SGD and PSGD for models that are sums over the columns of P."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step sizes of the stochastic solvers, and what a step multiplies, adds and cuts off."""
+"""Step sizes of the stochastic solvers, and how a step shrinks and thresholds."""
 
 from __future__ import annotations
 

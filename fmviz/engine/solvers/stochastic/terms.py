@@ -1,4 +1,4 @@
-"""What a stochastic step needs of the model: its value at one sample, and a step along its gradient.
+"""What a stochastic step needs of the model: its value at one sample, and a gradient step.
 
 Every function sees the rows of P that the sample meets in the buffer R, shape (longest, columns), and its
 entries xs; `columns` is the pair of arrays that `ColumnTerms` describes.

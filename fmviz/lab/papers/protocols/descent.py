@@ -1,4 +1,4 @@
-"""Objectives on the way down: the rows that comparisons of solvers are drawn from."""
+"""Objectives over time: the rows that comparisons of solvers are drawn from."""
 
 from __future__ import annotations
 

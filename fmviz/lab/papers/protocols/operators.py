@@ -1,4 +1,4 @@
-"""What proximal operators leave of a random P: runs and checks of Figs. 1 and 2 of atarashi2021."""
+"""Proximal operators on a random P: runs and checks of Figs. 1 and 2 of atarashi2021."""
 
 from __future__ import annotations
 

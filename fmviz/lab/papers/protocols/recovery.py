@@ -1,4 +1,4 @@
-"""Support recovery on planted data (atarashi2021, 8.2): strengths tuned on some data sets, told of others."""
+"""Support recovery on synthetic data (atarashi2021, 8.2): tuned on some data sets, reported on others."""
 
 from __future__ import annotations
 

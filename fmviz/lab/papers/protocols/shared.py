@@ -1,4 +1,4 @@
-"""Words that several artefacts of a paper share."""
+"""Sentences that several figures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models tuned by cross-validation and scored on a test set: many small pieces of work, on all cores."""
+"""Models tuned by cross-validation and scored on a test set, on all cores."""
 
 from __future__ import annotations
 

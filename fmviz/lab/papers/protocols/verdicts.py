@@ -1,4 +1,4 @@
-"""What counts say to a statement of a paper."""
+"""From counts to a verdict on a statement of a paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods of atarashi2021 come to in the ‖W‖₁-regularized objective: the runs of Figs. 5 and 7."""
+"""The ‖W‖₁-regularized objective of the methods of atarashi2021: the runs of Figs. 5 and 7."""
 
 from __future__ import annotations
 
