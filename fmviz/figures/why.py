@@ -33,7 +33,7 @@ def two_rows(
     values : (2, k) ndarray
         Their rows. An exact zero has the colour of zero.
     pulls, thresholds : (2, k) or (2, 1) ndarrays, optional
-        What the loss pulls with, and up to which pull a zero stays; one number a row where the penalty
+        What the loss pulls with, and up to which pull a zero stays; one number a row where the regularizer
         shrinks rows by their norms. Without them the strips stand alone.
     dark : bool
         The theme.

@@ -38,14 +38,14 @@ SPECS: tuple[ParamSpec, ...] = (
         "choice",
         "ti",
         choices=tuple(PENALTIES),
-        help=r"The sparsity penalty Ω: the objective holds $\lambda\,\Omega(P)$.",
+        help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
     ),
     ParamSpec(
         "solver",
         "choice",
         "auto",
         choices=("auto", *SOLVERS),
-        help="Auto takes the one made for the penalty.",
+        help="Auto takes the one made for the regularizer.",
     ),
     ParamSpec(
         "loss",
@@ -91,10 +91,10 @@ SPECS: tuple[ParamSpec, ...] = (
         1e6,
         log=True,
         symbol=r"\lambda",
-        help=rf"Of the sparsity penalty, $\lambda\,\Omega(P)$. {_STRENGTH_HELP}",
+        help=rf"Of the sparsity regularizer, $\lambda\,\Omega(P)$. {_STRENGTH_HELP}",
     ),
     ParamSpec("fit_linear", "bool", True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$."),
-    ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, without a penalty."),
+    ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, which is not penalised."),
     ParamSpec(
         "init_scale",
         "float",
@@ -249,7 +249,7 @@ class Experiment:
         return found
 
     def applicable(self) -> Experiment:
-        """Return the experiment with another penalty or solver where these do not suit the model."""
+        """Return the experiment with another regularizer or solver where these do not suit the model."""
         found = self
         if found._why_not_penalty() is not None:
             others = (replace(found, regularizer=name, regularizer_params=()) for name in PENALTIES)

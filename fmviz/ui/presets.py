@@ -150,7 +150,7 @@ def training_presets() -> list[Preset]:
         ),
         _training(
             "planted_interactions",
-            "Too strong a penalty",
+            "Too much regularization",
             "At a λ of 10 the model collapses to P = 0, which no gradient leaves.",
             ":material/vertical_align_bottom:",
             lambda_sparse="10",
@@ -162,7 +162,7 @@ def sweep_presets() -> list[Preset]:
     """Return those of the page of sweeps."""
     return [
         Preset(
-            "Four penalties, six strengths",
+            "Four regularizers, six strengths",
             "How error and used interactions go with λ on MONK's-1, three seeds each.",
             ":material/show_chart:",
             "Set it up",
@@ -178,7 +178,7 @@ def sweep_presets() -> list[Preset]:
         ),
         Preset(
             "TI or CS, on planted groups",
-            "Two penalties from weak to strong, where the true interactions are known.",
+            "Two regularizers from weak to strong, where the true interactions are known.",
             ":material/balance:",
             "Set it up",
             navigation.SWEEPS,
@@ -193,7 +193,7 @@ def sweep_presets() -> list[Preset]:
         ),
         Preset(
             "Is it stable?",
-            "One penalty, one strength, ten seeds: then *Compare* counts which pairs come back.",
+            "One regularizer, one strength, ten seeds: then *Compare* counts which pairs come back.",
             ":material/repeat:",
             "Set it up",
             navigation.SWEEPS,
@@ -210,18 +210,18 @@ def sweep_presets() -> list[Preset]:
 
 
 def comparison_presets() -> list[Preset]:
-    """Return those of the page that compares: duels at the same number of interactions."""
+    """Return those of the page that compares: at the same number of interactions."""
     return [
         Preset(
-            "Duel at 360 interactions",
-            "As many as were planted. Which penalty uses the right ones?",
+            "360 interactions each",
+            "As many as were planted. Which regularizer uses the right ones?",
             ":material/swords:",
             "Set it up",
             navigation.COMPARE,
             {"dataset": "planted_interactions", "fighters": "l1,l21,ti,cs", "target": "360"},
         ),
         Preset(
-            "Duel at 190 interactions",
+            "190 interactions each",
             "All pairs of twenty planted features: the case that CS is made for.",
             ":material/table_rows:",
             "Set it up",
@@ -229,7 +229,7 @@ def comparison_presets() -> list[Preset]:
             {"dataset": "planted_features", "fighters": "l1,l21,ti,cs", "target": "190"},
         ),
         Preset(
-            "Duel on few interactions",
+            "Three interactions each",
             "Three pairs are behind MONK's-1. Who classifies best with about three?",
             ":material/extension:",
             "Set it up",
@@ -245,7 +245,7 @@ def path_presets() -> list[Preset]:
     return [
         Preset(
             "How wide is the right range?",
-            "Which λ finds the planted pairs, for four penalties, as in Fig. 4 of the paper.",
+            "Which λ finds the planted pairs, for four regularizers, as in Fig. 4 of the paper.",
             ":material/show_chart:",
             "Compute it",
             navigation.PATH,
@@ -292,7 +292,7 @@ def geometry_presets() -> list[Preset]:
         ),
         preset(
             "Four bodies",
-            "Three entries of a 2 × 2 matrix, where all four penalties differ. Turn them.",
+            "Three entries of a 2 × 2 matrix, where all four regularizers differ. Turn them.",
             ":material/deployed_code:",
             dims="3",
         ),

@@ -37,7 +37,8 @@ def compiled_elsewhere():
     # A process that has just compiled a kernel may round the last bit otherwise than one that loads it.
     code = (
         "from fmviz.lab.search import sweep; from fmviz.lab.experiment import Experiment; "
-        "sweep.compile_kernels([Experiment(rank=3, validation=0.25, regularizer=name) for name in ('ti', 'cs')])"
+        "names = ('ti', 'cs'); sweep.compile_kernels("
+        "[Experiment(rank=3, validation=0.25, regularizer=name) for name in names])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -99,7 +99,7 @@ def test_what_is_left_out_leaves_the_rest(store, query):
 def test_no_penalty_is_a_sentence(store):
     app = open_page("geometry", penalties="none")
     assert fine(app)
-    assert "No penalty is chosen" in app.info[0].value
+    assert "No regularizer is chosen" in app.info[0].value
 
 
 def test_the_column_keeps_the_same_entries_whatever_its_scale(store):

@@ -252,7 +252,7 @@ def formula(step: Step) -> tuple[str, str, str]:
 def meaning(step: Step) -> str:
     """Return a sentence on what the step did."""
     if step.kind in ("bias", "weight"):
-        return "The minimum along this parameter; no penalty makes it zero."
+        return "The minimum along this parameter; no regularizer makes it zero."
     if step.kind == "entry":
         u, t = abs(step.bend * step.before[0] - step.slope[0]), step.threshold[0]
         if step.after[0] == 0.0:

@@ -56,9 +56,9 @@ class Story:
     one, other : Row
         The two rows.
     by_norm : bool
-        Whether the penalty shrinks rows by their norms.
+        Whether the regularizer shrinks rows by their norms.
     thresholded : bool
-        Whether the penalty has a threshold at all.
+        Whether the regularizer has a threshold at all.
     """
 
     one: Row
@@ -104,7 +104,7 @@ class Story:
         if self.shared.size:
             return ""
         if not self.thresholded:
-            return "This penalty has no threshold: nothing keeps an entry at exactly zero."
+            return "This regularizer has no threshold: nothing keeps an entry at exactly zero."
         said = []
         for row, partner in ((self.one, self.other), (self.other, self.one)):
             wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())

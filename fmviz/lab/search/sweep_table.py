@@ -18,7 +18,7 @@ __all__ = ["failures", "fits_table", "main_metric", "means_table", "method_name"
 
 
 def method_name(method: dict[str, object]) -> str:
-    """Return what a method of a plan is called: its penalty, and whatever else it sets."""
+    """Return what a method of a plan is called: its regularizer, and whatever else it sets."""
     rest = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
     penalty = str(method.get("regularizer", ""))
     label = PENALTIES[penalty].label if penalty in PENALTIES else penalty

@@ -78,7 +78,7 @@ KEYS = {
         ("N", "the next seed"),
     ),
     "λ-path, Sweeps and Compare": (
-        ("P", "run, or start the duel"),
+        ("P", "run, or start the comparison"),
         ("X", "stop"),
         ("E", "estimate the time of a sweep"),
     ),
@@ -92,10 +92,10 @@ def render() -> None:
     with shell.page("About", Settings("about")):
         st.title("About")
         st.markdown(
-            "fmviz shows what sparse factorization machines do. A penalty on the factors **P** sets entries "
-            "to exactly zero, and with them interactions in **PPᵀ**; here you see which, train models that "
-            "choose their interactions, and read how far each result is from optimal: a **certificate**, "
-            "recomputed independently, stands beside it. The same can be done from Python (`import fmviz`) "
+            "fmviz shows what sparse factorization machines do. A regularizer sets entries of the factors "
+            "**P** to exactly zero, and with them interactions in **PPᵀ**; here you see which, and train "
+            "models that choose their interactions. Beside each result stands a **certificate**, recomputed "
+            "independently: how far it is from optimal. The same can be done from Python (`import fmviz`) "
             "and on the command line (`fmviz --help`)."
         )
         _glossary()

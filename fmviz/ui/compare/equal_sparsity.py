@@ -30,7 +30,7 @@ from fmviz.ui.watching import failure, watch
 
 # Those that an FM takes with an exact operator; ridge makes nothing sparse.
 TABLE = (
-    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The penalties that compete."),
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that compete."),
     ParamSpec(
         "target",
         "int",
@@ -43,12 +43,12 @@ TABLE = (
 
 
 def draw(settings: Settings) -> None:
-    """Draw the duel: its settings, the search as it narrows, and the result."""
-    st.subheader("Duel at the same budget")
+    """Draw the comparison: its settings, the search as it narrows, and the result."""
+    st.subheader("Regularizers at equal sparsity")
     spec = dataset_spec(settings["dataset"])
     st.markdown(
-        f"On **{spec.title}**, chosen in the sidebar, each penalty searches the strength λ at which it uses "
-        "as many interactions as the others. Then they are measured on rows kept out of training."
+        f"On **{spec.title}**, chosen in the sidebar, the strength λ of each regularizer is searched at "
+        "which it uses as many interactions as the others. Then they are measured on held-out rows."
     )
     if (reason := spec.unavailable()) is not None:
         st.info(reason, icon=":material/folder_off:")
@@ -56,7 +56,7 @@ def draw(settings: Settings) -> None:
     widgets.several(
         settings,
         "fighters",
-        "Penalties",
+        "Regularizers",
         labels={name: PENALTIES[name].label for name in METHODS},
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -73,7 +73,7 @@ def draw(settings: Settings) -> None:
         widgets.action(
             settings,
             "duel",
-            "Start the duel" if task is None else "Again",
+            "Start the comparison" if task is None else "Again",
             icon=":material/swords:",
             shortcut="P",
             type="primary",
@@ -143,7 +143,7 @@ def _draw(view: TaskView) -> None:
             hide_index=True,
             key="compare_duel_table",
             column_config={
-                "label": st.column_config.TextColumn("Penalty", width="small"),
+                "label": st.column_config.TextColumn("Regularizer", width="small"),
                 "λ": st.column_config.NumberColumn(format="%.5g", width="small"),
                 "Interactions": st.column_config.NumberColumn(format="localized", width="small"),
                 "Features": st.column_config.NumberColumn(format="localized", width="small"),

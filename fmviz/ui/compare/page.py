@@ -1,4 +1,4 @@
-"""Runs side by side: what differs, curves, the trade-off, differences of W, stability, and the duel."""
+"""Runs side by side: what differs, curves, the trade-off, differences of W, stability, and equal sparsity."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def render() -> None:
                 _trade(settings, picked)
             if settings.shows("pairs", "Pairs that differ or come back"):
                 pairs.draw(settings, runs, picked)
-        if settings.shows("duels", "The duel"):
+        if settings.shows("duels", "Comparison at equal sparsity"):
             equal_sparsity.draw(settings)
 
 

@@ -79,7 +79,7 @@ TABLE: tuple[ParamSpec | Setting, ...] = (
         "choice",
         "standard",
         choices=SCALINGS,
-        help="Penalties weigh features by their scale: without scaling, one in large units costs less.",
+        help="Regularizers weigh features by their scale: without scaling, one in large units costs less.",
     ),
     ParamSpec(
         "rare",

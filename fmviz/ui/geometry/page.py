@@ -84,7 +84,7 @@ def render() -> None:
         shell.heading(
             settings,
             "Geometry",
-            "A penalty is a shape, and its operator a motion: **prox** moves P towards where Ω is smaller, "
+            "A regularizer is a shape, and its operator a motion: **prox** moves P to where Ω is smaller, "
             "and stops on corners and edges, where entries are **exactly zero**. Take P with two or three "
             "free entries, and look.",
         )
@@ -119,7 +119,7 @@ def _section(settings: Settings) -> None:
                 words = {name: one.label for name, one in among.items()}
                 widgets.param(settings, which, "which lie in", labels=words)
             with st.container(width="content"):
-                widgets.several(settings, "penalties", "Penalties Ω", labels=_LABELS)
+                widgets.several(settings, "penalties", "Regularizers Ω", labels=_LABELS)
         for cell, (name, label) in zip(
             st.columns(1 + len(letters)),
             [
@@ -143,7 +143,7 @@ def _section(settings: Settings) -> None:
                 r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
             )
     if not names:
-        st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
     strength = settings["strength"]
     if settings.shows("panels", "Balls and flow"):

@@ -94,8 +94,8 @@ def draw(settings: Settings, reading: Opened) -> None:
     pairs_in_words(table.loc[order], reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(
-            "Pairs with 0 rows never occur together in these data: the penalty left them, and they change no "
-            "prediction here."
+            "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
+            "change no prediction here."
         )
     st.page_link(
         navigation.COMPARE.script,
@@ -170,7 +170,7 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
             )
         else:
             st.markdown(
-                "The model uses no pair: its penalty has set all of them to zero. Train with less of it."
+                "The model uses no pair: its regularizer has set all of them to zero. Train with less of it."
             )
             st.page_link(
                 navigation.TRAIN.script,

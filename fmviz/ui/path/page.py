@@ -93,7 +93,7 @@ def render() -> None:
             settings,
             "λ-path",
             "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
-            "several penalties Ω, and see what each one uses and what it reaches; or say how many "
+            "several regularizers Ω, and see what each one uses and what it reaches; or say how many "
             "interactions you want, and let the search find the λ.",
         )
         reason = dataset_spec(settings["dataset"]).unavailable()
@@ -160,7 +160,7 @@ def _declare(settings: Settings, base: Experiment) -> None:
     with st.container(border=True, key="path_box"):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
-                widgets.several(settings, "penalties", "Penalties Ω", labels=_LABELS)
+                widgets.several(settings, "penalties", "Regularizers Ω", labels=_LABELS)
             with st.container(width="content"):
                 widgets.param(
                     settings,
@@ -191,7 +191,7 @@ def _declare(settings: Settings, base: Experiment) -> None:
             f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
             f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
             f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
-            "penalty."
+            "regularizer."
         )
         widgets.suggest(
             settings, load_suggested, "Load the range and the settings that say something on this data set."
@@ -247,7 +247,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         )
         widgets.stop(settings, task, "What is finished stays.")
     if not plan.total:
-        st.info("No penalty is chosen. Choose at least one above.", icon=":material/touch_app:")
+        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
     if shown is None:
         _empty(settings, start if plan.total else None)
         return

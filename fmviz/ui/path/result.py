@@ -186,7 +186,7 @@ def _point(
                     settings,
                     "who",
                     st.segmented_control,
-                    "Penalty Ω",
+                    "Regularizer Ω",
                     names,
                     format_func=_LABELS.__getitem__,
                     required=True,
@@ -202,7 +202,7 @@ def _point(
         experiment = replace(plan.method(settings["who"]), lambda_sparse=float(picked["lambda_sparse"]))
         metric = settings["metric"]
         cells = (
-            ("λ", f"{picked['lambda_sparse']:.4g}", "The strength of the sparsity penalty Ω."),
+            ("λ", f"{picked['lambda_sparse']:.4g}", "The strength of the sparsity regularizer Ω."),
             (
                 "Interactions",
                 f"{picked['used_interactions']:,}",
@@ -247,7 +247,7 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: dict[str, str]) -> N
         height=280,
         key="path_table",
         column_config={
-            "label": st.column_config.TextColumn("Penalty", width="small"),
+            "label": st.column_config.TextColumn("Regularizer", width="small"),
             "lambda_sparse": number("λ", format="%.4g", width="small"),
             "used_interactions": number("Interactions", format="localized", width="small"),
             "used_features": number("Features", format="localized", width="small"),

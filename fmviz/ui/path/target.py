@@ -43,7 +43,7 @@ TABLE = (
         log=True,
         help="About how many interactions the model is to use.",
     ),
-    ParamSpec("seeker", "choice", "ti", choices=METHODS, help="The penalty whose λ is searched."),
+    ParamSpec("seeker", "choice", "ti", choices=METHODS, help="The regularizer whose λ is searched."),
     ParamSpec(
         "accept",
         "choice",
@@ -92,7 +92,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         with st.container(width=420):
             widgets.scale(settings, "target", "Interactions", lowest=1, highest=1e6, steps=_STEPS)
         with st.container(width=160):
-            widgets.param(settings, "seeker", "Penalty Ω", labels=_LABELS, style="select")
+            widgets.param(settings, "seeker", "Regularizer Ω", labels=_LABELS, style="select")
         with st.container(width="content"):
             widgets.param(settings, "accept", "Accepted", labels=_SLACK)
     try:

@@ -39,7 +39,7 @@ _STATUS = {
 }
 TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
-    Several("penalty", (), tuple(PENALTIES), help="Runs with these penalties; none for all."),
+    Several("penalty", (), tuple(PENALTIES), help="Runs with these regularizers; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
     Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
@@ -80,7 +80,7 @@ def _filters(settings: Settings) -> None:
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
-            ("penalty", "Penalty", {name: spec.label for name, spec in PENALTIES.items()}),
+            ("penalty", "Regularizer", {name: spec.label for name, spec in PENALTIES.items()}),
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
@@ -141,7 +141,7 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
             "interactions": st.column_config.NumberColumn("Interactions", format="localized", width=95),
             "features": st.column_config.NumberColumn("Features", format="localized", width="small"),
             "metric": st.column_config.TextColumn("Quality", width=190),
-            "penalty": st.column_config.TextColumn("Penalty", width="small"),
+            "penalty": st.column_config.TextColumn("Regularizer", width="small"),
             "lambda_sparse": st.column_config.NumberColumn("λ", format="%.3g", width="small"),
             "lambda_p": st.column_config.NumberColumn("λ_p", format="%.3g", width="small"),
             "model": st.column_config.TextColumn("Model", width="small"),

@@ -83,7 +83,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             st.info(reason, icon=":material/folder_off:")
             return None
         widgets.several(
-            settings, "penalties", "Penalties", labels={name: PENALTIES[name].label for name in _PENALTIES}
+            settings, "penalties", "Regularizers", labels={name: PENALTIES[name].label for name in _PENALTIES}
         )
         for column, (name, label) in zip(
             st.columns(4),
@@ -102,7 +102,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
     return SweepPlan.from_dict(
         {
-            "title": f"Penalties on {dataset_spec(settings['dataset']).title}",
+            "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
             "suggested": True,
             "base": {"validation": 0.2, "solver": "auto"},
             "dataset": {"dataset": settings["dataset"]},

@@ -196,8 +196,8 @@ def _notes(view: JobView) -> None:
         letter = MODELS[view.experiment.model].notation.matrix
         st.info(
             f"**{letter} is {how} zero.** That is a stationary point of every factorization machine, and a "
-            "strong penalty drives a small start into it for good. Lower λ or λₚ, or raise the scale of the "
-            "start, and press Play.",
+            "strong regularizer drives a small start into it for good. Lower λ or λₚ, or raise the scale of "
+            "the start, and press Play.",
             icon=":material/lightbulb:",
         )
 
@@ -361,8 +361,8 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
     )
     if (table["Rows with both"] == 0).any():
         st.caption(
-            "Pairs with 0 rows never occur together here, such as two values of one attribute: the penalty "
-            "left them, but they change no prediction on these data."
+            "Pairs with 0 rows never occur together here, such as two values of one attribute: the "
+            "regularizer left them, but they change no prediction on these data."
         )
     if thinned is not None and thinned.n_dropped:
         st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")

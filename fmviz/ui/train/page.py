@@ -96,8 +96,8 @@ def render() -> None:
             settings,
             "Train",
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
-            "regression, and watch the penalty choose its interactions. Every setting and the seed are in "
-            "the address bar: the same link gives the same numbers.",
+            "regression, and watch the regularizer choose its interactions. Every setting and the seed are "
+            "in the address bar: the same link gives the same numbers.",
         )
         reason = unavailable(settings)
         _autostart(settings, reason)

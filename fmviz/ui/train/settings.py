@@ -43,7 +43,7 @@ EXPERT = (
     *_MORE,
     "suggest",
 )
-"""What Simple leaves out; it keeps the rank, the penalty and its strength."""
+"""What Simple leaves out; it keeps the rank, the regularizer and its strength."""
 _LABELS = {
     "dataset_n_samples": "Rows",
     "dataset_d_true": "Interacting features",
@@ -187,7 +187,7 @@ def settings_panel(settings: Settings) -> Experiment:
             if (note := _cost(settings)) is not None:
                 st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
-        st.markdown("**Penalty**")
+        st.markdown("**Regularizer**")
         if not (model.convex and model.factorised and PENALTIES[settings["regularizer"]].smooth):
             _regularizer(settings)
         _own(settings, "regularizer")
@@ -277,7 +277,7 @@ def _remembered(model: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _formulas(settings: Settings, model: Model) -> None:
-    """Draw the penalty as it acts on the columns of each order, and what it selects."""
+    """Draw the regularizer as it acts on the columns of each order, and what it selects."""
     if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
         return

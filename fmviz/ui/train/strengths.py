@@ -106,7 +106,8 @@ def takes_no_penalty(model: Model) -> str:
         )
     if model.convex and model.factorised:
         return (
-            "No strength of Ω: the trace norm of W is the penalty, and a sparse one would not be convex in W."
+            "No strength of Ω: the trace norm of W is the regularizer, and a sparse one would not be convex "
+            "in W."
         )
     return ""
 
