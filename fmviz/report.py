@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from latex2mathml.converter import convert
+from markupsafe import Markup
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
@@ -53,6 +54,11 @@ SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
 _SOLVED = 1e-3
 _WIDTH = 460
+_FOLDER = Path(__file__).parent
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, undefined=StrictUndefined
+)
+_TEMPLATES.filters["cell"] = cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,82 +162,57 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
         Everything is in it, and every text from outside is escaped. It follows the light or dark theme of
         the reader.
     """
-    settings = outcome.experiment.to_dict() if outcome.settings is None else outcome.settings
-    style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-    sections = [
-        f"<h1>{escape(outcome.title)}</h1>",
-        _paragraphs([outcome.message, *outcome.notes]),
-        _cards(outcome),
-        _section("The objective", _formulas(outcome)),
-        _section("The interactions", _heatmap(outcome)),
-        _section("The strongest interactions", _pairs(outcome, pairs)),
-        _sets(outcome),
-        _section("The strongest linear weights", _linear(outcome)),
-        _section("The course of the fit", _curves(outcome)),
-        _section("Data", _facts({**_data(outcome), **outcome.data})),
-        _section("Settings", _facts(settings)),
-        _section("Reproduction capsule", _capsule(outcome.capsule)),
-    ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        # Nothing from outside, and no script at all.
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-        "style-src 'unsafe-inline'\">"
-        f"<title>{escape(outcome.title)} · fmviz</title><style>{style}</style></head><body><main>\n"
-        + "\n".join(part for part in sections if part)
-        + "\n</main></body></html>\n"
+    last = outcome.history[-1] if outcome.history else {}
+    return _TEMPLATES.get_template("report.html").render(
+        title=outcome.title,
+        style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
+        messages=[outcome.message, *outcome.notes],
+        cards=list(_cards(outcome, last)) if last else [],
+        solved=f"{_SOLVED:g}",
+        model=_model(outcome),
+        formulas=_formulas(outcome),
+        heatmap=_heatmap(outcome, last),
+        pairs=_pairs(outcome, last, pairs),
+        sets=list(_sets(outcome)),
+        linear=_linear(outcome),
+        curves=list(_curves(outcome)),
+        data={**_data(outcome.dataset), **outcome.data},
+        settings=outcome.experiment.to_dict() if outcome.settings is None else outcome.settings,
+        capsule=outcome.capsule,
     )
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>\n{body}</section>" if body else ""
-
-
-def _paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in texts if text)
 
 
 # ---------------------------------------------------------------------------------------------- numbers
 
 
-def _cards(outcome: Outcome) -> str:
-    if not outcome.history:
-        return ""
-    last = outcome.history[-1]
+def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield names, values and kinds of the numbers at the top."""
     certificate = float(last.get("certificate", math.nan))
-    d = outcome.dataset.X.shape[1] if outcome.dataset is not None else None
-    of = f" of {d:,}" if d else ""
-    cards: dict[str, tuple[str, str]] = {
-        "Objective": (cell(last.get("objective")), ""),
-        "Duality gap" if outcome.model.certificate == "gap" else "Certificate": (
-            "–" if math.isnan(certificate) else f"{certificate:.1e}",
-            "" if math.isnan(certificate) else "good" if certificate <= _SOLVED else "bad",
-        ),
-        "Used interactions": (cell(last.get("used_interactions")), ""),
-        "Used features": (cell(last.get("used_features")) + of, ""),
-        "Epochs": (cell(last.get("epoch")), ""),
-        "Solver time": (f"{float(last.get('seconds', 0.0)):.3g} s", ""),
-    }
-    cards |= {words: (cell(last[name]), "") for name, words in METRICS.items() if _finite(last.get(name))}
-    return (
-        '<dl class="cards">'
-        + "".join(
-            f'<div><dt>{escape(name)}</dt><dd class="{kind}">{escape(value)}</dd></div>'
-            for name, (value, kind) in cards.items()
-        )
-        + "</dl>"
-        '<p class="soft">The certificate tells how far the fit is from optimal, recomputed from the '
-        f"parameters alone; up to {_SOLVED:g} counts as solved. Used interactions are counted exactly, "
-        "without a tolerance.</p>"
+    known = not math.isnan(certificate)
+    of = f" of {outcome.dataset.X.shape[1]:,}" if outcome.dataset is not None else ""
+    yield "Objective", cell(last.get("objective")), ""
+    yield (
+        "Duality gap" if outcome.model.certificate == "gap" else "Certificate",
+        f"{certificate:.1e}" if known else "–",
+        ("good" if certificate <= _SOLVED else "bad") if known else "",
     )
+    yield "Used interactions", cell(last.get("used_interactions")), ""
+    yield "Used features", cell(last.get("used_features")) + of, ""
+    yield "Epochs", cell(last.get("epoch")), ""
+    yield "Solver time", f"{float(last.get('seconds', 0.0)):.3g} s", ""
+    for name, words in METRICS.items():
+        if (value := last.get(name)) is not None and math.isfinite(value):
+            yield words, cell(value), ""
 
 
-def _finite(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
+def _model(outcome: Outcome) -> str:
+    told = outcome.experiment
+    penalty = PENALTIES[told.regularizer].label
+    return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {told.solver}."
 
 
-def _formulas(outcome: Outcome) -> str:
+def _formulas(outcome: Outcome) -> list[Markup]:
+    """Return the objective, the model, the loss and the strengths as MathML."""
     told, notation = outcome.experiment, outcome.model.notation
     objective = (
         r"\min\ \frac{1}{N}\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
@@ -245,48 +226,37 @@ def _formulas(outcome: Outcome) -> str:
         f"{notation.lambda_p}={told.lambda_p:g}",
         f"{notation.lambda_sparse}={told.lambda_sparse:g}",
     ]
-    drawn = "".join(
-        f'<div class="formula">{_mathml(latex)}</div>' for latex in (*parts, r",\quad ".join(strengths))
-    )
-    penalty = PENALTIES[told.regularizer].label
-    words = f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {told.solver}."
-    return f"<p>{escape(words)}</p>{drawn}"
-
-
-def _mathml(latex: str) -> str:
     # The converter does not know sizes of brackets.
-    latex = re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])", "", latex)
-    return str(convert(latex))
+    sizes = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")
+    return [Markup(convert(sizes.sub("", latex))) for latex in (*parts, r",\quad ".join(strengths))]
 
 
 # --------------------------------------------------------------------------------------------- pictures
 
 
-def _heatmap(outcome: Outcome) -> str:
+def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None:
     if outcome.parameters is None:
-        return ""
+        return None
     matrix, exact = _matrix(outcome.model, outcome.parameters)
     if matrix is None or not np.isfinite(matrix).all():
-        return ""
+        return None
     light, dark = (
         "data:image/png;base64,"
         + base64.b64encode(matrix_png(matrix, dark=dark, grey_diagonal=exact)).decode()
         for dark in (False, True)
     )
-    used = int(outcome.history[-1].get("used_interactions", 0)) if outcome.history else 0
     size = len(matrix)
     what = f"{size:,} × {size:,} {'features' if exact else 'tiles of features'}"
-    alt = f"Heatmap of the interaction weights, {what}; {used:,} interactions are used."
-    caption = (
-        f"{outcome.model.notation.weights}, {what}. Orange is positive, blue negative, the colour next to "
-        "that of the page an exact zero"
-        + (", grey the diagonal." if exact else "; a tile shows its largest interaction.")
-    )
-    return (
-        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" alt="{escape(alt)}" width="{size}" height="{size}"></picture>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
+    return {
+        "light": light,
+        "dark": dark,
+        "size": size,
+        "alt": f"Heatmap of the interaction weights, {what}; {int(last.get('used_interactions', 0)):,} "
+        "interactions are used.",
+        "caption": f"{outcome.model.notation.weights}, {what}. Orange is positive, blue negative, the colour "
+        "next to that of the page an exact zero"
+        + (", grey the diagonal." if exact else "; a tile shows its largest interaction."),
+    }
 
 
 def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bool]:
@@ -303,10 +273,11 @@ def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bo
     return (W if exact else pooled_matrix(W, N_TILES)), exact
 
 
-def _curves(outcome: Outcome) -> str:
+def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
+    """Yield titles and pictures."""
     history = pd.DataFrame([dict(record) for record in outcome.history])
     if len(history) < 2:
-        return ""
+        return
     notation = outcome.model.notation
     terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
     color = regularizer_color(outcome.experiment.regularizer)
@@ -317,43 +288,36 @@ def _curves(outcome: Outcome) -> str:
     ]
     if "support_f1" in history or "support_f1_3" in history:
         drawn.append(("Recovery of the truth", training.recovery(history)))
-    return (
-        '<div class="two">'
-        + "".join(
-            f'<figure role="img" aria-label="{escape(title)} against epochs"><h3>{escape(title)}</h3>'
-            f"{sketch.svg(figure, _WIDTH, text='currentColor')}</figure>"
-            for title, figure in drawn
-        )
-        + "</div>"
-    )
+    for title, figure in drawn:
+        yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 
 
 # ----------------------------------------------------------------------------------------------- tables
 
 
-def _pairs(outcome: Outcome, pairs: pd.DataFrame | None) -> str:
+def _pairs(
+    outcome: Outcome, last: Mapping[str, Any], pairs: pd.DataFrame | None
+) -> dict[str, Any] | str | None:
+    """Return the strongest pairs, or the sentence that says why there are none."""
     if outcome.parameters is None or outcome.dataset is None:
-        return ""
+        return None
     if pairs is None:
         try:
             pairs = pair_table(outcome.model, outcome.parameters, outcome.dataset, SHOWN_PAIRS)
         except ValueError as error:
-            return _paragraphs([str(error)])
-    last = outcome.history[-1] if outcome.history else {}
+            return str(error)
     # A machine of higher order counts sets of all orders together, and the pairs among them.
     used = int(last.get("used_interactions_2", last.get("used_interactions", len(pairs))))
-    first = f"; these are the first {SHOWN_PAIRS}" if used > SHOWN_PAIRS else ""
     words = {"feature_i": "feature", "feature_j": "with feature", "rows_with_both": "rows with both"}
     rows = pairs.head(SHOWN_PAIRS).rename(columns=words).to_dict("records")
-    return f"<p>{used:,} are used{first}.</p>" + _table([{str(k): v for k, v in row.items()} for row in rows])
+    return {"used": used, "first": SHOWN_PAIRS, "rows": rows}
 
 
-def _sets(outcome: Outcome) -> str:
-    """Return the strongest interactions of more than two features, a section for every order."""
+def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """Yield the strongest interactions of more than two features, for every order."""
     parameters, dataset = outcome.parameters, outcome.dataset
     if parameters is None or dataset is None:
-        return ""
-    sections = []
+        return
     for order in orders_of(outcome.model):
         if order == 2:
             continue
@@ -362,35 +326,23 @@ def _sets(outcome: Outcome) -> str:
         sets, weight = ranked_sets(few, SHOWN_PAIRS)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
         rows = [
-            {
-                **{head: dataset.feature_names[j] for head, j in zip(heads, one, strict=True)},
-                "weight": float(w),
-            }
+            {**dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)), "weight": float(w)}
             for one, w in zip(sets, weight, strict=True)
         ]
-        used = factors.n_used()
-        first = f"; these are the first {len(rows)}" if used > len(rows) else ""
-        sections.append(
-            _section(
-                f"The strongest interactions of {order} features",
-                f"<p>{used:,} are used{first}.</p>" + _table(rows),
-            )
-        )
-    return "".join(sections)
+        yield {"order": order, "used": factors.n_used(), "first": len(rows), "rows": rows}
 
 
-def _linear(outcome: Outcome) -> str:
+def _linear(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.parameters is None or outcome.dataset is None or not outcome.experiment.fit_linear:
-        return ""
+        return None
     w = outcome.parameters.w
     order = np.argsort(-np.abs(w), kind="stable")[:SHOWN_WEIGHTS]
     names = outcome.dataset.feature_names
     rows = [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
-    return _paragraphs([f"Bias {cell(outcome.parameters.intercept)}."]) + _table(rows)
+    return {"bias": outcome.parameters.intercept, "rows": rows}
 
 
-def _data(outcome: Outcome) -> dict[str, Any]:
-    found = outcome.dataset
+def _data(found: Dataset | None) -> dict[str, Any]:
     if found is None:
         return {}
     return {
@@ -400,33 +352,3 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "target": found.target_name,
         "task": found.task,
     }
-
-
-def _capsule(capsule: Capsule | None) -> str:
-    return "" if capsule is None else f"<pre>{escape(capsule.to_text())}</pre>"
-
-
-def _facts(values: Mapping[str, Any]) -> str:
-    return (
-        _table([{"": name.replace("_", " "), " ": cell(value)} for name, value in values.items()])
-        if values
-        else ""
-    )
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return "<p>None.</p>"
-    named = any(name.strip() for name in rows[0])
-    head = (
-        "<tr>" + "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0]) + "</tr>"
-        if named
-        else ""
-    )
-    body = "".join("<tr>" + "".join(_cell(v) for v in row.values()) + "</tr>" for row in rows)
-    return f'<div class="wide"><table>{head}{body}</table></div>'
-
-
-def _cell(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"<td{' class=n' if number else ''}>{escape(cell(value))}</td>"

@@ -51,7 +51,9 @@ FLOORS: dict[str, Floor] = {
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly")),
-    "report": Floor(("fmviz/report.py",), ("engine", "lab", "figures"), (*_TABLES, "latex2mathml")),
+    "report": Floor(
+        ("fmviz/report.py",), ("engine", "lab", "figures"), (*_TABLES, "jinja2", "latex2mathml", "markupsafe")
+    ),
     "cli": Floor(
         ("fmviz/cli/", "fmviz/__main__.py"),
         ("engine", "names", "package", "estimators", "lab", "figures", "report"),
