@@ -43,8 +43,8 @@ from fmviz.lab.interpretation.subsets import (
 from fmviz.lab.interpretation.tiles import pooled_matrix
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.history import METRICS, title_of_run
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import METRICS, title_of_run
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.tables.cells import cell
 

@@ -10,7 +10,7 @@ import pytest
 
 from fmviz.__main__ import main
 from fmviz.engine.penalties import PENALTIES
-from fmviz.lab import checkup
+from fmviz.lab import self_test
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore
 
@@ -54,14 +54,14 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path, capsys):
 
 
 def test_what_is_broken_is_told(path, capsys, monkeypatch):
-    real = checkup.prox
+    real = self_test.prox
 
     def wrong(name, P, strength):
         if name == "cs":
             raise ZeroDivisionError("far off")
         return real(name, P, strength) * (1.01 if name == "ti" else 1.0)
 
-    monkeypatch.setattr(checkup, "prox", wrong)
+    monkeypatch.setattr(self_test, "prox", wrong)
     data = bytearray(path.read_bytes())
     path.write_bytes(b"no database at all" + bytes(data[18:]))
     assert main(["doctor", "--store", str(path)]) == 1
@@ -74,5 +74,5 @@ def test_what_is_broken_is_told(path, capsys, monkeypatch):
 
 
 def test_a_missing_package_is_told():
-    assert checkup._version("a-package-that-nobody-has", needed=True).fine is False
-    assert checkup._version("a-package-that-nobody-has", needed=False).fine is True
+    assert self_test._version("a-package-that-nobody-has", needed=True).fine is False
+    assert self_test._version("a-package-that-nobody-has", needed=False).fine is True

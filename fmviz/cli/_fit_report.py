@@ -14,9 +14,9 @@ from fmviz.cli._terminal import plain, text_table
 from fmviz.figures.wording import defused
 from fmviz.lab.interpretation.pair_table import pair_table
 from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.history import METRICS
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import array_hash, versions
+from fmviz.lab.runs.table import METRICS
 from fmviz.lab.tables.cells import cell
 from fmviz.lab.tables.encoding import Target
 from fmviz.lab.tables.fit import SavedModel

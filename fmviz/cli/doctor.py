@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print all findings; 1 if one of them is not as it must be."""
-    from fmviz.lab.checkup import checkup
+    from fmviz.lab.self_test import checkup
 
     findings, progress = [], Progress(every=0)
     part = ""

@@ -94,7 +94,7 @@ def _carry_out(
 
 
 def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None:
-    from fmviz.lab.runs.history import METRICS
+    from fmviz.lab.runs.table import METRICS
     from fmviz.lab.search.sweep_table import (
         failures,
         fits_table,

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ._jit import jitable
 from .errors import one_of, whole_number
-from .linalg.widened import Widened
+from .linalg.mixed_precision import Widened
 from .memory import aligned_copy
 
 

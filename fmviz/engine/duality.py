@@ -1,6 +1,6 @@
 r"""How far a model that is convex in W is from its optimum: the duality gap, from parameters, X and y alone.
 
-The objectives F of `fmviz.engine.models.qr` and of `fmviz.engine.models.convex` are convex, with the Fenchel
+The objectives F of `models.quadratic` and `models.convex` are convex, with the Fenchel
 dual over α, shape (N,),
 
     D(α) = −(1/N) Σ_n c_n ℓ*(N α_n / c_n, y_n) − ‖Xᵀα‖² / (4 λ_w)

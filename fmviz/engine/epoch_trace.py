@@ -21,7 +21,7 @@ from .parameters import Parameters
 from .penalties.base import unit_rows
 from .problem import Problem
 from .solvers import Solver, get_solver
-from .solvers._joint import ROUNDING
+from .solvers._flat_problem import ROUNDING
 from .solvers.kernels.rounding import NOISE
 from .solvers.pcd import FIRST_SWEEPS, ORDER
 from .solvers.proximal import APGD

@@ -67,8 +67,8 @@ class Problem(Formulation):
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P)
 
     For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ‖W‖₁ ([A] Eq. 58): λ_p is
-    λ_tr, and the one penalty is "l1"; see `fmviz.engine.models.qr`. For the convex factorization machine,
-    model "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `fmviz.engine.models.convex`.
+    λ_tr, and the one penalty is "l1"; see `models.quadratic`. For the convex factorization machine,
+    model "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `models.convex`.
 
     Here c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
     and the bias is not penalised.

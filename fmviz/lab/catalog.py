@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fmviz.engine.errors import one_of
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
 from fmviz.lab.uploads.names import is_upload
 

@@ -11,10 +11,10 @@ from typing import Any
 from fmviz.engine.compatibility import why_not
 from fmviz.engine.losses import LOSSES, Loss, get_loss
 from fmviz.engine.models import MODELS, Model, get_model
-from fmviz.engine.params import Bound, ParamSpec, check_params
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
+from fmviz.engine.settings import Bound, ParamSpec, check_params
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
 from fmviz.lab.datasets import DATASETS
@@ -383,7 +383,7 @@ def suggested(
     """Return the experiment that says something on this data set, as its registry entry suggests.
 
     The strengths are the same for every model: those of quadratic regression weigh W as those of a
-    factorization machine weigh PPᵀ (see `fmviz.engine.models.qr`). A regularizer that does not apply to the
+    factorization machine weigh PPᵀ (see `models.quadratic`). A regularizer that does not apply to the
     model is replaced.
 
     Parameters

@@ -16,7 +16,7 @@ from fmviz.engine.models import MODELS
 from fmviz.figures.wording import defused
 from fmviz.lab.background.job import JobState, JobView
 from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.course import with_strengths
+from fmviz.lab.runs.changed_curves import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.ui import capsule, widgets

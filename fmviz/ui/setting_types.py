@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.schedule import Change, changes_of
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.runs.changes import changes_from_text, changes_to_text
 
 

@@ -30,7 +30,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.catalog import DatasetParam
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui.setting_types import (

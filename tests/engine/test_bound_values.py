@@ -17,10 +17,10 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.losses import LOSSES, Huber, Squared, get_loss
 from fmviz.engine.models import MODELS, HigherOrderFM, get_model
-from fmviz.engine.params import setting
 from fmviz.engine.penalties import L1, PENALTIES, TI, EntryView, MatrixView, OmegaStar, RowView, get_penalty
 from fmviz.engine.penalties._coupled import entries_penalty, entry_penalty
 from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.settings import setting
 from fmviz.engine.solvers import APGD, PBCD, PCD, PSGD, SOLVERS, get_solver
 
 VALUES = [

@@ -32,7 +32,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS
-from fmviz.engine.solvers._joint import Joint
+from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.metrics import interaction_weights, support_f1, used_pairs

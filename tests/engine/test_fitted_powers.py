@@ -12,7 +12,7 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers._joint import Joint
+from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.engine.solvers.kernels import power
 
 CASES = [("polynomial", 3), ("polynomial", 4), ("anova", 3), ("anova", 4)]

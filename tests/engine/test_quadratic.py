@@ -22,8 +22,8 @@ from fmviz.engine.linalg.spectral import (
     spectral_value,
 )
 from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
-from fmviz.engine.models import MODELS, qr
-from fmviz.engine.models.qr import factors_of
+from fmviz.engine.models import MODELS, quadratic
+from fmviz.engine.models.quadratic import factors_of
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -66,7 +66,7 @@ def solve(problem: Problem, solver: str = "exact_pgd", epochs: int = 5000, tol: 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 def test_prediction_is_the_double_sum(storage, monkeypatch):
-    monkeypatch.setattr("fmviz.engine.models.qr._BLOCK", 70)  # several blocks of columns
+    monkeypatch.setattr("fmviz.engine.models.quadratic._BLOCK", 70)  # several blocks of columns
     problem = build(storage=storage)
     rng = np.random.default_rng(1)
     here = Parameters.of_weights(symmetric(rng, 7), rng.normal(size=7), 0.4)
@@ -198,8 +198,8 @@ def test_a_certificate_with_less_to_spend_is_looser_and_still_a_bound(monkeypatc
         spent.append(found.rounds)
         return found
 
-    monkeypatch.setattr(qr, "prox_trace_l1", counted)
-    monkeypatch.setattr(qr, "_THOROUGH", allowance)
+    monkeypatch.setattr(quadratic, "prox_trace_l1", counted)
+    monkeypatch.setattr(quadratic, "_THOROUGH", allowance)
     gap = duality.relative_gap(problem, here.parameters)
     assert sum(spent) <= allowance / 7**3
     assert gap >= max(here.certificate, (here.objective - best) / here.objective) * (1 - 1e-9)
@@ -320,7 +320,7 @@ def test_size_is_stated_and_refused_where_it_cannot_fit(monkeypatch):
     assert "19,999,900,000 pairs" in note
     assert "320 GB" in note
     assert MODELS["fm"].cost_note(wide.shape[1]) is None
-    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 8e9)
+    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 8e9)
     with pytest.raises(
         ValueError, match=r"200,000 features needs 16 matrices of .*5.12 TB, and 8 GB are free"
     ):

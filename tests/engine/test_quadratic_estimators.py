@@ -117,7 +117,7 @@ def test_bad_settings_get_a_sentence(settings, words):
 
 
 def test_what_cannot_fit_into_memory_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 1e9)
+    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 1e9)
     wide = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
     with pytest.raises(ValueError, match="200,000 features needs"):
         QuadraticRegressor().fit(wide, [1.0, -1.0])

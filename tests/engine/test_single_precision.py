@@ -10,7 +10,7 @@ from by_name import build_problem, iterate
 import fmviz
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.models.qr import pair_sums, pair_sums_transposed
+from fmviz.engine.models.quadratic import pair_sums, pair_sums_transposed
 from fmviz.engine.snapshot import Snapshot
 
 RNG = np.random.default_rng(0)

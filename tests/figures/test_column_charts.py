@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fmviz.figures.columns import NEGATIVE, POSITIVE, signed_bars, sorted_by_size
+from fmviz.figures.column_weights import (
+    NEGATIVE,
+    POSITIVE,
+    signed_bars,
+    sorted_by_size,
+)
 
 
 def test_bars_keep_signs_and_mark_exact_zeros():

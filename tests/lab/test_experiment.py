@@ -112,7 +112,7 @@ def test_costs_and_sizes_are_known_before_a_run(monkeypatch):
     assert cost_note(dataclasses.replace(qr, regularizer="ti")) is None
     assert "136 pairs of rows" in cost_note(dataclasses.replace(qr, model="fm", regularizer="omega_star"))
     assert too_large(qr) is None
-    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 1e3)
+    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 1e3)
     assert "17 features needs" in too_large(qr)
     assert too_large(suggested("monks1")) is None
     with pytest.raises(ValueError, match="17 features needs"):

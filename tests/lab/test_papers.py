@@ -20,9 +20,9 @@ from fmviz.lab.papers import blondel2016_fig3 as fig3
 from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers.base import Desk, plain
 from fmviz.lab.papers.protocols.descent import times_to
+from fmviz.lab.papers.protocols.majority import by_balance, by_majority
 from fmviz.lab.papers.protocols.shared import SUMS
 from fmviz.lab.papers.protocols.tuning import Trial, halves
-from fmviz.lab.papers.protocols.verdicts import by_balance, by_majority
 
 
 @pytest.fixture(scope="module")

@@ -25,14 +25,20 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.history import title_of_run
 from fmviz.lab.runs.program import duel_program, program, sweep_program
+from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.search.equal_sparsity import search_program
 from fmviz.lab.search.strength_path import PathPlan, path_program
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
 from fmviz.lab.uploads import example, importing, library, limits
-from fmviz.lab.uploads.columns import dates_of, described, likely_target, numbers_of, parts_of
+from fmviz.lab.uploads.column_types import (
+    dates_of,
+    described,
+    likely_target,
+    numbers_of,
+    parts_of,
+)
 from fmviz.lab.uploads.files import Reading, read
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.uploads.recipe import Choice, Recipe, build, first_recipe, measure

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, page, words
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.ui import widgets
 from fmviz.ui.restrictions import plain
 from fmviz.ui.state import Settings

@@ -9,7 +9,7 @@ from ui.driving import page, words
 from fmviz.lab.background import jobs
 from fmviz.lab.background.jobs import InlineExecutor, JobManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runs.history import (
+from fmviz.lab.runs.table import (
     differing,
     metrics_of,
     runs_table,

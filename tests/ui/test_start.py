@@ -160,7 +160,7 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     for path in (ROOT / "pages").glob("*.py"):
         (tmp_path / "pages" / path.name).write_text("")
     (tmp_path / "app.py").write_text(
-        "from fmviz.engine.params import ParamSpec\n"
+        "from fmviz.engine.settings import ParamSpec\n"
         "from fmviz.ui import shell\n"
         "from fmviz.ui.state import Settings\n"
         "settings = Settings('fails', (ParamSpec('size', 'int', 3, 1, 9),))\n"
@@ -201,7 +201,7 @@ def test_long_text_stays_out_of_the_link():
 
 @pytest.mark.parametrize("text", ["1", "true", "False", "0"])
 def test_switches_are_spelt_in_a_link(text):
-    from fmviz.engine.params import ParamSpec
+    from fmviz.engine.settings import ParamSpec
 
     item = Param(ParamSpec("on", "bool", False))
     assert item.parse(text) is (text in ("1", "true"))

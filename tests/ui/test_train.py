@@ -425,7 +425,7 @@ def test_a_link_with_a_penalty_of_the_other_model_is_repaired(open_page):
 
 
 def test_too_large_a_model_is_a_sentence_before_it_starts(open_page, monkeypatch):
-    monkeypatch.setattr("fmviz.engine.models.qr.available_bytes", lambda: 1e6)
+    monkeypatch.setattr("fmviz.engine.models.quadratic.available_bytes", lambda: 1e6)
     app = open_page(model="qr")
     assert "100 features needs 16 matrices of 100 × 100, 1.28 MB, and 1 MB are free" in words(app)
     assert enabled(app) == set()
@@ -475,7 +475,7 @@ def test_the_script_of_a_quadratic_regression_repeats_it(manager):
 def stale_label_app():
     import streamlit as st
 
-    from fmviz.engine.params import ParamSpec
+    from fmviz.engine.settings import ParamSpec
     from fmviz.ui.state import Settings
 
     settings = Settings("train", (ParamSpec("solver", "choice", "auto", choices=("auto", "cd")),))

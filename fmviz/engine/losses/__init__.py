@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..params import bind, registry
+from ..settings import bind, registry
 from .base import Loss
 from .scalar import ScalarLoss, evaluate
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..errors import WhyNot
-from ..params import Bound
+from ..settings import Bound
 from .scalar import Scalar, ScalarLoss, evaluate
 
 
@@ -17,7 +17,7 @@ class Loss(Bound):
     """A loss ℓ(f, y) of a prediction f and a target y, with its parameters ([B] Table 1).
 
     Subclasses are frozen dataclasses that declare the class attributes, and their parameters by
-    `fmviz.engine.params.setting`, all of them numbers.
+    `fmviz.engine.settings.setting`, all of them numbers.
 
     Attributes
     ----------

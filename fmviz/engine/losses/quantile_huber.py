@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from .._jit import jitable
-from ..params import setting
+from ..settings import setting
 from .base import Loss
 from .scalar import residual_loss
 

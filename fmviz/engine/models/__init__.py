@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..params import bind, registry
+from ..settings import bind, registry
 from .base import Model
 
 # The registry: a line for every model, in the order of the pages.
 # isort: off
-from .fm import FactorizationMachine
-from .hofm import HigherOrderFM
+from .factorization_machine import FactorizationMachine
+from .higher_order import HigherOrderFM
 from .all_subsets import AllSubsetsModel
 from .expansion import KernelExpansion
 from .lifted import LiftedModel
-from .qr import QuadraticRegression
+from .quadratic import QuadraticRegression
 from .convex import ConvexFM
 # isort: on
 

@@ -12,8 +12,8 @@ from ..design import Design
 from ..errors import WhyNot
 from ..memory import available_bytes, in_words
 from ..parameters import Parameters
-from ..params import Bound
 from ..penalties import Penalty
+from ..settings import Bound
 from .columns import ColumnViews
 
 
@@ -45,7 +45,7 @@ class Notation:
 class Model(Bound):
     """A function f(x) of some parameters, with its settings.
 
-    Subclasses are frozen dataclasses that declare their settings by `fmviz.engine.params.setting`.
+    Subclasses are frozen dataclasses that declare their settings by `fmviz.engine.settings.setting`.
 
     Attributes
     ----------

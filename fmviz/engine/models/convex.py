@@ -34,8 +34,8 @@ from ..design import Design
 from ..errors import WhyNot
 from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
-from ..params import setting
 from ..penalties import Penalty
+from ..settings import setting
 from .base import Notation
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..parameters import Parameters
-from ..params import setting
 from ..penalties import Penalty
+from ..settings import setting
 from .base import Notation
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial

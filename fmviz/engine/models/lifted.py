@@ -12,14 +12,14 @@ from ..counting import features_in_products, used_matchings
 from ..design import Design
 from ..errors import WhyNot
 from ..parameters import Parameters
-from ..params import setting
 from ..penalties import Penalty
 from ..penalties.blockwise import Blockwise
+from ..settings import setting
 from .base import Model, Notation
 from .columnar import LONGER
 from .columns import ColumnViews
 from .columns.lifted import lifted_entries
-from .fm import design_square_dot
+from .factorization_machine import design_square_dot
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..linalg.spectral import SpectralView
-from ..params import Bound
+from ..settings import Bound
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class MatrixView:
 class Penalty(Bound):
     """A sparsity-inducing penalty Ω on the factors P, shape (d, k), with its parameters.
 
-    Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.params.setting` and the
+    Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.settings.setting` and the
     class attributes, implement `value`, `residual` and `thresholds`, and whichever of `prox` and of the
     views `entry`, `row`, `matrix` and `spectral` the mathematics allows. An attribute that depends on a
     parameter is a property.

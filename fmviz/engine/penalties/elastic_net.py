@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..params import setting
+from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty
 from ._matrix import soften
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual

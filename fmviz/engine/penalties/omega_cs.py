@@ -10,7 +10,7 @@ from ._coupled import norm_penalty
 from ._matrix import shrink_norm_pairs
 from ._squared_norm import ALGORITHMS
 from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
-from .higher import HigherOmegaCS, OmegaCSAll
+from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
 from .ti import rest_of_sum
 

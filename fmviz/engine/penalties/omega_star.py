@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from ..errors import WhyNot
-from ..params import setting
+from ..settings import setting
 from .base import Penalty
 
 # Entries of a block of PPᵀ: 32 MB.

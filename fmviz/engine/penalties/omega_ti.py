@@ -10,7 +10,7 @@ from ._coupled import entries_penalty, entry_penalty
 from ._matrix import shrink_pairs
 from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
-from .higher import HigherOmegaTI, OmegaTIAll
+from .higher_order import HigherOmegaTI, OmegaTIAll
 from .ti import rest_of_sum
 
 

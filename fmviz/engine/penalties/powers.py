@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._jit import jitable
-from ..params import setting
+from ..settings import setting
 from ._matrix import row_norms, set_norms
 from ._power_norm import power_slope, prox_power_l1, prox_power_vector
 from .base import MatrixView, Penalty, entry_residual, row_residual, unit_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import WhyNot
-from ..params import setting
+from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
 from ._matrix import shrink_squared_columns, shrink_squared_rows
 from ._squared_norm import ALGORITHMS, prox_squared_l1

@@ -18,7 +18,7 @@ from .subgradient import SubGD
 from .lbfgs import LBFGS
 from .stochastic.psgd import SGD, PSGD, MiniBatchPSGD
 from .stochastic.katyusha import Katyusha, MiniBatchKatyusha
-from .slqr import ExactPGD, IncrementalPGD
+from .quadratic_pgd import ExactPGD, IncrementalPGD
 from .gcd import GCD
 # isort: on
 

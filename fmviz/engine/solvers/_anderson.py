@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..params import ParamSpec
+from ..settings import ParamSpec
 
 ANDERSON = ParamSpec(
     "anderson",

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..linalg.lowrank import PairGradient
-from ..params import ParamSpec
 from ..problem import Problem
+from ..settings import ParamSpec
 
 ESCAPE = ParamSpec(
     "revive",

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..parameters import Parameters
 from ..problem import Problem
-from ._joint import Joint
+from ._flat_problem import Joint
 
 # The most iterations of L-BFGS; it ends where so many of them add less than this share to what it gained.
 _MOST, _PAUSE, _SHARE = 500, 10, 0.005

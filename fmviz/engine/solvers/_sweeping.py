@@ -8,7 +8,7 @@ import numpy as np
 
 from ..memory import aligned_copy
 from ..parameters import Parameters
-from ..params import ParamSpec
+from ..settings import ParamSpec
 from ._anderson import ANDERSON, Extrapolation
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change

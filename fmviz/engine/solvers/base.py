@@ -12,8 +12,8 @@ from ..errors import WhyNot
 from ..losses import ScalarLoss
 from ..models import Model
 from ..parameters import Parameters
-from ..params import ParamSpec, check_params
 from ..problem import Formulation, Problem
+from ..settings import ParamSpec, check_params
 
 
 def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:

@@ -19,13 +19,13 @@ from ..memory import in_words
 from ..models.base import Model
 from ..models.convex import ConvexFM
 from ..parameters import Parameters
-from ..params import ParamSpec
 from ..penalties.trace_norm import TraceNorm
 from ..problem import Formulation
+from ..settings import ParamSpec
 from ._signed import SignedFactors
 from ._sweeping import relative_change
 from .base import Solver
-from .slqr import IncrementalPGD
+from .quadratic_pgd import IncrementalPGD
 
 # The most iterations of a refit: where it is all, and where the local search does the rest.
 _INNER_ALONE, _INNER = 200, 20

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import WhyNot
-from ..params import ParamSpec
 from ..penalties import RowView
 from ..penalties.blockwise import parts_of
 from ..problem import Formulation
+from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .kernels.matrix_factorization import pair_row_sweep

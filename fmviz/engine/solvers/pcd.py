@@ -11,10 +11,10 @@ from ..errors import WhyNot
 from ..memory import aligned_copy
 from ..models import Model
 from ..parameters import Parameters
-from ..params import ParamSpec
 from ..penalties import EntryView
 from ..penalties.blockwise import parts_of
 from ..problem import Formulation, Problem
+from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._saddle_escape import ESCAPE, SaddleEscape
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver, relative_change

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..parameters import Parameters
-from ..params import ParamSpec
 from ..problem import Formulation
-from ._joint import ROUNDING, Joint
+from ..settings import ParamSpec
+from ._flat_problem import ROUNDING, Joint
 from .base import Solver
 
 SHRINK = ParamSpec(

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..parameters import Parameters
-from ..params import ParamSpec
 from ..problem import Formulation
-from ._joint import Joint
+from ..settings import ParamSpec
+from ._flat_problem import Joint
 from .base import Solver
 from .proximal import SHRINK, STEP
 

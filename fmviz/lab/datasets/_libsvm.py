@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 
 from ._tables import local_file, why_not_local
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.params import ParamSpec, check_params
+from fmviz.engine.settings import ParamSpec, check_params
 
 Task = Literal["regression", "binary"]
 

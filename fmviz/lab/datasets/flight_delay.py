@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 
 from ._libsvm import PART
 from ._tables import Block, join, local_file, one_hot, why_not_local

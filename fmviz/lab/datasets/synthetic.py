@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 
 from ._tables import SAMPLE_DATA, read_table
 from .base import Dataset, DatasetSpec

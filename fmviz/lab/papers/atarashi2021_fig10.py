@@ -21,8 +21,8 @@ from fmviz.lab.papers.base import (
     rows_where,
     without_numbers,
 )
+from fmviz.lab.papers.protocols.majority import by_majority
 from fmviz.lab.papers.protocols.shared import ATARASHI2021
-from fmviz.lab.papers.protocols.verdicts import by_majority
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
 # Faster by less is as fast.

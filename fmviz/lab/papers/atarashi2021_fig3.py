@@ -20,6 +20,7 @@ from fmviz.lab.papers.base import (
     Verdict,
     without_numbers,
 )
+from fmviz.lab.papers.protocols.majority import by_balance, by_majority
 from fmviz.lab.papers.protocols.recovery import (
     ERROR,
     F1,
@@ -33,7 +34,6 @@ from fmviz.lab.papers.protocols.recovery import (
 )
 from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
 from fmviz.lab.papers.protocols.shared import ATARASHI2021
-from fmviz.lab.papers.protocols.verdicts import by_balance, by_majority
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = KINDS

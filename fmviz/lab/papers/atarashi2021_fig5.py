@@ -19,9 +19,9 @@ from fmviz.lab.papers.base import (
     without_numbers,
 )
 from fmviz.lab.papers.protocols.descent import SHARE
+from fmviz.lab.papers.protocols.majority import by_balance
 from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
 from fmviz.lab.papers.protocols.shared import ATARASHI2021
-from fmviz.lab.papers.protocols.verdicts import by_balance
 from fmviz.lab.papers.protocols.weights import (
     METHODS,
     OTHERS,

@@ -27,6 +27,7 @@ from fmviz.lab.papers.protocols.descent import (
     median_times,
     told,
 )
+from fmviz.lab.papers.protocols.majority import by_majority
 from fmviz.lab.papers.protocols.races import (
     BATCH,
     MUCH,
@@ -45,7 +46,6 @@ from fmviz.lab.papers.protocols.table3 import (
     wanted,
     whole,
 )
-from fmviz.lab.papers.protocols.verdicts import by_majority
 
 _COORDINATE = {"ti": "PCD", "cs": "PBCD"}
 _STOCHASTIC = ("PSGD", "Katyusha")

@@ -25,9 +25,9 @@ from fmviz.lab.papers.base import (
     without_numbers,
 )
 from fmviz.lab.papers.protocols.descent import descend
+from fmviz.lab.papers.protocols.majority import by_balance
 from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
 from fmviz.lab.papers.protocols.tuning import halves
-from fmviz.lab.papers.protocols.verdicts import by_balance
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}

@@ -15,9 +15,9 @@ from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.base import Artefact, Check, Desk, Picture, Statement, Tables, without_numbers
+from fmviz.lab.papers.protocols.majority import by_balance, by_majority
 from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
 from fmviz.lab.papers.protocols.tuning import Trial, summarise, tuned
-from fmviz.lab.papers.protocols.verdicts import by_balance, by_majority
 from fmviz.lab.runner import load_dataset
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"

@@ -23,9 +23,9 @@ from fmviz.lab.papers.base import (
     Tables,
     without_numbers,
 )
+from fmviz.lab.papers.protocols.majority import by_majority
 from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
 from fmviz.lab.papers.protocols.tuning import Trial, summarise, tuned
-from fmviz.lab.papers.protocols.verdicts import by_majority
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (

@@ -18,8 +18,8 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.history import METRICS
 from fmviz.lab.runs.program import experiment_source, opening
+from fmviz.lab.runs.table import METRICS
 from fmviz.paths import Order, iterate_path, path_params
 
 __all__ = [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from fmviz.engine.penalties import PENALTIES
-from fmviz.lab.runs.history import METRICS, metrics_of
+from fmviz.lab.runs.table import METRICS, metrics_of
 from fmviz.lab.search.sweep import FAILED
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import StoredRun

@@ -5,7 +5,12 @@ from __future__ import annotations
 from fmviz.lab.places import default_path
 from fmviz.lab.store.database import StoreError
 from fmviz.lab.store.runs import RunStore, new_id, store
-from fmviz.lab.store.stored import INTERRUPTED, PAUSED, RUNNING, StoredRun
+from fmviz.lab.store.stored_run import (
+    INTERRUPTED,
+    PAUSED,
+    RUNNING,
+    StoredRun,
+)
 
 __all__ = [
     "INTERRUPTED",

@@ -26,7 +26,12 @@ from fmviz.lab.store.packing import (
     unpack_parameters,
     unpack_records,
 )
-from fmviz.lab.store.stored import COLUMNS, PAUSED, RUNNING, StoredRun
+from fmviz.lab.store.stored_run import (
+    COLUMNS,
+    PAUSED,
+    RUNNING,
+    StoredRun,
+)
 
 # Deleted runs can be brought back for so long.
 UNDO_SECONDS = 7 * 86_400.0

@@ -14,7 +14,7 @@ from fmviz.engine.errors import one_of
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets._tables import join
 from fmviz.lab.datasets.base import Scaling, Task
-from fmviz.lab.tables.columns import (
+from fmviz.lab.tables.column_encoders import (
     MISSING,
     SCALINGS,
     Missing,
@@ -217,7 +217,7 @@ class TableEncoding:
         ignored : collection of str
             Columns that are no features.
         scaling : {"standard", "range", "none"}
-            Of the numbers among the features, see `fmviz.lab.tables.columns.SCALINGS`.
+            Of the numbers among the features, see `fmviz.lab.tables.column_encoders.SCALINGS`.
         most_levels : int
             A column with more different words is refused.
         rare : int

@@ -22,7 +22,7 @@ from fmviz.engine.memory import in_words
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.places import data_folder
 from fmviz.lab.uploads import limits
-from fmviz.lab.uploads.columns import Column, described
+from fmviz.lab.uploads.column_types import Column, described
 from fmviz.lab.uploads.files import Reading, Source, read
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.uploads.recipe import Recipe, Size, build, measure

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.tables.columns import (
+from fmviz.lab.tables.column_encoders import (
     MISSING,
     SCALINGS,
     Missing,
@@ -28,7 +28,13 @@ from fmviz.lab.tables.encoding import (
     is_sparse,
 )
 from fmviz.lab.uploads import limits
-from fmviz.lab.uploads.columns import KINDS, Column, likely_target, numbers_of, parts_of
+from fmviz.lab.uploads.column_types import (
+    KINDS,
+    Column,
+    likely_target,
+    numbers_of,
+    parts_of,
+)
 from fmviz.lab.uploads.files import Reading, Source
 
 __all__ = ["Choice", "Part", "Recipe", "Size", "build", "first_recipe", "measure"]

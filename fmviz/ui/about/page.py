@@ -13,9 +13,9 @@ import streamlit as st
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job_view import JobState
 from fmviz.lab.background.task import Task, TaskView
-from fmviz.lab.checkup import Finding, checkup
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.provenance import versions
+from fmviz.lab.self_test import Finding, checkup
 from fmviz.lab.store.runs import default_path
 from fmviz.ui import shell
 from fmviz.ui.guard import fragment

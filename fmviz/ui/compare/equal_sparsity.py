@@ -9,8 +9,8 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job_view import JobState
@@ -18,9 +18,9 @@ from fmviz.lab.background.task import TaskView
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.history import METRICS
 from fmviz.lab.runs.program import duel_program
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import Bout, duel
 from fmviz.lab.search.strength_path import METHODS
 from fmviz.ui import capsule, widgets

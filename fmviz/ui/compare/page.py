@@ -7,11 +7,11 @@ import math
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
-from fmviz.lab.runs.history import (
+from fmviz.lab.runs.table import (
     METRICS,
     differing,
     metrics_of,

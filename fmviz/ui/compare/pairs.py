@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
 from fmviz.lab.interpretation.comparison import (
@@ -19,7 +19,7 @@ from fmviz.lab.interpretation.comparison import (
 )
 from fmviz.lab.interpretation.tiles import tile_labels
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.history import title_of_run
+from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves

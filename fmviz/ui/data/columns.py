@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.uploads.columns import Column
+from fmviz.lab.uploads.column_types import Column
 from fmviz.lab.uploads.recipe import Choice, Recipe
 from fmviz.ui.state import Settings, Text
 

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.memory import in_words
-from fmviz.engine.params import ParamSpec
-from fmviz.lab.tables.columns import SCALINGS
+from fmviz.engine.settings import ParamSpec
+from fmviz.lab.tables.column_encoders import SCALINGS
 from fmviz.lab.tables.encoding import TASKS
 from fmviz.lab.uploads import library, limits
 from fmviz.lab.uploads.example import example

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import geometry as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.operators import geometry as lab

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.pair_weights import PairWeights
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.windows import (

@@ -21,8 +21,8 @@ from fmviz.lab.interpretation.model_pairs import pairs_of
 from fmviz.lab.interpretation.pair_weights import PairWeights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.history import title_of_run
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.ui.guard import fragment
 

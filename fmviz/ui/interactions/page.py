@@ -7,12 +7,12 @@ import secrets
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job import Job
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
-from fmviz.lab.runs.history import METRICS, metrics_of, title_of_run
+from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.guard import fragment

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import interactions as figures
 from fmviz.lab.interpretation.attributes import NONE, Attribute
 from fmviz.lab.interpretation.decomposition import (

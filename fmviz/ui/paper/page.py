@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, kept_results

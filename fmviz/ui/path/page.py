@@ -9,14 +9,14 @@ from functools import partial
 import streamlit as st
 
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job_view import JobState
 from fmviz.lab.background.task import Task
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
-from fmviz.lab.runs.history import METRICS
+from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
@@ -25,7 +25,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.ui import shell, widgets
-from fmviz.ui.path import result, target
+from fmviz.ui.path import interaction_count, result
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
 
@@ -59,9 +59,19 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         help="The fit that is shown; clicking a point of a curve chooses it, too. “Best” is the best metric.",
     ),
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
-    *target.TABLE,
+    *interaction_count.TABLE,
 )
-PARTS = ("path", "suggest", "start", "stop", "charts", "fit", "exports", "target_search", *target.PARTS)
+PARTS = (
+    "path",
+    "suggest",
+    "start",
+    "stop",
+    "charts",
+    "fit",
+    "exports",
+    "target_search",
+    *interaction_count.PARTS,
+)
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest", "accept")
 _SEEN = "fmviz:path:dataset"
 _SHOWN = "fmviz:path:shown"
@@ -116,7 +126,7 @@ def render() -> None:
             else:
                 _path(settings, plan, linked)
         if settings.shows("target_search", "Search for a number of interactions"):
-            target.draw(settings, base, linked)
+            interaction_count.draw(settings, base, linked)
 
 
 def base_of(settings: Settings) -> Experiment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab import operators as lab
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings, Several, Text

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.history import runs_table, title_of_run
 from fmviz.lab.runs.program import program
+from fmviz.lab.runs.table import runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.ui import capsule, navigation, shell, widgets

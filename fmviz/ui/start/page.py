@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab import operators as lab
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.components.matrix_view import matrix_view

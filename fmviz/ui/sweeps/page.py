@@ -9,15 +9,15 @@ from functools import partial
 import streamlit as st
 
 from fmviz.choices import why_not
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job_view import JobState
 from fmviz.lab.background.task import TaskView
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.runs.history import METRICS
 from fmviz.lab.runs.program import sweep_program
+from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job, JobState
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings

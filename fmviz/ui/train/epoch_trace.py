@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.epoch_trace import Step
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job, JobState, JobView
 from fmviz.lab.interpretation import epoch_trace as lab
 from fmviz.ui import widgets

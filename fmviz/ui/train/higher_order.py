@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.models import Model
-from fmviz.engine.params import ParamSpec
-from fmviz.figures.columns import signed_bars, sorted_by_size
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures.column_weights import signed_bars, sorted_by_size
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import ThinnedFactors
 from fmviz.lab.datasets import Dataset

@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.interactions.pairs import ranked_pairs, ranked_weights
 from fmviz.engine.models import MODELS
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import (

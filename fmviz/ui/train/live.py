@@ -16,7 +16,7 @@ from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job, JobState, JobView
 from fmviz.lab.interpretation.subsets import orders_of
-from fmviz.lab.runs.course import change_words, with_jumps
+from fmviz.lab.runs.changed_curves import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.guard import fragment

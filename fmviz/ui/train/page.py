@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import METRICS
 from fmviz.lab.background import jobs
 from fmviz.lab.background.job import Job

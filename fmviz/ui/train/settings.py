@@ -12,8 +12,8 @@ from fmviz.choices import why_not
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES, Penalty
+from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures.why import two_rows
 from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset

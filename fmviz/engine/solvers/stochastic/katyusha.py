@@ -27,9 +27,9 @@ from ...design import Storage
 from ...errors import WhyNot
 from ...losses import ScalarLoss
 from ...parameters import Parameters
-from ...params import ParamSpec
 from ...penalties import MatrixView
 from ...problem import Formulation
+from ...settings import ParamSpec
 from .dense_steps import add_gradient, score
 from .monotone import MONOTONE
 from .psgd import (

@@ -22,7 +22,7 @@ from .sample import (
     pair_term,
     rescale,
 )
-from .terms import Terms
+from .sample_gradient import Terms
 
 # Scales below this are multiplied in before they lose range.
 SMALL = 1e-100

@@ -8,8 +8,8 @@ from ..._jit import cached_factory
 from ...design import Storage
 from ...losses import ScalarLoss
 from ...parameters import Parameters
-from ...params import ParamSpec
 from ...problem import Problem
+from ...settings import ParamSpec
 from ..proximal import PGD
 
 MONOTONE = ParamSpec(

@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import WhyNot
 from ...models.columnar import ColumnModel
 from ...parameters import Parameters
-from ...params import ParamSpec
 from ...problem import Formulation, Problem
+from ...settings import ParamSpec
 from .._sweeping import relative_change
 from ..base import Solver
 from .coupled_entries import coupled_entries
@@ -19,8 +19,8 @@ from .dense_steps import dense_steps
 from .lazy import lazy_entries, lazy_rows
 from .monotone import MONOTONE, Safeguard
 from .sample_columns import SampleColumns
+from .sample_gradient import PAIRS
 from .step_sizes import STEP_PARAMS, Steps, make_steps
-from .terms import PAIRS
 
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
 _SHORTEST_PERIOD = 256

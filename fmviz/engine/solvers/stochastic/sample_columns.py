@@ -11,7 +11,7 @@ from ...parameters import Parameters
 from ...problem import Problem
 from ..kernels.coefficients import CoefficientStep, coefficient_change
 from .lazy import lazy_entries
-from .terms import COLUMNS, kind_of
+from .sample_gradient import COLUMNS, kind_of
 
 
 class SampleColumns:

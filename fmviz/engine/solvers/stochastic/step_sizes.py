@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...params import ParamSpec
 from ...problem import Problem
+from ...settings import ParamSpec
 
 SCHEDULES = ("bottou", "constant", "optimal", "inverse_scaling")
 

@@ -12,7 +12,7 @@ from fmviz.engine.counting import used_mask
 from fmviz.lab.interpretation.tiles import tile_edges
 from fmviz.lab.operators import EXPONENTS, VARIANTS, pairs, sample, study
 from fmviz.lab.papers.base import Check, Desk, Row, Statement, Tables, Verdict, rows_where, without_numbers
-from fmviz.lab.papers.protocols.verdicts import by_majority
+from fmviz.lab.papers.protocols.majority import by_majority
 
 LABELS = {
     "l1": "L1",

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.params import ParamSpec
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background import jobs
@@ -18,8 +18,8 @@ from fmviz.lab.background.job_view import JobState
 from fmviz.lab.background.task import Task, TaskView
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.history import METRICS
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import Bout, search, search_program
 from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest
 from fmviz.paths import accepted_range

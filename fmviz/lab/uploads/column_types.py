@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fmviz.lab.tables.columns import is_number, words_of
+from fmviz.lab.tables.column_encoders import is_number, words_of
 from fmviz.lab.uploads import limits
 
 __all__ = ["KINDS", "Column", "dates_of", "described", "likely_target", "numbers_of", "parts_of"]

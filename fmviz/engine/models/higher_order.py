@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..params import setting
+from ..settings import setting
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel
 
