@@ -8,6 +8,20 @@ from typing import Any
 
 import numpy as np
 
+# A name, where its array lies in a vector, and the shape of the array.
+Slice = tuple[str, slice, tuple[int, ...]]
+
+
+def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Slice, ...]:
+    """Return where arrays of these shapes lie in a vector that holds one after the other."""
+    found = []
+    begin = 0
+    for name, shape in shapes.items():
+        end = begin + prod(shape)
+        found.append((name, slice(begin, end), shape))
+        begin = end
+    return tuple(found)
+
 
 class Parameters(Mapping[str, np.ndarray]):
     """Named float64 arrays, in the order of `fmviz.engine.models.Model.shapes`.
@@ -45,14 +59,16 @@ class Parameters(Mapping[str, np.ndarray]):
 
     @classmethod
     def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **held: Any) -> Parameters:
-        """Return arrays of these shapes as views into a vector, in their order, and those that are `held`."""
-        arrays: dict[str, Any] = {}
-        begin = 0
-        for name, shape in shapes.items():
-            end = begin + prod(shape)
-            arrays[name] = vector[begin:end].reshape(shape)
-            begin = end
-        return cls(**arrays, **held)
+        """Return views into a float64 vector, of these shapes and in order, and arrays that are `held`."""
+        return cls.from_views(vector, slices_of(shapes), **held)
+
+    @classmethod
+    def from_views(cls, vector: np.ndarray, slices: Iterable[Slice], **held: Any) -> Parameters:
+        """Return the same where `slices_of` has been asked before: solvers unpack several times an epoch."""
+        made = cls.__new__(cls)
+        made._arrays = {name: vector[place].reshape(shape) for name, place, shape in slices}
+        made._arrays |= {name: np.asarray(array) for name, array in held.items() if array is not None}
+        return made
 
     def pack(self, names: Iterable[str]) -> np.ndarray:
         """Return the arrays of these names, row by row, one after the other, as a new vector."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ class Loss(Bound):
     convex: ClassVar[bool] = True
     jitable_conjugate: ClassVar[Scalar | None] = None
 
-    @property
+    @cached_property
     def theta(self) -> tuple[float, ...]:
         """The parameters, in the order in which they are declared: the last argument of the functions."""
         return tuple(float(value) for value in self.settings.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..parameters import Parameters
+from ..parameters import Parameters, slices_of
 from ..problem import Problem
 from ._sweeping import relative_change
 
@@ -26,8 +26,10 @@ class Joint:
         shapes = problem.shapes
         # What is fitted in another way is held.
         self._shapes = {name: shape for name, shape in shapes.items() if name != "coefficients"}
+        self._slices = slices_of(self._shapes)
         self._d, self._k = shapes["P"]
         self._coefficients: np.ndarray | None = None
+        self._fixed_weights: np.ndarray | None = None
 
     def pack(self, parameters: Parameters) -> np.ndarray:
         """Return θ as a new vector; coefficients, where there are any, are held as they are."""
@@ -36,7 +38,7 @@ class Joint:
 
     def unpack(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as views into θ."""
-        return Parameters.unpack(theta, self._shapes, coefficients=self._coefficients)
+        return Parameters.from_views(theta, self._slices, coefficients=self._coefficients)
 
     def copy(self, theta: np.ndarray) -> Parameters:
         """Return the parameters as copies."""
@@ -103,7 +105,12 @@ class Joint:
         return out
 
     def _weights(self, theta: np.ndarray) -> np.ndarray:
-        return self.problem.model.column_weights(self.unpack(theta))
+        if self._coefficients is not None:
+            return self.problem.model.column_weights(self.unpack(theta))
+        # Without coefficients no column's weight depends on θ.
+        if self._fixed_weights is None:
+            self._fixed_weights = self.problem.model.column_weights(self.unpack(theta))
+        return self._fixed_weights
 
     def change(self, theta: np.ndarray, *steps: np.ndarray) -> float:
         """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""
