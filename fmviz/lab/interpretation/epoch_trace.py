@@ -186,7 +186,7 @@ def headline(made: Sequence[Step], names: Sequence[str]) -> str:
         "row": f"The row of {names[last.j]} in P",
         "extrapolate": "Momentum: beyond the last point",
         "gradient": "First half: a gradient step on the loss alone",
-        "prox": "Second half: the proximal operator of the penalty",
+        "prox": "Second half: the proximal operator of the regularizer",
         "back": "Momentum would raise the objective: back to the last point",
     }[last.kind]
 

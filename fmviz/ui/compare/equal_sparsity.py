@@ -47,8 +47,8 @@ def draw(settings: Settings) -> None:
     st.subheader("Regularizers at equal sparsity")
     spec = dataset_spec(settings["dataset"])
     st.markdown(
-        f"On **{spec.title}**, chosen in the sidebar, the strength λ of each regularizer is searched at "
-        "which it uses as many interactions as the others. Then they are measured on held-out rows."
+        f"On **{spec.title}**, chosen in the sidebar, each regularizer gets the strength λ at which "
+        "it uses as many interactions as the others. Then all are measured on held-out rows."
     )
     if (reason := spec.unavailable()) is not None:
         st.info(reason, icon=":material/folder_off:")
@@ -74,7 +74,7 @@ def draw(settings: Settings) -> None:
             settings,
             "duel",
             "Start the comparison" if task is None else "Again",
-            icon=":material/swords:",
+            icon=":material/balance:",
             shortcut="P",
             type="primary",
             disabled=active or not fighters,

@@ -187,7 +187,7 @@ def settings_panel(settings: Settings) -> Experiment:
             if (note := _cost(settings)) is not None:
                 st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
-        st.markdown("**Regularizer**")
+        st.markdown("**Regularization**")
         if not (model.convex and model.factorised and PENALTIES[settings["regularizer"]].smooth):
             _regularizer(settings)
         _own(settings, "regularizer")

@@ -207,9 +207,9 @@ def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False)
     if model.columnar and penalty.matrix is None:
         return WhyNot(
             "no_common_shrinkage",
-            f"{label} visits the features of one sample only, so between two visits a penalty must shrink "
-            f"entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; {penalty.label} "
-            "does not. Use APGD, PCD or PBCD.",
+            f"{label} visits the features of one sample only, so between two visits a regularizer must "
+            f"shrink entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; "
+            f"{penalty.label} does not. Use APGD, PCD or PBCD.",
         )
     if penalty.matrix is None:
         return WhyNot(
@@ -242,7 +242,7 @@ class PSGD(ShuffledSolver):
     source: ClassVar[str] = "atarashi2021, 4.1 and 5.1 with Eq. 28; exact sparse steps are ours"
     about: ClassVar[str] = (
         "Proximal stochastic gradient descent: a step along the gradient of one random sample, then the "
-        "proximal operator of the penalty. On sparse data a step visits the sample's own features only."
+        "proximal operator of the regularizer. On sparse data a step visits the sample's own features only."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         *STEP_PARAMS,
