@@ -120,9 +120,10 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     found = finished(command, environment)
     if found is None:
         return True
-    # A module of tests that cannot even be read has found the fault, too.
-    collecting = found.returncode == 2 and " during collection" in found.stdout
-    if found.returncode not in (0, 1) and not collecting:
+    # A module of tests that cannot even be read has found the fault, too; and -x is told as an interruption.
+    told_by = (" during collection", "stopping after 1 failures")
+    interrupted = found.returncode == 2 and any(words in found.stdout for words in told_by)
+    if found.returncode not in (0, 1) and not interrupted:
         sys.exit(f"pytest could not run: {found.stdout[-2000:]}{found.stderr[-2000:]}")
     return found.returncode != 0
 

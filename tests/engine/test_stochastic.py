@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -182,9 +184,14 @@ def random_problem(rng, regularizer: str, trial: int):
     return eta0, problem, Parameters(P * rng.choice([0.01, 0.1, 0.3]), rng.normal(size=d) * 0.1, 0.1)
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("monotone", [False, True])
-@pytest.mark.parametrize("regularizer", ["l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"])
+# One lazy shrinkage of rows, one coupled of entries; the others compile kernels of their own.
+@pytest.mark.parametrize(
+    ("regularizer", "monotone"),
+    [
+        pytest.param(*case, marks=() if case in (("l21", False), ("ti", True)) else pytest.mark.slow)
+        for case in product(("l2", "l1", "l21", "ti", "cs", "omega_ti", "omega_cs"), (False, True))
+    ],
+)
 def test_exact_sparse_steps_equal_the_dense_operator(regularizer, monotone):
     rng = np.random.default_rng(7)
     alive = dead = 0
