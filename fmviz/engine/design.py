@@ -100,6 +100,10 @@ class Partners(NamedTuple):
     second: np.ndarray
 
 
+# Powers of X of no more entries are kept, in at most 8 MB each: gradients ask for them again and again.
+_KEPT_POWERS = 1_000_000
+
+
 class Design:
     """An (N, d) design matrix, checked once and held in canonical form.
 
@@ -121,6 +125,7 @@ class Design:
 
     def __init__(self, X: Any, dtype: str = "float64") -> None:
         self.dtype = one_of("dtype", dtype, DTYPES)
+        self._powers: dict[int, Any] = {}
         if sp.issparse(X):
             self._from_sparse(X)
         else:
@@ -243,6 +248,14 @@ class Design:
             return self.matrix
         if self._widens:
             return Widened(self.matrix.T, exponent)
+        if exponent not in self._powers:
+            raised = self._raised(exponent)
+            if self.nnz > _KEPT_POWERS:
+                return raised
+            self._powers[exponent] = raised
+        return self._powers[exponent]
+
+    def _raised(self, exponent: int) -> Any:
         matrix = self.matrix
         values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
         # Products take a small part of the time of powers.

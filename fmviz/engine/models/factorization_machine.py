@@ -41,8 +41,10 @@ class FactorizationMachine(Model):
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""
-        P = parameters.P[:, parameters.P.any(axis=0)]
-        return self.forward(design, Parameters(P, parameters.w, parameters.intercept))[0]
+        live = parameters.P.any(axis=0)
+        if not live.all():
+            parameters = parameters.replace(P=parameters.P[:, live])
+        return self.forward(design, parameters)[0]
 
     def forward(self, design: Design, parameters: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Return f for every row of the design, shape (N,), and XP, shape (N, k)."""
