@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..errors import WhyNot
 from .columnar import LONGER, ColumnModel
 from .columns import AllSubsets, ColumnKernel
 
@@ -25,6 +26,15 @@ class AllSubsetsModel(ColumnModel):
     # Its products hold a constant, which only a bias can take away.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
     _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
+
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "no_saddle",
+            "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
+            "saddle point that a strength could turn into a minimum. Follow λ downwards from a fit that is "
+            "empty.",
+        )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
         """See `ColumnModel.kernels`."""

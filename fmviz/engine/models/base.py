@@ -127,6 +127,13 @@ class Model(Bound):
         """Return None, or the mathematical reason why the penalty does not apply to this model."""
         return None
 
+    def why_no_threshold(self) -> WhyNot | None:
+        """Return None, or what there is in place of a strength from which on P = 0 is a minimum.
+
+        See `fmviz.engine.starts.zero_threshold`, which is for machines of second order.
+        """
+        raise NotImplementedError
+
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError where a strength has nothing to hold on to."""
 

@@ -78,6 +78,14 @@ class ConvexFM(ColumnModel):
         "rank": 100,
     }
 
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "convex",
+            "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
+            "linear fit exceeds λ_p in absolute value. λ has no part in it.",
+        )
+
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)

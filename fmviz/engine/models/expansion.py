@@ -61,6 +61,15 @@ class KernelExpansion(ColumnModel):
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s} \lambda_s\,\mathcal{K}(p_{:,s}, x)"
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "signed_columns",
+            "Its terms include squares of features, and its columns have weights of either sign, fixed or "
+            "fitted: what P = 0 can gain differs from column to column. Take the λ_max of the factorization "
+            "machine as a guide.",
+        )
+
     @property
     def notation(self) -> Notation:
         """How its objective is written."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..counting import used_features, used_interactions
 from ..design import Design
+from ..errors import WhyNot
 from ..parameters import Parameters
 from .base import Model
 from .columns import ColumnViews
@@ -22,6 +23,10 @@ class FactorizationMachine(Model):
     label = "Factorization machine, order 2"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{i<j}\langle p_i, p_j\rangle\,x_i x_j"
     multilinear = True
+
+    def why_no_threshold(self) -> WhyNot | None:
+        """See `Model.why_no_threshold`."""
+        return None
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         """See `Model.views`."""

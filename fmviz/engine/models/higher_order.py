@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ..errors import WhyNot
 from ..settings import setting
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel
@@ -33,6 +34,15 @@ class HigherOrderFM(ColumnModel):
     )
     # Slopes of order m are products of m − 1 entries: a small start stays where it is.
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
+
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "higher_orders",
+            "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
+            "with the m-th power of P, and λ_p‖P‖² with its square. For the pairs among them take the λ_max "
+            "of the machine of order 2.",
+        )
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:

@@ -77,6 +77,14 @@ class LiftedModel(Model):
     multilinear = True
     lifted = True
 
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "free_factors",
+            "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
+            "without a slope. Take the λ_max of the factorization machine as a guide.",
+        )
+
     @property
     def distinct(self) -> bool:
         """Whether the features of a product are distinct."""

@@ -71,6 +71,15 @@ class QuadraticRegression(Model):
     # Iterations of a gradient method are short, and take many to a small duality gap.
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
 
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "convex",
+            "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
+            "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
+            "gradient on.",
+        )
+
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
         if not penalty.on_weights:

@@ -152,6 +152,10 @@ class Penalty(Bound):
         Whether Ω is a sum over the columns of P of one function of degree 2. Nothing of first order then
         keeps a column at 0, which may be a saddle point of the objective; see
         `fmviz.engine.solvers._saddle_escape`.
+    in_weights : {"entries", "pairs", "trace"} or None
+        Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, Ω(P) is never below, and equal to where
+        P has a single column. None where Ω grows in proportion to P, or stands for no pairs; see
+        `fmviz.engine.starts.zero_threshold`.
     pairwise : bool
         Whether it adds up pairs of entries within the columns of P, or pairs of its rows.
     on_weights : bool
@@ -198,6 +202,11 @@ class Penalty(Bound):
     def saddles(self) -> bool:
         """Whether a column of P at 0 may be a saddle point."""
         return False
+
+    @property
+    def in_weights(self) -> Literal["entries", "pairs", "trace"] | None:
+        """The function of W = PPᵀ that bounds Ω(P) from below."""
+        return None
 
     @property
     def chosen(self) -> Penalty:

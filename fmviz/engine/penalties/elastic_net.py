@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class ElasticNet(Penalty):
     def quad(self) -> float:
         """1 − ρ."""
         return 1.0 - self.rho
+
+    @property
+    def in_weights(self) -> Literal["trace"] | None:
+        """See `Penalty`."""
+        return "trace" if self.smooth else None
 
     @property
     def saddles(self) -> bool:

@@ -23,6 +23,7 @@ class L2(Penalty):
     source = "atarashi2021, Eq. 2"
     quad = 1.0
     smooth = True
+    in_weights = "trace"
 
     def value(self, P: np.ndarray) -> float:
         """Return ‖P‖²_F."""

@@ -72,6 +72,7 @@ class OmegaStar(Penalty):
     source = "atarashi2021, Eq. 9 to 14"
     convex = False
     pairwise = True
+    in_weights = "pairs"
     exact_prox = False
     separable = False
     why_no_entry = (

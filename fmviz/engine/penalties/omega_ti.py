@@ -48,6 +48,7 @@ class OmegaTI(Penalty):
     algorithms = tuple(ALGORITHMS)
     convex = False
     pairwise = True
+    in_weights = "pairs"
 
     def of_order(self, order: int | None) -> Penalty:
         """See `Penalty.of_order`; [A] Eq. 41 and 56."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -81,6 +82,11 @@ class TI(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
         return 2.0 * rest_of_sum(np.abs(P), self._axis)
+
+    @property
+    def in_weights(self) -> Literal["entries", "trace"]:
+        """See `Penalty`."""
+        return "trace" if self.axis == "rows" else "entries"
 
     @property
     def saddles(self) -> bool:

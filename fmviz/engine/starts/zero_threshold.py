@@ -1,0 +1,365 @@
+r"""The strength λ from which on P = 0 is a minimum: the λ_max of a factorization machine.
+
+At the linear fit (the minimum over w and the bias with P = 0) let G, shape (d, d), be the gradient of the
+risk in the pair weights, of zero diagonal. Factors P change the objective by
+
+    ½ tr(PᵀGP) + λ_p‖P‖²_F + λ Ω(P) = −⟨M, W⟩ + λ Ω(P) + O(‖P‖⁴),   M = −½G − λ_p I,   W = PPᵀ,
+
+and for a convex loss by no less than its first three terms, as f is linear in W. So P = 0 is a global minimum
+where ⟨M, W⟩ ≤ λ Ω(P) for all P, and else a saddle point: the objective falls along √τ·P for small τ. Where
+Ω(P) ≥ ω(W) with equality for a single column, the least such λ lies between max_v vᵀMv / ω(vvᵀ) and the
+same maximum over all positive semidefinite W:
+
+=====================  ===================  ===================================================
+ω(W)                   Ω                    λ_max
+=====================  ===================  ===================================================
+tr W                   ℓ2², TI by rows      −λ_min(G)/2 − λ_p, exactly
+Σ_ij |w_ij|            TI, CS               between (max|G_ij| − 2λ_p)/4 and max|G_ij|/2
+Σ_{i<j} |w_ij|         Ω_TI, Ω_CS, Ω_*      between max|G_ij| − 2λ_p and max|G_ij|
+=====================  ===================  ===================================================
+
+and 0 where λ_p ≥ −λ_min(G)/2. The upper bounds get tight by a positive semidefinite S: as ⟨S, W⟩ ≥ 0,
+⟨M, W⟩ ≤ ⟨M + S, W⟩ ≤ max|m_ij + s_ij| · Σ|w_ij|. The best S solves a semidefinite program, the dual of the
+relaxation of sparse principal components (d'Aspremont, El Ghaoui, Jordan and Lanckriet 2007).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..design import Design
+from ..drive import Budget, iterate
+from ..errors import WhyNot
+from ..linalg.lowrank import PairGradient, pair_gradient
+from ..parameters import Parameters
+from ..penalties import get_penalty
+from ..problem import Problem
+
+# Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
+SMALL = 60
+# Up to so many the gradient is a dense matrix.
+_DENSE = 2_000
+# Columns of the gradient that are looked at together beyond that.
+_BLOCK = 256
+# The pairs of largest gradient from which the search for a direction begins.
+_PAIRS = 12
+_SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
+_ASCENT_STEPS = 400
+_LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
+_LANCZOS_TOL = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroThreshold:
+    """An interval that holds λ_max, the strength from which on P = 0 is a minimum.
+
+    Attributes
+    ----------
+    lower : float
+        Just below it P = 0 is a saddle point, which `direction` leaves. 0 where no λ > 0 is left.
+    upper : float
+        From here on P = 0 is a minimum: a global one for a convex loss.
+    direction : (d,) ndarray or None
+        v of unit length: the objective falls along P = √τ·v for small τ where λ < `lower`.
+    dual : (d, d) ndarray or None
+        The S that proves `upper`; None where a simple bound does.
+    loose : bool
+        Whether the data have too many features for more than simple bounds.
+    linear : Parameters
+        The linear fit, with P = 0.
+    """
+
+    lower: float
+    upper: float
+    direction: np.ndarray | None
+    dual: np.ndarray | None
+    loose: bool
+    linear: Parameters
+
+    @property
+    def exact(self) -> bool:
+        """Whether both ends agree to rounding."""
+        return self.upper <= self.lower * (1.0 + 1e-9)
+
+
+def why_no_threshold(problem: Problem) -> WhyNot | None:
+    """Return None, or what there is in place of a λ_max for such a model and penalty."""
+    if (reason := problem.model.why_no_threshold()) is not None:
+        return reason
+    if problem.penalty.in_weights is None:
+        return WhyNot(
+            "kink_at_zero",
+            f"{problem.penalty.label} grows in proportion to P, what P can gain only to its square: P = 0 "
+            "is a local minimum at every λ > 0, and no λ is the first to make it one. Start from a fit with "
+            "ℓ₂², and follow λ upwards.",
+        )
+    return None
+
+
+def zero_threshold(problem: Problem, linear: Parameters | None = None) -> ZeroThreshold:
+    """Return an interval that holds λ_max; the problem's own λ has no say.
+
+    Parameters
+    ----------
+    problem : Problem
+        A factorization machine of second order.
+    linear : Parameters, optional
+        The linear fit, where it is known.
+
+    Raises
+    ------
+    ValueError
+        If there is no λ_max for the model and the penalty, with what there is instead.
+    """
+    if (reason := why_no_threshold(problem)) is not None:
+        raise ValueError(reason)
+    linear = linear_fit(problem) if linear is None else linear
+    slope = problem.slope(problem.predict(linear))
+    if problem.design.n_features <= _DENSE:
+        return _of_dense(problem, linear, -pair_gradient(problem.design.matrix, slope, diagonal=False))
+    return _of_operator(problem, linear, slope)
+
+
+def linear_fit(problem: Problem) -> Parameters:
+    """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths."""
+    smooth = replace(problem, penalty=get_penalty("l2"), rank=1, lambda_p=0.0, lambda_sparse=0.0)
+    start = smooth.start(0.0, np.random.default_rng(0))
+    if not (problem.fit_linear or problem.fit_intercept):
+        found = start
+    else:
+        *_, end = iterate(smooth, "lbfgs", _LINEAR, start=start)
+        found = end.parameters
+    return found.replace(P=np.zeros((problem.design.n_features, problem.rank)))
+
+
+def largest_pair_gradient(problem: Problem, linear: Parameters) -> tuple[float, int, int]:
+    """Return max|G_ij| over pairs of features i < j at the linear fit, and the pair."""
+    slope = problem.slope(problem.predict(linear))
+    if problem.design.n_features <= _DENSE:
+        size = 2.0 * np.abs(pair_gradient(problem.design.matrix, slope, diagonal=False))
+        i, j = np.unravel_index(int(size.argmax()), size.shape)
+        return float(size[i, j]), int(i), int(j)
+    return _largest_in_blocks(problem.design, slope)
+
+
+def _largest_in_blocks(design: Design, slope: np.ndarray) -> tuple[float, int, int]:
+    X: Any = design.matrix
+    best = (0.0, 0, 1)
+    for begin in range(0, design.n_features, _BLOCK):
+        part = X[:, begin : begin + _BLOCK]
+        if sp.issparse(X):
+            size = abs(sp.csc_array(X.T @ sp.csc_array(part.multiply(slope[:, None]))))
+            size = size.tocoo()
+            kept = size.row != size.col + begin
+            values, rows, columns = size.data[kept], size.row[kept], size.col[kept]
+            if values.size == 0:
+                continue
+            k = int(values.argmax())
+            found = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
+        else:
+            dense = np.abs(X.T @ (part * slope[:, None]))
+            width = dense.shape[1]
+            dense[begin + np.arange(width), np.arange(width)] = 0.0
+            i, j = np.unravel_index(int(dense.argmax()), dense.shape)
+            found = (float(dense[i, j]), int(i), int(j) + begin)
+        best = max(best, found)
+    return best
+
+
+def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray) -> ZeroThreshold:
+    """Return the threshold of A = −½G, shape (d, d)."""
+    values, vectors = np.linalg.eigh(A)
+    spectral = float(values[-1]) - problem.lambda_p
+    kind = problem.penalty.in_weights
+    if spectral <= 0.0 or not A.any():
+        return ZeroThreshold(0.0, 0.0, None, None, False, linear)
+    if kind == "trace":
+        return ZeroThreshold(spectral, spectral, vectors[:, -1], None, False, linear)
+    pairs = kind == "pairs"
+    largest = float(np.abs(A).max())
+    upper = 2.0 * largest if pairs else min(largest, spectral)
+    starts = _pair_starts(A)
+    dual = None
+    small = A.shape[0] <= SMALL
+    if small and not (pairs and problem.lambda_p == 0.0):
+        bound, dual, W = _relaxed(A / largest, problem.lambda_p / largest, pairs)
+        if bound * largest < upper:
+            upper, dual = bound * largest, dual * largest
+        else:
+            dual = None
+        starts += _rounded(W)
+    found = [_ascent(A, problem.lambda_p, pairs, start) for start in starts]
+    lower, v = max(found, key=lambda one: one[0])
+    if lower <= 0.0:
+        return ZeroThreshold(0.0, upper, None, dual, not small, linear)
+    return ZeroThreshold(
+        min(lower, upper), upper, v / np.linalg.norm(v), dual, not (small or lower >= upper), linear
+    )
+
+
+def _of_operator(problem: Problem, linear: Parameters, slope: np.ndarray) -> ZeroThreshold:
+    """Return the threshold by the simple bounds, from products with G alone."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    gradient, d = PairGradient(problem.design, slope, diagonal=False), problem.design.n_features
+    largest, i, j = _largest_in_blocks(problem.design, slope)
+    operator = LinearOperator((d, d), matvec=lambda u: -gradient.dot(np.ravel(u)), dtype=np.float64)
+    start = np.random.default_rng(0).normal(size=d)
+    spectral, vector = float("inf"), None
+    if largest > 0.0:
+        try:
+            values, vectors = eigsh(operator, 1, which="LA", v0=start, tol=_LANCZOS_TOL)
+            vector = vectors[:, 0]
+            rest = np.linalg.norm(operator.matvec(vector) - values[0] * vector)
+            spectral = float(values[0] + rest) - problem.lambda_p
+        except ArpackNoConvergence:
+            pass
+    if largest == 0.0 or spectral <= 0.0:
+        return ZeroThreshold(0.0, 0.0, None, None, False, linear)
+    kind = problem.penalty.in_weights
+    if kind == "trace":
+        assert vector is not None or not np.isfinite(spectral)
+        exact = np.isfinite(spectral)
+        lower = float(values[0]) - problem.lambda_p if exact else 0.0
+        return ZeroThreshold(max(lower, 0.0), spectral, vector, None, not exact, linear)
+    pair = np.zeros(d)
+    unit = np.zeros(d)
+    unit[i] = 1.0
+    pair[i], pair[j] = 1.0, -np.sign(gradient.dot(unit)[j])
+    upper = largest if kind == "pairs" else min(0.5 * largest, spectral)
+    lower = (largest - 2.0 * problem.lambda_p) * (1.0 if kind == "pairs" else 0.25)
+    lower = min(max(lower, 0.0), upper)
+    return ZeroThreshold(lower, upper, pair / np.sqrt(2.0) if lower else None, None, lower < upper, linear)
+
+
+def _pair_starts(A: np.ndarray) -> list[np.ndarray]:
+    """Return for the pairs of largest |A_ij| the column that leaves P = 0 first, were there no others."""
+    d = A.shape[0]
+    size = np.triu(np.abs(A), 1)
+    flat = np.argsort(-size, axis=None, kind="stable")[: min(_PAIRS, d * (d - 1) // 2)]
+    starts = []
+    for i, j in zip(*np.unravel_index(flat, A.shape), strict=True):
+        v = np.zeros(d)
+        v[i], v[j] = 0.5, np.copysign(0.5, A[i, j])
+        starts.append(v)
+    return starts
+
+
+def _rounded(W: np.ndarray) -> list[np.ndarray]:
+    """Return columns that a relaxed W points to: its eigenvectors and a few draws of covariance W."""
+    values, vectors = np.linalg.eigh(W)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws = root @ np.random.default_rng(0).normal(size=(W.shape[0], 8))
+    return [v for v in np.hstack([vectors[:, -4:], draws]).T if v.any()]
+
+
+def _ascent(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return a local maximum of vᵀMv / ω(vvᵀ), M = A − λ_p I, and its v."""
+    if not pairs:
+        v = _on_ball(A - lambda_p * np.eye(len(A)), v)
+        return _ratio(A, lambda_p, False, v), v
+    # With ω = ½(‖v‖₁² − ‖v‖²) the ratio is above t where vᵀ(M + ½tI)v > ½t‖v‖₁² (Dinkelbach).
+    best = _ratio(A, lambda_p, True, v)
+    for _ in range(20 if np.isfinite(best) else 0):
+        v_next = _on_ball(A + (0.5 * best - lambda_p) * np.eye(len(A)), v)
+        ratio = _ratio(A, lambda_p, True, v_next)
+        if not ratio > best * (1.0 + 1e-12):
+            break
+        best, v = ratio, v_next
+    return best, v
+
+
+def _ratio(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> float:
+    square = float(v @ v)
+    size = np.abs(v).sum() ** 2
+    size = 0.5 * (size - square) if pairs else size
+    gain = float(v @ A @ v) - lambda_p * square
+    return gain / size if size > 1e-14 * square else -np.inf
+
+
+def _on_ball(M: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return a local maximum of vᵀMv over ‖v‖₁ = 1, by exact steps from one vertex of the ball to another."""
+    v = v / np.abs(v).sum()
+    product = M @ v
+    for _ in range(_ASCENT_STEPS):
+        signs = np.sign(v)
+        up = int(np.abs(product).argmax())
+        rise = float(np.copysign(1.0, product[up]))
+        live = np.flatnonzero(v)
+        down = int(live[(signs[live] * product[live]).argmin()])
+        fall = signs[down]
+        slope = 2.0 * (rise * product[up] - fall * product[down])
+        # Across 0 leads no way along the sphere.
+        if slope <= 1e-13 * np.abs(product).max() or up == down:
+            break
+        bend = M[up, up] + M[down, down] - 2.0 * rise * fall * M[up, down]
+        most = abs(v[down])
+        step = most if bend >= 0.0 else min(most, -slope / (2.0 * bend))
+        v[up] += rise * step
+        v[down] = 0.0 if step == most else v[down] - fall * step
+        product = M @ v
+    return v
+
+
+def _relaxed(A: np.ndarray, lambda_p: float, pairs: bool) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the least bound found, the S that proves it, and the W at which it is attained in the limit.
+
+    Alternating directions on max ⟨M, W⟩ over positive semidefinite W with ω(W) ≤ 1. Every iterate's S is
+    positive semidefinite, so that each proves a bound.
+    """
+    d = len(A)
+    M = A - lambda_p * np.eye(d)
+    off = ~np.eye(d, dtype=bool)
+    W, U = np.zeros((d, d)), np.zeros((d, d))
+    rho = 1.0
+    best, proof = np.inf, np.zeros((d, d))
+    for step in range(1, _SDP_STEPS + 1):
+        Y = _in_ball(W - U + M / rho, pairs, off)
+        values, vectors = np.linalg.eigh(Y + U)
+        last = W
+        W = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        U = (vectors * np.minimum(values, 0.0)) @ vectors.T
+        if step % _SDP_EVERY == 0:
+            bound, S = _bound(M, -rho * U, lambda_p, pairs, off)
+            if bound < best:
+                best, proof = bound, S
+            omega = (0.5 * np.abs(W[off]).sum()) if pairs else np.abs(W).sum()
+            if omega > 0.0 and best <= (1.0 + _SDP_TOL) * float((M * W).sum()) / omega:
+                break
+            primal, dual = np.linalg.norm(Y - W), rho * np.linalg.norm(W - last)
+            if primal > 10.0 * dual or dual > 10.0 * primal:
+                factor = 2.0 if primal > dual else 0.5
+                rho, U = rho * factor, U / factor
+    return best, proof, W
+
+
+def _in_ball(Y: np.ndarray, pairs: bool, off: np.ndarray) -> np.ndarray:
+    """Return the projection on ω ≤ 1 with a diagonal ≥ 0."""
+    Y = np.where(off, Y, np.maximum(Y, 0.0))
+    entries = np.abs(Y[off] if pairs else Y.ravel())
+    radius = 2.0 if pairs else 1.0
+    if entries.sum() <= radius:
+        return Y
+    ordered = -np.sort(-entries)
+    excess = (np.cumsum(ordered) - radius) / np.arange(1, ordered.size + 1)
+    cut = excess[np.flatnonzero(ordered > excess)[-1]]
+    shrunk = np.sign(Y) * np.maximum(np.abs(Y) - cut, 0.0)
+    return np.where(off, shrunk, Y) if pairs else shrunk
+
+
+def _bound(
+    M: np.ndarray, S: np.ndarray, lambda_p: float, pairs: bool, off: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the bound that a positive semidefinite S proves, made feasible where it must be, and that S."""
+    if pairs:
+        # The diagonal of W is free: M + S must not exceed 0 there.
+        diagonal = np.maximum(S.diagonal(), 1e-300)
+        scale = np.sqrt(np.minimum(1.0, lambda_p / diagonal))
+        S = scale[:, None] * S * scale
+        return 2.0 * float(np.abs((M + S)[off]).max(initial=0.0)), S
+    whole = M + S
+    return float(max(np.abs(whole[off]).max(initial=0.0), whole.diagonal().max())), S
