@@ -148,10 +148,10 @@ class Penalty(Bound):
         `subgradient` exists.
     separable : bool
         Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row): then `thresholds` exists.
-    saddles : bool
-        Whether Ω is a sum over the columns of P of one function of degree 2. Nothing of first order then
-        keeps a column at 0, which may be a saddle point of the objective; see
-        `fmviz.engine.solvers._saddle_escape`.
+    saddles : {"columns", "matrix"} or None
+        Where nothing of first order keeps P at 0, which may then be a saddle point of the objective: in every
+        single column, where Ω is a sum over the columns of one function of degree 2, or in the whole of P;
+        see `fmviz.engine.solvers._saddle_escape`.
     in_weights : {"entries", "pairs", "trace"} or None
         Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, Ω(P) is never below, and equal to where
         P has a single column. None where Ω grows in proportion to P, or stands for no pairs; see
@@ -199,9 +199,9 @@ class Penalty(Bound):
         return 0.0
 
     @property
-    def saddles(self) -> bool:
-        """Whether a column of P at 0 may be a saddle point."""
-        return False
+    def saddles(self) -> Literal["columns", "matrix"] | None:
+        """What of P may be a saddle point at 0."""
+        return None
 
     @property
     def in_weights(self) -> Literal["entries", "pairs", "trace"] | None:

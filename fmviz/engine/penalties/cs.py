@@ -31,6 +31,7 @@ class CS(Penalty):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     quad = 1.0
+    saddles = "matrix"
     in_weights = "entries"
     beyond_pairs = "omega_cs"
 

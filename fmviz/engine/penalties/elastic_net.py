@@ -46,9 +46,9 @@ class ElasticNet(Penalty):
         return "trace" if self.smooth else None
 
     @property
-    def saddles(self) -> bool:
+    def saddles(self) -> Literal["columns"] | None:
         """See `Penalty`; ‖P‖₁ keeps a column at 0."""
-        return self.smooth
+        return "columns" if self.smooth else None
 
     def value(self, P: np.ndarray) -> float:
         """Return ρ·Σ|p_js| + (1 − ρ)·Σ p_js²."""

@@ -23,6 +23,7 @@ class L2(Penalty):
     source = "atarashi2021, Eq. 2"
     quad = 1.0
     smooth = True
+    saddles = "columns"
     in_weights = "trace"
 
     def value(self, P: np.ndarray) -> float:
@@ -40,11 +41,6 @@ class L2(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return zeros: there is no |p| term."""
         return np.zeros_like(P)
-
-    @property
-    def saddles(self) -> bool:
-        """See `Penalty`."""
-        return True
 
     @property
     def entry(self) -> EntryView:

@@ -33,6 +33,7 @@ class OmegaCS(Penalty):
     row_wise = True
     convex = False
     pairwise = True
+    saddles = "matrix"
     in_weights = "pairs"
 
     def of_order(self, order: int | None) -> Penalty:

@@ -48,6 +48,7 @@ class OmegaTI(Penalty):
     algorithms = tuple(ALGORITHMS)
     convex = False
     pairwise = True
+    saddles = "columns"
     in_weights = "pairs"
 
     def of_order(self, order: int | None) -> Penalty:
@@ -72,11 +73,6 @@ class OmegaTI(Penalty):
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return Σ_i |p_is| − |p_js|."""
         return rest_of_sum(np.abs(P), 0)
-
-    @property
-    def saddles(self) -> bool:
-        """See `Penalty`."""
-        return True
 
     @property
     def entry(self) -> EntryView:

@@ -89,9 +89,9 @@ class TI(Penalty):
         return "trace" if self.axis == "rows" else "entries"
 
     @property
-    def saddles(self) -> bool:
+    def saddles(self) -> Literal["columns", "matrix"]:
         """See `Penalty`."""
-        return self.axis == "columns"
+        return "columns" if self.axis == "columns" else "matrix"
 
     @property
     def entry(self) -> EntryView:

@@ -1,13 +1,14 @@
 r"""The escape from saddle points at which columns of P are 0.
 
 A column that is 0 has no slope, whatever the others are, so that no step on single entries moves it. Where
-Ω is a sum over the columns and homogeneous of degree 2, as TI is, such a point is yet often a saddle. With G
-the gradient of the risk in the pair weights, of zero diagonal, a column v in place of 0 changes the objective
-by
+Ω is homogeneous of degree 2, such a point is yet often a saddle. With G the gradient of the risk in the pair
+weights, of zero diagonal, a column v in place of 0 changes the objective by
 
     ½ vᵀGv + λ_p‖v‖² + λ Ω(v) + O(‖v‖⁴),
 
-and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it.
+and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it. That
+holds beside any other columns where Ω is a sum over the columns, as TI is; where it couples them, as CS does,
+at P = 0.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ ESCAPE = ParamSpec(
     "bool",
     False,
     help="Where a column of P is 0 and the sweeps have settled: look for a sparse direction along which the "
-    "objective falls, and put the column there. Sweeps alone never leave 0. For TI by columns and Ω_TI; with "
-    "ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+    "objective falls, and put the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for CS "
+    "and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
 )
 
 # Sweeps have settled when they change no parameter by more than this share of the largest.
@@ -36,6 +37,8 @@ _STEPS, _MOST_STEPS = 10, 30
 # Steps over which the penalty grows to its full strength: a random start is not sparse, and would be cut to
 # a few entries that mean nothing.
 _GROWTH = 5
+# Where columns are coupled, all leave P = 0 along one direction, and differ by so much of it.
+_SPREAD = 0.1
 # The least fall that counts, as a share of the risk.
 _WORTH = 1e-8
 
@@ -66,19 +69,31 @@ class SaddleEscape:
         """Return whether to search after an epoch that changed parameters by this share of the largest."""
         return change < self._quiet
 
-    def column(self, f: np.ndarray, change: float) -> np.ndarray | None:
-        """Return a column, shape (d,), that lowers the objective in the place of one that is 0, or None.
+    def leave(self, P: np.ndarray, f: np.ndarray, change: float) -> np.ndarray | None:
+        """Return a P, shape (d, k), at which the objective is lower, or None where there is none to be found.
 
         Parameters
         ----------
+        P : (d, k) ndarray
+            The present one.
         f : (N,) ndarray
-            The predictions of the present parameters.
+            Its predictions.
         change : float
             As for `due`.
         """
-        found = self._search(f)
-        self._quiet = change / _LATER if found is None else _SETTLED
-        return found
+        dead = np.flatnonzero(~P.any(axis=0))
+        alone = self._problem.penalty.saddles == "columns"
+        if not dead.size or not (alone or dead.size == P.shape[1]):
+            return None
+        column = self._search(f)
+        self._quiet = change / _LATER if column is None else _SETTLED
+        if column is None:
+            return None
+        moved = P.copy()
+        if not alone:
+            moved[:] = _SPREAD * column[:, None] * self._rng.normal(size=P.shape)
+        moved[:, dead[0]] = column
+        return moved
 
     def _search(self, f: np.ndarray) -> np.ndarray | None:
         problem = self._problem

@@ -10,6 +10,7 @@ from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..settings import ParamSpec
 from ._anderson import ANDERSON, Extrapolation
+from ._saddle_escape import ESCAPE, SaddleEscape
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change
 from .kernels.linear_part import LinearPart
@@ -49,7 +50,7 @@ class SweepingSolver(Solver):
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every: ClassVar[int] = 10
     memory: ClassVar[tuple[str, ...]] = (
-        *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients"),
+        *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients", "_revival"),
     )
     # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
     enough: ClassVar[float] = 0.1
@@ -66,6 +67,11 @@ class SweepingSolver(Solver):
         self._moments = second_moments(problem)
         self._live_only = False
         plain = not (model.columnar or model.lifted)
+        if self.settings.get(ESCAPE.name) and not plain:
+            raise ValueError(
+                f"{ESCAPE.name} = True is for machines of second order, where a column at 0 is kept by no "
+                f"term of lower degree than what it could gain; for the model {model.name!r} leave it out."
+            )
         self._partners = problem.design.partners if plain and self.takes_pairs else None
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
@@ -94,6 +100,9 @@ class SweepingSolver(Solver):
         self._given = parameters.coefficients is not None
         self._epochs = 0
         self._extrapolation = None
+        self._revival = None
+        if self.settings.get(ESCAPE.name) and self.problem.penalty.saddles:
+            self._revival = SaddleEscape(self.problem, rng)
         if depth := self.settings.get(ANDERSON.name, 0):
             self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
             self._live = self._P != 0.0
@@ -124,6 +133,25 @@ class SweepingSolver(Solver):
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._refresh()
         self._epochs += 1
+        change = self._sweeps()
+        if self._revival is None or not self._revival.due(change):
+            return change
+        P = self._flat()
+        moved = self._revival.leave(P, self._f + self._shift, change)
+        if moved is None:
+            return change
+        self._P = self._lay(moved)
+        self._refresh()
+        return max(change, relative_change((float(np.abs(moved - P).max()), moved)))
+
+    def rehearse(self) -> None:
+        """See `Solver.rehearse`."""
+        self.epoch()
+        if self._revival is not None:
+            self._revival.leave(0.0 * self._flat(), self._f + self._shift, 0.0)
+
+    def _sweeps(self) -> float:
+        """Sweep over everything, and over what lives as `ACTIVE_SWEEPS` says; return the relative change."""
         most = self.settings.get(ACTIVE_SWEEPS.name, 0)
         before = self._P != 0.0 if most else None
         first = largest = self._sweep()

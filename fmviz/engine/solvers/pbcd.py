@@ -12,6 +12,7 @@ from ..penalties.blockwise import parts_of
 from ..problem import Formulation
 from ..settings import ParamSpec
 from ._anderson import ANDERSON
+from ._saddle_escape import ESCAPE
 from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .kernels.matrix_factorization import pair_row_sweep
 from .kernels.row_sweep import in_lines, row_sweep
@@ -29,7 +30,7 @@ class PBCD(SweepingSolver):
         "known to be safe. The objective never rises."
     )
 
-    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
     # Whether a first try is longer, and shortened until the objective falls enough.
     searches: ClassVar[bool] = False
@@ -151,6 +152,7 @@ class PBCDLineSearch(PBCD):
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ACTIVE_SWEEPS,
         ANDERSON,
+        ESCAPE,
         ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
         ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
     )

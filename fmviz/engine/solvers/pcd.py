@@ -16,8 +16,8 @@ from ..penalties.blockwise import parts_of
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ._anderson import ANDERSON
-from ._saddle_escape import ESCAPE, SaddleEscape
-from ._sweeping import ACTIVE_SWEEPS, SweepingSolver, relative_change
+from ._saddle_escape import ESCAPE
+from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
 from .kernels.dense_entry_sweep import Screen, dense_entry_sweep, stores_slope
 from .kernels.entry_sweep import entry_sweep
 from .kernels.matrix_factorization import Lanes, pair_entry_sweep
@@ -59,8 +59,6 @@ class PCD(SweepingSolver):
         "over entries that provably stay 0, and go feature by feature where X is large."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
-    memory: ClassVar[tuple[str, ...]] = (*SweepingSolver.memory, "_revival")
-    _revival: SaddleEscape | None = None
 
     def prepare(self) -> None:
         """See `Solver.prepare`."""
@@ -91,11 +89,6 @@ class PCD(SweepingSolver):
 
     def _check_settings(self, model: Model) -> None:
         """Raise ValueError where the solver is asked for what only machines of second order have."""
-        if self.settings.get(ESCAPE.name):
-            raise ValueError(
-                f"{ESCAPE.name} = True is for machines of second order, where a column at 0 is kept by no "
-                f"term of lower degree than what it could gain; for the model {model.name!r} leave it out."
-            )
         if self.settings[ORDER.name] not in ("auto", "columns"):
             raise ValueError(
                 f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
@@ -133,22 +126,7 @@ class PCD(SweepingSolver):
                 aligned_copy(np.zeros((problem.rank, design.n_samples))),
                 float(problem.weights.max(initial=1.0)),
             )
-        if self.settings.get(ESCAPE.name) and problem.penalty.saddles:
-            self._revival = SaddleEscape(problem, rng)
         super().start(parameters, rng)
-
-    def epoch(self) -> float:
-        """See `Solver.epoch`."""
-        change = super().epoch()
-        if self._revival is None or not self._revival.due(change):
-            return change
-        dead = np.flatnonzero(~self._P.any(axis=1))
-        column = self._revival.column(self._f + self._shift, change) if dead.size else None
-        if column is None:
-            return change
-        self._P[dead[0]] = column
-        self._refresh()
-        return max(change, relative_change((float(np.abs(column).max()), self._P)))
 
     def _lay(self, P: np.ndarray) -> np.ndarray:
         """Return P, shape (d, columns), as (columns, d)."""
@@ -176,9 +154,7 @@ class PCD(SweepingSolver):
     def rehearse(self) -> None:
         """See `Solver.rehearse`."""
         for _ in range(FIRST_SWEEPS + 1 if self.settings[ORDER.name] == "mixed" else 1):
-            self.epoch()
-        if self._revival is not None:
-            self._revival.column(self._f + self._shift, 0.0)
+            super().rehearse()
 
     def _sweep_factors(self) -> float:
         order = self.settings[ORDER.name]
@@ -276,7 +252,7 @@ class CD(PCD):
         "Coordinate descent, also called alternating least squares: each entry of P in turn jumps to the "
         "minimum of its own one-dimensional problem. For the smooth penalty ℓ₂² only."
     )
-    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER,)
+    params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ESCAPE)
 
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
