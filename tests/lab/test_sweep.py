@@ -283,7 +283,9 @@ def test_interrupting_ends_everything(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode != 0
-    assert errors.rstrip().endswith("KeyboardInterrupt")
+    # joblib's tracker of temporary files, a process of its own, may warn later of one that is gone.
+    own = [line for line in errors.splitlines() if "resource_tracker" not in line]
+    assert own[-1] == "KeyboardInterrupt"
     for _ in range(600):
         try:
             os.killpg(process.pid, 0)
