@@ -146,14 +146,15 @@ def test_ctrl_c_leaves_what_is_finished(place):
     store = RunStore(place / "runs.sqlite")
     deadline = time.monotonic() + 300
     # The store counts runs that have begun.
-    while len(results(SweepPlan.from_text(plan), store)) < 3 and process.poll() is None and time.monotonic() < deadline:
+    whole = SweepPlan.from_text(plan)
+    while len(results(whole, store)) < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "the same command goes on from here" in err
-    finished = len(results(SweepPlan.from_text(plan), store))
+    finished = len(results(whole, store))
     store.close()
     assert 3 <= finished < 2000
     assert "±" in out
