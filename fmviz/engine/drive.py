@@ -37,7 +37,8 @@ class Budget:
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch, and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
+        epoch (of P, and of w and the bias, where sweeps weigh each w_j by the root mean square of its
+        feature), and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
         it has stalled. 0 never converges.
     report_every : int, optional
         A snapshot every so many epochs, besides the first and the last. None is for those who read the last

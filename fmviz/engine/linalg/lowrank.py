@@ -15,6 +15,8 @@ from ..design import Design
 
 # Up to so many features a d × d matrix is cheaper than a Lanczos iteration, and its eigenvalues are exact.
 _SMALL = 200
+# Where one extreme eigenvalue is wanted that need not be the largest in absolute value, up to so many.
+_LARGE = 600
 
 
 def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -151,8 +153,17 @@ class PairGradient:
         vectors[live] = small[:, order]
         return values[order], vectors
 
+    def lowest(self, tol: float) -> float:
+        """Return minus the lowest eigenvalue, at least 0; of many features to the relative accuracy `tol`."""
+        d = self._design.n_features
+        live = np.arange(d)
+        if d <= _LARGE:
+            return max(0.0, -float(np.linalg.eigvalsh(self._dense(live))[0]))
+        values, _ = self._lanczos(1, live, np.random.default_rng(0).normal(size=d), tol, which="SA")
+        return max(0.0, -float(values[0])) if values.size else 0.0
+
     def _lanczos(
-        self, count: int, live: np.ndarray, start: np.ndarray, tol: float
+        self, count: int, live: np.ndarray, start: np.ndarray, tol: float, which: str = "LM"
     ) -> tuple[np.ndarray, np.ndarray]:
         # Imported here: the start of a program need not wait for what one model asks of many features.
         from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
@@ -165,7 +176,7 @@ class PairGradient:
 
         operator = LinearOperator((live.size, live.size), matvec=product, dtype=np.float64)
         try:
-            return eigsh(operator, count, which="LM", v0=start, tol=tol)
+            return eigsh(operator, count, which=which, v0=start, tol=tol)
         except ArpackNoConvergence as partial:
             return partial.eigenvalues, partial.eigenvectors
         except ArpackError:

@@ -177,7 +177,8 @@ class SweepingSolver(Solver):
             largest = coefficient_change(before, before.replace(coefficients=self._coefficients))
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
-        largest = max(largest, relative_change((change, self._P), (linear_change, self._w, self._bias)))
+        linear = (linear_change, self._w * self._linear.sizes, self._bias)
+        largest = max(largest, relative_change((change, self._P), linear))
         if self._extrapolation is not None:
             largest = max(largest, self._extrapolate(self._extrapolation))
         return largest
@@ -204,9 +205,11 @@ class SweepingSolver(Solver):
             return 0.0
         self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
         self._take(f, sums)
+        sizes = self._linear.sizes
+        steps = (w - here.w) * sizes
         return relative_change(
             (float(np.abs(there.P - here.P).max()), there.P),
-            (max(np.abs(w - here.w).max(initial=0.0), abs(there.intercept - here.intercept)), w, bias),
+            (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), w * sizes, bias),
         )
 
     def parameters(self) -> Parameters:

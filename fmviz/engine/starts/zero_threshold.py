@@ -50,6 +50,7 @@ _PAIRS = 12
 _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
 _ASCENT_STEPS = 400
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
+_ROUGHLY_LINEAR = Budget(epochs=100, tol=1e-5, report_every=None)
 _LANCZOS_TOL = 1e-6
 
 
@@ -124,20 +125,25 @@ def zero_threshold(problem: Problem, linear: Parameters | None = None) -> ZeroTh
     return _of_operator(problem, linear, slope)
 
 
-def linear_fit(problem: Problem) -> Parameters:
-    """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths."""
+def linear_fit(problem: Problem, rough: bool = False) -> Parameters:
+    """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths.
+
+    With `rough` it is that of some sweeps of coordinate descent, which do the same whatever the units of X:
+    good to about five digits, and quick.
+    """
     smooth = replace(problem, penalty=get_penalty("l2"), rank=1, lambda_p=0.0, lambda_sparse=0.0)
-    start = smooth.start(0.0, np.random.default_rng(0))
-    if not (problem.fit_linear or problem.fit_intercept):
-        found = start
-    else:
-        *_, end = iterate(smooth, "lbfgs", _LINEAR, start=start)
+    found = smooth.start(0.0, np.random.default_rng(0))
+    if problem.fit_linear or problem.fit_intercept:
+        if rough and problem.loss.mu() is not None:
+            *_, end = iterate(smooth, "cd", _ROUGHLY_LINEAR, start=found)
+        else:
+            *_, end = iterate(smooth, "lbfgs", _LINEAR, start=found)
         found = end.parameters
     return found.replace(P=np.zeros((problem.design.n_features, problem.rank)))
 
 
 def largest_pair_gradient(problem: Problem, linear: Parameters) -> tuple[float, int, int]:
-    """Return max|G_ij| over pairs of features i < j at the linear fit, and the pair."""
+    """Return max|G_ij| over pairs of different features at the linear fit, and the pair."""
     slope = problem.slope(problem.predict(linear))
     if problem.design.n_features <= _DENSE:
         size = 2.0 * np.abs(pair_gradient(problem.design.matrix, slope, diagonal=False))

@@ -16,13 +16,13 @@ from .sample_weights import sample_weight, unit_weight
 def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
     """Return the kernel of one sweep over the bias and w.
 
-    ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias)`` updates f and
-    w in place, with `curvature` the μ/N Σ c x_j² of every column (0 skips all columns), and returns the
-    new bias and the largest change.
+    ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes)`` updates
+    f and w in place, with `curvature` the μ/N Σ c x_j² of every column (0 skips all columns), and returns the
+    new bias and the largest change, where that of w_j counts times sizes_j.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
 
-    def sweep(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias):
+    def sweep(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes):
         n_samples = y.size
         change = 0.0
         if bias_curvature > 0.0:
@@ -50,26 +50,38 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
                     for i in range(count):
                         f[row(rows, i)] -= step * value(column, i)
                     w[j] -= step
-                    change = max(change, abs(step))
+                    change = max(change, abs(step) * sizes[j])
         return bias, change
 
     return sweep
 
 
 class LinearPart:
-    """The linear term and the bias of a problem, and the sweep that optimises them."""
+    """The linear term and the bias of a problem, and the sweep that optimises them.
+
+    Attributes
+    ----------
+    sizes : (d,) ndarray
+        The root mean square of every feature; 1 without a linear term.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         design, mu = problem.design, problem.mu
         weight = unit_weight if problem.sample_weight is None else sample_weight
         self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
-        self._curvature = np.empty(0)
+        self._curvature, self.sizes = np.empty(0), np.ones(design.n_features)
         if problem.fit_linear:
-            self._curvature = second_moments(problem) * (mu / design.n_samples)
+            moments = second_moments(problem)
+            self._curvature = moments * (mu / design.n_samples)
+            self.sizes = np.sqrt(moments / design.n_samples)
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
-        """Sweep once: update f (shifted as by `working_loss`) and w; return bias and largest change."""
+        """Sweep once: update f (shifted as by `working_loss`) and w; return the bias and the largest change.
+
+        What a change of w_j does to predictions is what counts beside one of the bias: it is multiplied by
+        the root mean square of the feature, `sizes`.
+        """
         problem = self._problem
         if not (problem.fit_linear or problem.fit_intercept):
             return bias, 0.0
@@ -84,5 +96,6 @@ class LinearPart:
             problem.loss.theta,
             problem.lambda_w,
             bias,
+            self.sizes,
         )
         return float(bias), float(change)

@@ -1,0 +1,70 @@
+"""Runs that do not end in a collapse that could be left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..drive import Budget, iterate
+from ..parameters import Parameters
+from ..penalties import get_penalty
+from ..problem import Problem
+from ..solvers import Solver, get_solver
+from .strengths import SHRINKAGE_SHARE, references
+from .zero_threshold import why_no_threshold, zero_threshold
+
+ESCAPE = "revive"
+# Of the fit that a run starts from.
+_ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
+
+
+def escaping(solver: Solver, problem: Problem) -> Solver:
+    """Return the solver, made to leave saddle points at P = 0 where it can and the problem has them."""
+    known = {spec.name for spec in solver.params}
+    if ESCAPE not in known or problem.penalty.saddles is None or problem.model.why_no_threshold() is not None:
+        return solver
+    return get_solver(solver.name, {**solver.settings, ESCAPE: True})
+
+
+def informed_start(problem: Problem, init_scale: float, rng: np.random.Generator) -> Parameters:
+    """Return where a run begins: at random, or where that would end at P = 0, at a solution without sparsity.
+
+    A regularizer that grows in proportion to P, as ℓ1 does, makes P = 0 a local minimum, however small λ is,
+    and a small random start falls into it. There the start is a fit with ℓ2² in its place, λ_p at least
+    0.02 of the strength that empties it.
+    """
+    start = problem.start(init_scale, rng)
+    if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
+        return start
+    smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
+    least = SHRINKAGE_SHARE * references(smooth).lambda_p
+    smooth = smooth.at(lambda_p=max(problem.lambda_p, least))
+    solver = get_solver("cd" if problem.loss.mu() is not None else "lbfgs")
+    *_, end = iterate(smooth, escaping(solver, smooth), _ROUGH, start=start, rng=rng)
+    return end.parameters if np.isfinite(end.objective) else start
+
+
+def why_empty(problem: Problem) -> str:
+    """Return in a sentence or two why a fit of the problem has P = 0, and which strength would leave it."""
+    at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
+    if problem.model.why_no_threshold() is not None:
+        return f"No interaction is left: P = 0 at {at}. Lower them, or start with a larger init_scale."
+    if why_no_threshold(problem) is not None:
+        return (
+            f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
+            "λ > 0. Lower λ, or follow a path of strengths upwards."
+        )
+    found = zero_threshold(problem)
+    if problem.lambda_sparse < found.lower:
+        return (
+            f"No interaction is left: P = 0 at {at}, though below λ = {found.lower:.3g} there is a P that "
+            "lowers the objective. Start with a larger init_scale, or leave saddle points (revive)."
+        )
+    if found.lower > 0.0:
+        return f"No interaction is left: P = 0 at {at}. Choose λ below {found.lower:.3g} to leave it."
+    smooth = replace(problem, penalty=get_penalty("l2"), lambda_p=0.0)
+    least = zero_threshold(smooth, found.linear).lower
+    if least == 0.0:
+        return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
+    return f"No interaction is left: P = 0 at {at}, whatever λ is. Choose λ_p below {least:.3g} to leave it."

@@ -1,0 +1,256 @@
+"""Strengths chosen by validation: warm-started paths on training rows, judged on those kept out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import escaping, informed_start
+from fmviz.engine.starts.strengths import START_SHARE, References, references
+from fmviz.engine.starts.zero_threshold import linear_fit
+
+from .path import path_params
+
+Folds = Sequence[tuple[np.ndarray, np.ndarray]]
+
+LINEAR_SHARES = (0.1, 0.03, 0.01, 0.003, 0.001, 1e-4)
+"""Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
+SHRINKAGE_SHARES = (0.02, 0.2)
+"""Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
+N_STRENGTHS = 25
+SMALLEST_SHARE = 1e-3
+"""The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
+# A path ends where validation has become worse so many times in a row.
+_PATIENCE = 8
+_BUDGET = Budget(epochs=200, tol=1e-3, report_every=None)
+# From so many rows on, one part kept out tells enough.
+_MANY_ROWS = 5_000
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair of λ_p and λ, tried on every fold.
+
+    Attributes
+    ----------
+    lambda_w, lambda_p, lambda_sparse : float
+        The strengths.
+    losses : tuple of float
+        The mean loss on the rows kept out, for every fold.
+    used_interactions : float
+        The mean number of pairs that the fits use.
+    """
+
+    lambda_w: float
+    lambda_p: float
+    lambda_sparse: float
+    losses: tuple[float, ...]
+    used_interactions: float
+
+    @property
+    def loss(self) -> float:
+        """The mean over the folds."""
+        return float(np.mean(self.losses))
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over the folds; NaN for one fold."""
+        k = len(self.losses)
+        return float(np.std(self.losses, ddof=1) / np.sqrt(k)) if k > 1 else float("nan")
+
+    def record(self) -> dict[str, float]:
+        """Return the scalars: one row of `Validation.frame`."""
+        return {
+            "lambda_w": self.lambda_w,
+            "lambda_p": self.lambda_p,
+            "lambda_sparse": self.lambda_sparse,
+            "validation_loss": self.loss,
+            "standard_error": self.standard_error,
+            "used_interactions": self.used_interactions,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """The end of a search for strengths.
+
+    Attributes
+    ----------
+    trials : list of Trial
+        All that was tried, in that order.
+    best : Trial
+        The one that is chosen.
+    start : Parameters
+        The fit of `best` on the training rows of the first fold.
+    """
+
+    trials: list[Trial]
+    best: Trial
+    start: Parameters
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a trial."""
+        return pd.DataFrame.from_records([trial.record() for trial in self.trials])
+
+
+def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Return five folds of fewer than 5,000 rows, else one quarter kept out; of classes, in equal shares."""
+    from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+    seed = int(rng.integers(2**31))
+    most = int(min(np.unique(y, return_counts=True)[1])) if stratified else y.size
+    stratified = stratified and most >= 2
+    if y.size >= _MANY_ROWS:
+        split = (StratifiedShuffleSplit if stratified else ShuffleSplit)(1, test_size=0.25, random_state=seed)
+    else:
+        parts = max(2, min(_FOLDS, most if stratified else y.size))
+        split = (StratifiedKFold if stratified else KFold)(parts, shuffle=True, random_state=seed)
+    return list(split.split(np.zeros((y.size, 1)), y))
+
+
+def choose_strengths(
+    problem: Problem,
+    folds: Folds,
+    rng: np.random.Generator,
+    *,
+    solver: str | Solver = "auto",
+    one_se: bool = False,
+    tell: Callable[[Trial], Any] = lambda trial: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Validation:
+    """Choose λ_w, λ_p and λ by the mean loss on rows kept out.
+
+    λ_w comes first, from linear fits. Then, for each λ_p, a path over λ goes on in all folds together: down
+    from the λ_max of the data, each fit from the one before, where the regularizer lets P leave 0, and up
+    where it does not. It ends early where validation has become worse eight times in a row.
+
+    Parameters
+    ----------
+    problem : Problem
+        With all rows; its strengths have no say.
+    folds : sequence of (int ndarray, int ndarray)
+        Training rows and rows kept out.
+    rng : numpy Generator
+        Draws the starts.
+    solver : str or Solver
+        As for `iterate`.
+    one_se : bool
+        Whether to take the largest λ whose loss is within one standard error of the least, of the same λ_p.
+    tell : callable
+        Given every trial when it is done.
+    should_stop : callable
+        Asked between fits; a search that is stopped chooses among what was tried.
+
+    Returns
+    -------
+    Validation
+    """
+    parts = [(_part(problem, train), _part(problem, held_out)) for train, held_out in folds]
+    lambda_w = _linear_strength(problem, parts)
+    problem = problem.at(lambda_w=lambda_w)
+    parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
+    known = references(problem)
+    trials: list[Trial] = []
+    starts: dict[Trial, Parameters] = {}
+    for share in SHRINKAGE_SHARES:
+        for trial, start in _path(parts, known, share, rng, solver, should_stop):
+            trials.append(trial)
+            starts[trial] = start
+            tell(trial)
+    best = min(trials, key=lambda trial: trial.loss)
+    if one_se and np.isfinite(best.standard_error):
+        limit = best.loss + best.standard_error
+        near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
+        best = max(near, key=lambda trial: trial.lambda_sparse)
+    return Validation(trials, best, starts[best])
+
+
+def _part(problem: Problem, rows: np.ndarray) -> Problem:
+    """Return the problem of some of the rows."""
+    weights = problem.sample_weight
+    return replace(
+        problem,
+        design=Design(problem.design.matrix[rows]),
+        target=problem.target.take(rows),
+        sample_weight=None if weights is None else weights[rows] / weights[rows].mean(),
+    )
+
+
+def _loss(problem: Problem, parameters: Parameters) -> float:
+    loss = problem.empirical_risk(problem.predict(parameters))
+    return loss if np.isfinite(loss) else float("inf")
+
+
+def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
+    """Return the λ_w whose linear fits predict best."""
+    moments = np.asarray(problem.design.power(2).T @ problem.unit_weights) / problem.design.n_samples
+    whole = problem.mu * float(moments.mean())
+    if not problem.fit_linear or whole == 0.0:
+        return problem.lambda_w
+    tried = [share * whole for share in LINEAR_SHARES]
+    losses = [
+        np.mean(
+            [_loss(held_out, linear_fit(train.at(lambda_w=value), rough=True)) for train, held_out in parts]
+        )
+        for value in tried
+    ]
+    return tried[int(np.argmin(losses))]
+
+
+def _path(
+    parts: list[tuple[Problem, Problem]],
+    known: References,
+    share: float,
+    rng: np.random.Generator,
+    solver: str | Solver,
+    should_stop: Callable[[], bool],
+) -> Iterator[tuple[Trial, Parameters]]:
+    lambda_p = share * known.lambda_p
+    grid = known.lambda_sparse * np.geomspace(1.0, SMALLEST_SHARE, N_STRENGTHS)
+    problems = [train.at(lambda_p=lambda_p) for train, _ in parts]
+    down = problems[0].penalty.saddles is not None
+    first = problems[0].at(lambda_sparse=float(grid[-1]))
+    init_scale = START_SHARE * known.size
+    starts = [informed_start(p.at(lambda_sparse=float(grid[-1])), init_scale, rng) for p in problems]
+    method = escaping(_method(first, solver), first)
+    best, worse = float("inf"), 0
+    for strength in grid if down else grid[::-1]:
+        if should_stop():
+            return
+        losses, pairs = [], []
+        for i, (problem, (_, held_out)) in enumerate(zip(problems, parts, strict=True)):
+            *_, end = iterate(
+                problem.at(lambda_sparse=float(strength)),
+                method,
+                _BUDGET,
+                should_stop,
+                start=starts[i],
+                rng=rng,
+            )
+            starts[i] = end.parameters
+            losses.append(_loss(held_out, end.parameters))
+            pairs.append(end.used_interactions)
+        trial = Trial(problems[0].lambda_w, lambda_p, float(strength), tuple(losses), float(np.mean(pairs)))
+        yield trial, starts[0]
+        worse = 0 if trial.loss < best else worse + 1
+        best = min(best, trial.loss)
+        if worse >= _PATIENCE:
+            return
+
+
+def _method(problem: Problem, solver: str | Solver) -> Solver:
+    if isinstance(solver, Solver):
+        return solver
+    name = chosen_solver(problem, solver).name
+    return chosen_solver(problem, name, path_params(name, {}))
