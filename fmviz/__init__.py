@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.search.sweep import sweep
-    from fmviz.paths import find_lambda, regularization_path
+    from fmviz.paths import find_lambda, lambda_max, regularization_path
 
 __version__ = "0.1.0"
 
@@ -67,6 +67,7 @@ __all__ = [
     "certificate",
     "datasets",
     "find_lambda",
+    "lambda_max",
     "list_losses",
     "list_models",
     "list_regularizers",
@@ -108,6 +109,7 @@ _LAZY = {
     "QuadraticRegressor": "fmviz.estimators",
     "absorb_coefficients": "fmviz.engine.interactions.conversion",
     "find_lambda": "fmviz.paths",
+    "lambda_max": "fmviz.paths",
     "ranked_subsets": "fmviz.engine.interactions.tensors",
     "regularization_path": "fmviz.paths",
     "subset_weight": "fmviz.engine.interactions.tensors",

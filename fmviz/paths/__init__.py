@@ -4,10 +4,10 @@
 from .path import ACTIVE_SWEEPS as ACTIVE_SWEEPS
 from .path import ANDERSON as ANDERSON
 from .path import Order as Order
-from .path import PathPoint, iterate_path, regularization_path
+from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import path_params as path_params
 from .search import Probe, find_lambda
 from .search import accepted_range as accepted_range
 from .search import search_lambda as search_lambda
 
-__all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "regularization_path"]
+__all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "lambda_max", "regularization_path"]

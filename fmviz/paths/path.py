@@ -18,9 +18,15 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.starts.informed import escaping, informed_start
+from fmviz.engine.starts.strengths import references
+from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
+STARTS = ("informed", "random")
+# Where σ does not follow the data.
+_INIT_SCALE = 0.01
 # Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its
 # support already.
 ACTIVE_SWEEPS = 10
@@ -75,9 +81,10 @@ def iterate_path(
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
+    start: str = "random",
     solver: str | Solver = "auto",
     budget: Budget | None = None,
-    init_scale: float = 0.01,
+    init_scale: float = _INIT_SCALE,
     random_state: Any = None,
     validation: tuple[Any, Any] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -107,6 +114,7 @@ def iterate_path(
         )
     for order in orders:
         one_of("orders", order, ORDERS)
+    informed = one_of("start", start, STARTS) == "informed"
     held_out = None
     if validation is not None:
         held_out = (Design(validation[0]), np.array(validation[1], dtype=np.float64))
@@ -121,12 +129,19 @@ def iterate_path(
             )
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
-    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    finite_number("init_scale", init_scale, low=0)
+    first = (
+        informed_start(problem.at(lambda_sparse=strengths[0]), init_scale, rng)
+        if informed
+        else problem.start(init_scale, rng)
+    )
     if not isinstance(solver, Solver):
         solver = chosen_solver(problem, solver).name
         solver_params = path_params(solver, solver_params)
     method = get_solver(solver, solver_params)
-    return _path(problem, strengths, orders, method, budget, start, rng, held_out, should_stop)
+    if informed:
+        method = escaping(method, problem)
+    return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
 
 
 def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,12 +181,13 @@ def regularization_path(
     y: Any,
     lambdas: Sequence[float] | None = None,
     *,
-    orders: Sequence[Order] = ("down",),
+    orders: Sequence[Order] | None = None,
+    start: str | None = None,
     validation: tuple[Any, Any] | None = None,
     solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
-    init_scale: float = 0.01,
+    init_scale: float | None = None,
     random_state: Any = None,
     **problem: Any,
 ) -> pd.DataFrame:
@@ -184,14 +200,22 @@ def regularization_path(
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
     lambdas : sequence of float, optional
-        The strengths λ ≥ 0; by default 16 of them, 10 for each factor of 1,000, from 1 down to 3e-5.
-    orders : sequence of {"cold", "down", "up"}
-        How fits begin: anew, from the fit at the next larger strength, or at the next smaller. All matter:
-        P = 0 is stationary, so a path that comes down from a strength that empties P stays empty, a cold
-        start may collapse where a far better point exists, and one that goes up does not.
+        The strengths λ ≥ 0; by default 25 of them, from about the one that empties P, see `lambda_max`, down
+        to a thousandth of it.
+    orders : sequence of {"cold", "down", "up"}, optional
+        How fits begin: anew, from the fit at the next larger strength, or at the next smaller. By default
+        down where the regularizer lets P leave 0, and up where it does not.
+    start : {"informed", "random"}, optional
+        With "random" fits are those of the papers: from a small random start, and without the escape from
+        saddle points. Then P = 0 is never left: a path that comes down stays empty, a cold start may
+        collapse where a far better point exists, and a path that goes up does not. With "informed", the
+        default where no `orders` are given, TI, CS, Ω_TI, Ω_CS and ℓ2² leave P = 0 where it is a saddle
+        point, and ℓ1 and ℓ2,1 begin at a solution with ℓ2² in their place.
     validation : (X, y), optional
         Rows kept out, for the column ``validation_loss``.
-    solver, max_iter, tol, init_scale, random_state
+    init_scale : float, optional
+        The standard deviation of the random start; 0.01, or with an informed start what suits the data.
+    solver, max_iter, tol, random_state
         As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
         in each epoch and extrapolates every 5 sweeps (`anderson`).
     **problem
@@ -213,10 +237,16 @@ def regularization_path(
 
     Examples
     --------
-    From cold starts P collapses where, with the same λ, a path that goes up keeps all 18 planted pairs:
+    All 18 planted pairs, and no other, are found on the way down:
 
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> path = fmviz.regularization_path(X, y, [0.2, 0.1, 0.05], lambda_p=0.1, random_state=0)
+    >>> path["used_interactions"].tolist()
+    [18, 18, 18]
+
+    From cold random starts P collapses where, with the same λ, a path that goes up keeps them:
+
     >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
     >>> path = fmviz.regularization_path(X, y, [0.02, 0.1, 0.5], orders=["cold", "up"], **settings)
     >>> print(path[["order", "lambda_sparse", "used_interactions"]])
@@ -228,13 +258,20 @@ def regularization_path(
     4    up           0.10                 18
     5    up           0.50                 18
     """
-    if lambdas is None:
-        lambdas = [10.0 ** (-0.3 * i) for i in range(16)]
+    described = problem_of(X, y, problem)
+    start = ("informed" if orders is None else "random") if start is None else start
+    if lambdas is None or init_scale is None:
+        known = references(described)
+        lambdas = known.grid() if lambdas is None else lambdas
+        if init_scale is None:
+            init_scale = known.init_scale if start == "informed" else _INIT_SCALE
+    onwards: Order = "up" if described.penalty.saddles is None else "down"
     budget = Budget(epochs=whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0))
     points = iterate_path(
-        problem_of(X, y, problem),
+        described,
         lambdas,
-        orders=orders,
+        orders=(onwards,) if orders is None else orders,
+        start=start,
         solver=solver,
         budget=budget,
         init_scale=init_scale,
@@ -242,6 +279,48 @@ def regularization_path(
         validation=validation,
     )
     return pd.DataFrame.from_records([point.record() for point in points])
+
+
+def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
+    """Return the strength λ from which on a factorization machine has no interaction, as an interval.
+
+    Above it P = 0 is a minimum, for a convex loss a global one; below it P = 0 is a saddle point. The data
+    determine it through G, the gradient of the risk in the pair weights at the linear fit: for TI and CS it
+    is at least (max|G_ij| − 2λ_p)/4 and at most max|G_ij|/2, for Ω_TI, Ω_CS and Ω_* between
+    max|G_ij| − 2λ_p and max|G_ij|, for ℓ2² and TI by rows −λ_min(G)/2 − λ_p, and 0 where λ_p is at least
+    −λ_min(G)/2. For up to 60 features the ends of the interval are drawn together by a search for the
+    direction that leaves P = 0 last, and by a semidefinite program that proves that none is left.
+
+    Parameters
+    ----------
+    X : (N, d) array_like or sparse matrix
+        The features.
+    y : (N,) array_like
+        The target; -1 and +1 for a binary loss.
+    **problem
+        What describes the objective, as for `regularization_path`.
+
+    Returns
+    -------
+    ZeroThreshold
+        With ``lower``, ``upper``, the ``direction`` that leaves P = 0 just below ``lower``, the matrix
+        ``dual`` that proves ``upper``, and whether the interval is ``loose``.
+
+    Raises
+    ------
+    ValueError
+        If the model or the regularizer has no such strength, as ℓ1 has none, with what there is instead; or
+        if anything is out of range.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> found = fmviz.lambda_max(X, y, lambda_w=0.01)
+    >>> print(f"{found.lower:.4f} {found.upper:.4f}")
+    0.7069 0.7069
+    """
+    return zero_threshold(problem_of(X, y, problem))
 
 
 def checked_strengths(name: str, given: Any) -> set[float]:

@@ -15,7 +15,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import escaping, informed_start
-from fmviz.engine.starts.strengths import START_SHARE, References, references
+from fmviz.engine.starts.strengths import References, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
 from .path import path_params
@@ -26,9 +26,6 @@ LINEAR_SHARES = (0.1, 0.03, 0.01, 0.003, 0.001, 1e-4)
 """Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
 SHRINKAGE_SHARES = (0.02, 0.2)
 """Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
-N_STRENGTHS = 25
-SMALLEST_SHARE = 1e-3
-"""The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
 # A path ends where validation has become worse so many times in a row.
 _PATIENCE = 8
 _BUDGET = Budget(epochs=200, tol=1e-3, report_every=None)
@@ -217,12 +214,11 @@ def _path(
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Trial, Parameters]]:
     lambda_p = share * known.lambda_p
-    grid = known.lambda_sparse * np.geomspace(1.0, SMALLEST_SHARE, N_STRENGTHS)
+    grid = known.grid()
     problems = [train.at(lambda_p=lambda_p) for train, _ in parts]
     down = problems[0].penalty.saddles is not None
-    first = problems[0].at(lambda_sparse=float(grid[-1]))
-    init_scale = START_SHARE * known.size
-    starts = [informed_start(p.at(lambda_sparse=float(grid[-1])), init_scale, rng) for p in problems]
+    first = problems[0].at(lambda_sparse=grid[-1])
+    starts = [informed_start(p.at(lambda_sparse=grid[-1]), known.init_scale, rng) for p in problems]
     method = escaping(_method(first, solver), first)
     best, worse = float("inf"), 0
     for strength in grid if down else grid[::-1]:
@@ -231,7 +227,7 @@ def _path(
         losses, pairs = [], []
         for i, (problem, (_, held_out)) in enumerate(zip(problems, parts, strict=True)):
             *_, end = iterate(
-                problem.at(lambda_sparse=float(strength)),
+                problem.at(lambda_sparse=strength),
                 method,
                 _BUDGET,
                 should_stop,
@@ -241,7 +237,7 @@ def _path(
             starts[i] = end.parameters
             losses.append(_loss(held_out, end.parameters))
             pairs.append(end.used_interactions)
-        trial = Trial(problems[0].lambda_w, lambda_p, float(strength), tuple(losses), float(np.mean(pairs)))
+        trial = Trial(problems[0].lambda_w, lambda_p, strength, tuple(losses), float(np.mean(pairs)))
         yield trial, starts[0]
         worse = 0 if trial.loss < best else worse + 1
         best = min(best, trial.loss)

@@ -31,6 +31,9 @@ LINEAR_SHARE = 0.01
 SHRINKAGE_SHARE = 0.02
 SPARSE_SHARE = 0.1
 START_SHARE = 0.02
+N_STRENGTHS = 25
+SMALLEST_SHARE = 1e-3
+"""The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
 # For a loss without curvature, or data without any pair.
 _START = 0.01
 _LANCZOS_TOL = 1e-3
@@ -56,6 +59,16 @@ class References:
     lambda_p: float
     lambda_sparse: float
     size: float
+
+    @property
+    def init_scale(self) -> float:
+        """The size σ of a random start that suits the data."""
+        return START_SHARE * self.size or _START
+
+    def grid(self, count: int = N_STRENGTHS, smallest: float = SMALLEST_SHARE) -> list[float]:
+        """Return strengths λ from the largest down to a share of it, by equal factors."""
+        top = self.lambda_sparse or 1.0
+        return [float(value) for value in top * np.geomspace(1.0, smallest, count)]
 
 
 def references(problem: Problem) -> References:
@@ -110,4 +123,4 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
         lambda_p=known.get("lambda_p", SHRINKAGE_SHARE * found.lambda_p),
         lambda_sparse=known.get("lambda_sparse", SPARSE_SHARE * found.lambda_sparse),
     )
-    return problem, known.get("init_scale", START_SHARE * found.size or _START)
+    return problem, known.get("init_scale", found.init_scale)

@@ -1,0 +1,190 @@
+"""Where runs begin: the strength that empties P, strengths that follow the data, escapes and choices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fmviz
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.linalg.lowrank import pair_gradient
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import get_solver
+from fmviz.engine.starts import zero_threshold as module
+from fmviz.engine.starts.informed import escaping, informed_start, why_empty
+from fmviz.engine.starts.strengths import fill_strengths, references
+from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
+from fmviz.paths.validation import choose_strengths, default_folds
+
+NAMES = ("lambda_w", "lambda_p", "lambda_sparse", "init_scale")
+HARD = ("ti", "omega_ti", "cs", "omega_cs")
+
+
+def drawn(seed, loss="squared", d=None):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 31)) if d is None else d
+    X = rng.normal(size=(int(rng.integers(20, 200)), d)) * (rng.random(d) + 0.2)
+    y = rng.normal(size=len(X)) + X[:, 0] * X[:, 1]
+    return X, (np.sign(y) if loss == "logistic" else y)
+
+
+def planted():
+    return fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)[:2]
+
+
+def matrix_of(problem, linear):
+    """Return M = −½G − λ_p I."""
+    slope = problem.slope(problem.predict(linear))
+    G = 2.0 * pair_gradient(problem.design.matrix, slope, diagonal=False)
+    return -0.5 * G - problem.lambda_p * np.eye(len(G))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_is_proved_from_both_sides(seed, share):
+    loss = ("squared", "logistic")[seed % 2]
+    X, y = drawn(seed, loss)
+    base = Problem.build(X, y, penalty="l2", loss=loss, lambda_w=1e-3, rank=2)
+    linear = linear_fit(base)
+    spectral = zero_threshold(base, linear).lower
+    for name in HARD:
+        problem = Problem.build(
+            X, y, penalty=name, loss=loss, lambda_w=1e-3, lambda_p=share * spectral, rank=2
+        )
+        found = zero_threshold(problem, linear)
+        assert 0.0 < found.lower <= found.upper <= 2.0 * found.lower
+        # Below the lower end the objective falls along the direction.
+        below = problem.at(lambda_sparse=0.999 * found.lower)
+        at_zero = below.objective(linear)
+        falls = [
+            below.objective(linear.replace(P=np.outer(size * found.direction, [1.0, 0.0]))) < at_zero
+            for size in 10.0 ** np.arange(-4.0, 0.0)
+        ]
+        assert any(falls)
+        # At the upper end no P of any rank gains: M + S is small enough, and S is positive semidefinite.
+        M = matrix_of(problem, linear)
+        S = np.zeros_like(M) if found.dual is None else found.dual
+        assert np.linalg.eigvalsh(S)[0] >= -1e-12 * np.abs(M).max()
+        rest = M + S
+        if found.dual is None:
+            # The bound of the pairs alone: λ_p takes the diagonal.
+            rest = rest + problem.lambda_p * np.eye(len(M))
+        off = ~np.eye(len(M), dtype=bool)
+        if name.startswith("omega"):
+            assert 2.0 * np.abs(rest[off]).max() <= found.upper * (1 + 1e-9)
+            assert rest.diagonal().max() <= 1e-12 * np.abs(M).max()
+        elif found.upper < 0.999 * (spectral - problem.lambda_p):
+            assert max(np.abs(rest[off]).max(), rest.diagonal().max()) <= found.upper * (1 + 1e-9)
+
+
+def test_the_exact_ones_and_those_that_are_none():
+    X, y = drawn(1)
+    problem = Problem.build(X, y, penalty="l2", lambda_w=1e-3)
+    linear = linear_fit(problem)
+    lowest = -np.linalg.eigvalsh(-matrix_of(problem, linear))[0]
+    assert zero_threshold(problem).lower == pytest.approx(lowest)
+    rows = fmviz.lambda_max(X, y, regularizer=fmviz.penalties.TI(axis="rows"), lambda_w=1e-3, lambda_p=0.01)
+    assert rows.exact
+    assert rows.lower == pytest.approx(lowest - 0.01)
+    none = fmviz.lambda_max(X, y, lambda_w=1e-3, lambda_p=1.001 * lowest)
+    assert (none.lower, none.upper) == (0.0, 0.0)
+    pairs = fmviz.lambda_max(X, y, regularizer="omega_star", lambda_w=1e-3)
+    assert pairs.exact
+    for given in (
+        {"regularizer": "l1"},
+        {"model": "hofm"},
+        {"model": "all_subsets", "regularizer": "omega_ti"},
+    ):
+        with pytest.raises(ValueError, match="P = 0"):
+            fmviz.lambda_max(X, y, **given)
+
+
+def test_many_features_get_the_simple_bounds(monkeypatch):
+    X, y = drawn(2, d=12)
+    whole = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
+    monkeypatch.setattr(module, "SMALL", 2)
+    monkeypatch.setattr(module, "_DENSE", 3)
+    monkeypatch.setattr(module, "_BLOCK", 5)
+    for kind in (np.asarray, sp.csr_array):
+        for name, sharp in whole.items():
+            simple = fmviz.lambda_max(kind(X), y, regularizer=name, lambda_w=0.1)
+            assert simple.lower <= sharp.lower * (1 + 1e-6)
+            assert sharp.upper <= simple.upper * (1 + 1e-6)
+            assert simple.loose == (name in ("ti", "cs"))
+
+
+@pytest.mark.parametrize("name", ["ti", "cs", "l1"])
+def test_units_of_x_and_y_change_nothing(name):
+    X, y = drawn(0, d=8)
+
+    def predictions(a, b):
+        problem, size = fill_strengths(
+            Problem.build(a * X, b * y, penalty=name, rank=4), dict.fromkeys(NAMES)
+        )
+        rng = np.random.default_rng(0)
+        start = informed_start(problem, size, rng)
+        method = escaping(get_solver("pbcd" if name == "cs" else "pcd"), problem)
+        *_, end = iterate(problem, method, Budget(300, tol=1e-4, report_every=None), start=start, rng=rng)
+        assert end.status.converged
+        assert end.used_interactions
+        return problem.predict(end.parameters) / b
+
+    plain = predictions(1.0, 1.0)
+    for a, b in ((8.0, 1.0), (1.0, 64.0), (8.0, 64.0)):
+        assert np.abs(predictions(a, b) - plain).max() <= 1e-9 * np.abs(plain).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "solver"), [("ti", "pcd"), ("cs", "pbcd"), ("omega_cs", "pbcd"), ("l2", "cd")]
+)
+def test_a_collapse_is_left(name, solver):
+    X, y = planted()
+    problem = Problem.build(X, y, penalty=name, rank=6, lambda_w=0.01)
+    problem = problem.at(lambda_sparse=0.8 * zero_threshold(problem).lower)
+    nothing = problem.start(0.0, np.random.default_rng(0))
+    ends = [
+        [*iterate(problem, method, Budget(300), start=nothing, rng=np.random.default_rng(0))][-1]
+        for method in (get_solver(solver), escaping(get_solver(solver), problem))
+    ]
+    assert [end.used_interactions > 0 for end in ends] == [False, True]
+    assert ends[1].objective < ends[0].objective
+    assert ends[1].status.converged
+
+
+def test_paths_pass_through_the_planted_pairs():
+    X, y = planted()
+    grid = list(np.geomspace(10.0, 1e-3, 13))
+    for name in ("ti", "l1"):
+        path = fmviz.regularization_path(
+            X, y, grid, regularizer=name, lambda_p=0.1, rank=10, fit_linear=False, random_state=0
+        )
+        used = path.sort_values("lambda_sparse", ascending=False)["used_interactions"].tolist()
+        assert used[0] == 0
+        assert 18 in used
+        assert used[-1] > 18
+
+
+def test_an_empty_fit_says_what_would_leave_it():
+    X, y = planted()
+    problem = Problem.build(X, y, rank=3, lambda_w=0.01, lambda_p=0.1)
+    limit = zero_threshold(problem).lower
+    assert f"below {limit:.3g}" in why_empty(problem.at(lambda_sparse=2.0 * limit))
+    assert "lowers the objective" in why_empty(problem.at(lambda_sparse=0.5 * limit))
+    assert "λ_p below" in why_empty(problem.at(lambda_p=100.0))
+    assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", lambda_sparse=9.0))
+    assert "no pair" in why_empty(Problem.build(X, 0.0 * y))
+    assert references(Problem.build(X, 0.0 * y)).lambda_sparse == 0.0
+
+
+def test_validation_finds_strengths_that_predict():
+    X, y = planted()
+    rng = np.random.default_rng(0)
+    problem = Problem.build(X, y, rank=5)
+    told = []
+    found = choose_strengths(problem, default_folds(y, False, rng)[:2], rng, tell=told.append)
+    assert found.trials == told
+    assert found.best.loss == found.frame["validation_loss"].min()
+    # The linear fit explains next to nothing.
+    assert found.best.loss < 0.05 * 0.5 * np.var(y)
+    assert found.start.P.shape == (20, 5)
