@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fmviz.estimators import (
         AllSubsetsClassifier,
         AllSubsetsRegressor,
+        BayesianFMClassifier,
+        BayesianFMRegressor,
         ConvexFMClassifier,
         ConvexFMRegressor,
         FactorizationMachineClassifier,
@@ -49,6 +51,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AllSubsetsClassifier",
     "AllSubsetsRegressor",
+    "BayesianFMClassifier",
+    "BayesianFMRegressor",
     "ConvexFMClassifier",
     "ConvexFMRegressor",
     "Experiment",
@@ -94,6 +98,8 @@ __all__ = [
 _LAZY = {
     "AllSubsetsClassifier": "fmviz.estimators",
     "AllSubsetsRegressor": "fmviz.estimators",
+    "BayesianFMClassifier": "fmviz.estimators",
+    "BayesianFMRegressor": "fmviz.estimators",
     "ConvexFMClassifier": "fmviz.estimators",
     "ConvexFMRegressor": "fmviz.estimators",
     "Experiment": "fmviz.lab.experiment",

@@ -1,6 +1,7 @@
 """The models of fmviz as scikit-learn estimators: a regressor and a classifier each."""
 
 from .all_subsets import AllSubsetsClassifier, AllSubsetsRegressor
+from .bayesian import BayesianFMClassifier, BayesianFMRegressor
 from .convex import ConvexFMClassifier, ConvexFMRegressor
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
@@ -11,6 +12,8 @@ from .quadratic import QuadraticClassifier, QuadraticRegressor
 __all__ = [
     "AllSubsetsClassifier",
     "AllSubsetsRegressor",
+    "BayesianFMClassifier",
+    "BayesianFMRegressor",
     "ConvexFMClassifier",
     "ConvexFMRegressor",
     "FactorizationMachineClassifier",

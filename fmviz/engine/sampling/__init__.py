@@ -1,0 +1,1 @@
+"""Samples of the posterior distribution of factorization machines."""

@@ -1,0 +1,171 @@
+r"""Gibbs sampling of factorization machines: every parameter drawn from its conditional distribution.
+
+The model is y = f(x) + ε with ε ~ N(0, 1/α), or for two classes P(y = 1) = Φ(f(x)) with latent
+y* = f(x) + ε, ε ~ N(0, 1), whose sign is y (Albert and Chib 1993). The priors are p_js ~ N(μ_s, 1/λ_s), one
+mean and one precision for every column of P and for each group of features, w_j ~ N(μ_w, 1/λ_w) likewise, and
+for all of these α, λ ~ Gamma(½, ½) and μ | λ ~ N(0, 1/λ) (Freudenthaler, Schmidt-Thieme and Rendle 2011). All
+of them are drawn, too, so that nothing is tuned. X and y are taken in units of their own: y of variance 1 and
+mean 0, X with a mean square of 1 over its features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
+
+from ..design import Design
+from ..parameters import Parameters
+from .kernels import factor_draws, linear_draws
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One sample.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        P, w and the bias, in the units of X and y.
+    f : (N,) ndarray
+        Their predictions for the training rows.
+    noise : float
+        The standard deviation 1/√α of the errors; 1 for two classes.
+    """
+
+    parameters: Parameters
+    f: np.ndarray
+    noise: float
+
+
+class GibbsSampler:
+    """A chain of samples.
+
+    Parameters
+    ----------
+    design : Design
+        X, shape (N, d).
+    y : (N,) ndarray
+        Real numbers, or -1 and +1.
+    rank : int
+        The number of columns of P.
+    binary : bool
+        Whether y has two classes.
+    fit_linear, fit_intercept : bool
+        Whether there are w and a bias.
+    groups : (d,) int ndarray
+        Features of one number share means and precisions; numbers from 0 without gaps.
+    rng : numpy Generator
+        The source of all draws.
+    """
+
+    # The spread of the random start, in units of X and y.
+    start_size = 0.1
+    # Incremental predictions lose digits slowly.
+    refresh_every = 20
+
+    def __init__(
+        self,
+        design: Design,
+        y: np.ndarray,
+        rank: int,
+        binary: bool,
+        fit_linear: bool,
+        fit_intercept: bool,
+        groups: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        self._design, self._binary, self._rng = design, binary, rng
+        self._fit_linear, self._fit_intercept = fit_linear, fit_intercept
+        self._moments = np.asarray(design.power(2).T @ np.ones(design.n_samples))
+        self._unit_x = _rounded(np.sqrt(self._moments.sum() / design.n_samples))
+        self._unit_y = 1.0 if binary else _rounded(float(np.std(y)))
+        self._mean = 0.0 if binary or not fit_intercept else float(np.mean(y))
+        self._y = (y - self._mean) / self._unit_y
+        self._groups = groups.astype(np.int64)
+        self._members = np.bincount(self._groups).astype(np.float64)
+        self._w = np.zeros(design.n_features)
+        self._P = rng.normal(0.0, self.start_size / self._unit_x, (rank, design.n_features))
+        self._bias, self._alpha = 0.0, 1.0
+        self._linear_kernel = linear_draws(design.storage)
+        self._factor_kernel = factor_draws(design.storage)
+
+    def draws(self) -> Iterator[Draw]:
+        """Yield samples without end, each after one sweep over everything."""
+        epoch = 0
+        while True:
+            if epoch % self.refresh_every == 0:
+                f, sums = self._forward()
+            epoch += 1
+            target = self._latent(f) if self._binary else self._y
+            e = f - target
+            if not self._binary:
+                self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (1.0 + float(e @ e)))
+            if self._fit_intercept:
+                whole = self._alpha * e.size + 1.0
+                mean = self._alpha * (e.size * self._bias - float(e.sum())) / whole
+                bias = mean + self._rng.normal() / np.sqrt(whole)
+                e += bias - self._bias
+                self._bias = bias
+            if self._fit_linear:
+                centers, spreads = self._hyper(self._w[None])
+                self._linear_kernel(
+                    *self._design.columns,
+                    e,
+                    self._w,
+                    self._moments,
+                    self._alpha,
+                    self._groups,
+                    centers[0],
+                    spreads[0],
+                    self._rng.normal(size=self._w.size),
+                )
+            if self._P.size:
+                centers, spreads = self._hyper(self._P)
+                noise = self._rng.normal(size=self._P.shape)
+                self._factor_kernel(
+                    *self._design.columns,
+                    *(e, self._P, sums, self._alpha, self._groups, centers, spreads, noise),
+                )
+            f = e + target
+            yield Draw(self._parameters(), self._mean + self._unit_y * f, self._unit_y / np.sqrt(self._alpha))
+
+    def _forward(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predictions and XP, shape (k, N), in the sampler's own units."""
+        sums = np.ascontiguousarray(self._design.dot(np.ascontiguousarray(self._P.T)).T)
+        squares = np.asarray(self._design.power(2) @ np.square(self._P).sum(axis=0))
+        f = self._bias + self._design.dot(self._w) + 0.5 * (np.square(sums).sum(axis=0) - squares)
+        return f, sums
+
+    def _latent(self, f: np.ndarray) -> np.ndarray:
+        """Return draws of y* given its signs."""
+        margin = self._y * f
+        depth = np.log(self._rng.random(f.size)) + log_ndtr(margin)
+        return np.asarray(self._y * (margin - ndtri_exp(depth)))
+
+    def _hyper(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return draws of the means and precisions of rows, shape (m, d), by group: (m, G) each."""
+        scaled = rows * self._unit_x
+        count = self._members
+        sums = np.stack([np.bincount(self._groups, row, count.size) for row in scaled])
+        squares = np.stack([np.bincount(self._groups, row, count.size) for row in np.square(scaled)])
+        # With the mean integrated out: Σ(p − μ)² + μ² = Σp² − (Σp)²/(n + 1) at its least.
+        rest = np.maximum(squares - np.square(sums) / (count + 1.0), 0.0)
+        spreads = self._rng.gamma(0.5 * (1.0 + count), 2.0 / (1.0 + rest))
+        centers = sums / (count + 1.0) + self._rng.normal(size=sums.shape) / np.sqrt(spreads * (count + 1.0))
+        return centers / self._unit_x, spreads * self._unit_x**2
+
+    def _parameters(self) -> Parameters:
+        root = np.sqrt(self._unit_y)
+        return Parameters(
+            np.ascontiguousarray(root * self._P.T),
+            self._unit_y * self._w,
+            self._mean + self._unit_y * self._bias,
+        )
+
+
+def _rounded(size: float) -> float:
+    """Return the power of 4 next to a size, whose root rounds nothing either; 1 for 0."""
+    return float(4.0 ** np.round(np.log(size) / np.log(4.0))) if size > 0.0 else 1.0
