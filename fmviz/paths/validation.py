@@ -65,6 +65,14 @@ class Trial:
         k = len(self.losses)
         return float(np.std(self.losses, ddof=1) / np.sqrt(k)) if k > 1 else float("nan")
 
+    @property
+    def message(self) -> str:
+        """The trial in a sentence."""
+        return (
+            f"λ_p = {self.lambda_p:.3g}, λ = {self.lambda_sparse:.3g}: validation loss {self.loss:.5g}, "
+            f"{self.used_interactions:,.0f} interactions."
+        )
+
     def record(self) -> dict[str, float]:
         """Return the scalars: one row of `Validation.frame`."""
         return {
