@@ -12,9 +12,9 @@ from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.recipe import Recipe, Size
 from fmviz.ui import navigation, session_uploads, widgets
-from fmviz.ui.background import done
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
+from fmviz.ui.watching import done
 
 __all__ = ["draw_size", "draw_train", "train_query"]
 
