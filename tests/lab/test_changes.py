@@ -17,9 +17,10 @@ from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs import recorder
-from fmviz.lab.runs.changes import changes_from_text, changes_to_text, in_words
+from fmviz.lab.runs.changes import in_words
 from fmviz.lab.runs.program import program
 from fmviz.lab.store import RunStore
+from fmviz.lab.values import changes_from_text, changes_to_text
 
 SHORT = Experiment(
     dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=40, tol=0.0, init_scale=0.3

@@ -104,7 +104,7 @@ def _features(
         max_selections=most,
         placeholder=placeholder,
         disabled=settings.locks(name),
-        help=settings.table[name].help,  # type: ignore[union-attr]
+        help=settings.help(name),
         width=420,
         key=key,
         on_change=lambda: settings.set(**{name: st.session_state[key]}),
