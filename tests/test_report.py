@@ -14,7 +14,8 @@ import pytest
 from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.raster import matrix_png
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.store import RunStore
@@ -48,7 +49,7 @@ class Strict(HTMLParser):
 
 @pytest.fixture
 def view():
-    manager = JobManager(InlineExecutor())
+    manager = TaskManager(InlineExecutor())
     return manager.start(Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)).view()
 
 
@@ -102,7 +103,7 @@ def test_hostile_names_stay_text(view):
 def test_every_model_has_a_report(model):
     settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
     experiment = Experiment(**settings, lambda_sparse=0.001)
-    view = JobManager(InlineExecutor()).start(experiment.applicable()).view()
+    view = TaskManager(InlineExecutor()).start(experiment.applicable()).view()
     page = html(of_view(view))
     assert "The course of the fit" in page
     assert "\\langle" not in page  # every formula is understood
@@ -110,7 +111,7 @@ def test_every_model_has_a_report(model):
 
 def test_a_stored_run_and_one_without_data(tmp_path):
     store = RunStore(tmp_path / "runs.sqlite")
-    manager = JobManager(InlineExecutor(), open_store=lambda: store)
+    manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     stored = store.get(manager.start(Experiment(**SMALL, dataset="balance_scale")).id)
     page = html(of_stored(stored, store))
     assert stored.message in page
@@ -159,7 +160,7 @@ def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
         lambda_sparse=0.001,
         init_scale=1.0,
     )
-    view = JobManager(InlineExecutor()).start(experiment).view()
+    view = TaskManager(InlineExecutor()).start(experiment).view()
     page = html(of_view(view))
     told = dict(re.findall(r"<h2>(The strongest interactions[^<]*)</h2>\n<p>([\d,]+) are used", page))
     last = view.last

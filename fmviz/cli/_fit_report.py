@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fmviz.cli._terminal import plain, text_table
+from fmviz.cli._terminal import text_table
 from fmviz.figures.wording import defused
 from fmviz.lab.interpretation.pair_table import pair_table
 from fmviz.lab.runs.capsule import Capsule
@@ -20,6 +20,7 @@ from fmviz.lab.runs.table import METRICS
 from fmviz.lab.tables.cells import cell
 from fmviz.lab.tables.encoding import Target
 from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.values import plain
 from fmviz.report import Outcome
 from fmviz.report import html as page
 

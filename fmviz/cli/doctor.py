@@ -7,7 +7,8 @@ import json
 import sys
 from dataclasses import asdict
 
-from fmviz.cli._terminal import Progress, add_store, plain, store_path
+from fmviz.cli._terminal import Progress, add_store, store_path
+from fmviz.lab.values import plain
 
 HELP = "tell versions and places, and test every operator and a fit"
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, open_store, plain
+from fmviz.cli._terminal import Progress, add_store, open_store
 from fmviz.lab.tables.cells import cell
+from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot
@@ -221,7 +222,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 def _experiment(settings: dict[str, Any]) -> Experiment:
     from fmviz.lab.experiment import Experiment
 
-    return Experiment.from_json(json.dumps(settings))
+    return Experiment.from_dict(settings)
 
 
 def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dict[str, Any]]:

@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import add_store, open_store, plain, text_table
+from fmviz.cli._terminal import add_store, open_store, text_table
+from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun

@@ -10,8 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, bar, open_store, plain, text_table
+from fmviz.cli._terminal import Progress, add_store, bar, open_store, text_table
 from fmviz.lab.tables.cells import cell
+from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan

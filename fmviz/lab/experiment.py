@@ -18,7 +18,7 @@ from fmviz.engine.settings import Bound, ParamSpec, check_params
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.runs.changes import changes_from_text, changes_to_text
+from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
 
 _STRENGTH_HELP = "The objective holds it without a ½ in front."
 
@@ -309,6 +309,11 @@ class Experiment:
             raise ValueError(f"This is not JSON: {error}.") from None
         if not isinstance(given, dict):
             raise ValueError("An experiment is a JSON object of settings.")
+        return cls.from_dict(given)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
+        """Read what `to_dict` returns, or a part of it; raises ValueError on anything else."""
         known = {name: value for name, value in given.items() if name in _BY_NAME}
         own: dict[str, Any] = {}
         for owner in OWNERS:
@@ -324,7 +329,7 @@ class Experiment:
 
     def to_query(self) -> dict[str, str]:
         """Return the settings that differ from the defaults as URL parameters."""
-        return {k: _to_text(v) for k, v in self.to_dict(defaults=False).items()}
+        return to_query(self.to_dict(defaults=False))
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> tuple[Experiment, list[str]]:
@@ -353,28 +358,12 @@ def _read(
     settings: dict[str, Any] = {}
     for spec in specs:
         if prefix + spec.name in query:
+            written = TYPES[spec.kind]
             try:
-                settings[spec.name] = spec.check(_from_text(spec, query[prefix + spec.name]))
+                settings[spec.name] = spec.check(written.from_text(query[prefix + spec.name]))
             except ValueError as error:
-                notices.append(f"{error} The link's value was replaced by {_to_text(spec.default)}.")
+                notices.append(f"{error} The link's value was replaced by {written.to_text(spec.default)}.")
     return settings
-
-
-def _to_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _from_text(spec: ParamSpec, text: str) -> Any:
-    if spec.kind == "bool":
-        return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
-    if spec.kind in ("int", "float"):
-        try:
-            return int(text) if spec.kind == "int" else float(text)
-        except ValueError:
-            return text
-    return text
 
 
 def suggested(

@@ -14,7 +14,8 @@ import streamlit as st
 
 from fmviz.engine.models import MODELS
 from fmviz.figures.wording import defused
-from fmviz.lab.background.job import JobState, JobView
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.changed_curves import with_strengths
 from fmviz.lab.runs.program import program
@@ -146,5 +147,5 @@ def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] 
 
 def script(view: JobView) -> str:
     """Return a program that repeats the run as far as it went and prints its figures."""
-    halted = view.state in (JobState.PAUSED, JobState.STOPPED)
+    halted = view.state in (TaskState.PAUSED, TaskState.STOPPED)
     return program(view.experiment, view.epoch if halted else None)

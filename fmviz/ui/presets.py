@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.values import to_query
 from fmviz.ui import navigation
 from fmviz.ui.state import Settings
 
@@ -103,11 +104,8 @@ def operator_presets() -> list[Preset]:
 
 def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
     spec = dataset_spec(dataset)
-    query = {"dataset": dataset, "seed": "0"}
-    for name, value in spec.suggested.items():
-        query[name] = str(int(value)) if isinstance(value, bool) else str(value)
-    query |= {**changes, "play": "1"}
-    return Preset(title, text, icon, "Train it", navigation.TRAIN, query, card, spec.unavailable())
+    settings = to_query({"dataset": dataset, "seed": 0, **spec.suggested, **changes, "play": True})
+    return Preset(title, text, icon, "Train it", navigation.TRAIN, settings, card, spec.unavailable())
 
 
 def training_presets() -> list[Preset]:

@@ -179,8 +179,7 @@ class Settings:
 
     def help(self, name: str) -> str:
         """Return what the declaration of a setting says to the reader."""
-        item = self.table[name]
-        return item.spec.help if isinstance(item, Param) else item.help
+        return self.table[name].help
 
     # ---------------------------------------------------------------------------- hidden, locked, expert
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import streamlit as st
 
 from fmviz.engine._jit import compiling
+from fmviz.lab.background.tasks import manager
 from fmviz.ui.guard import fragment
 
 __all__ = ["draw_status", "is_busy", "running_jobs"]
@@ -15,15 +14,8 @@ _POLL = 1.5  # seconds between looks while something is going on
 
 
 def running_jobs() -> int:
-    """Return how many jobs are at work in this process, for all sessions.
-
-    Jobs can only run once something has imported `background.jobs`, so the shell does not import it.
-    """
-    # Another thread may be in the middle of importing it.
-    manager = getattr(sys.modules.get("fmviz.lab.background.jobs"), "manager", None)
-    if manager is None:
-        return 0
-    return len(manager().running()) + len(manager().tasks.running())
+    """Return how many tasks are at work in this process, for all sessions."""
+    return len(manager().running())
 
 
 def is_busy() -> bool:

@@ -1,19 +1,26 @@
-"""Redraws a background task until it has ended."""
+"""Background tasks on a page: drawn until they have ended, waited for, and told of where they failed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import streamlit as st
 
-from fmviz.lab.background.task import Task, TaskView
+from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.ui.guard import fragment
 
-POLL_SECONDS = 0.6
+__all__ = ["done", "failure", "watch"]
+
+_POLL_SECONDS = 0.5
+# What is ready so soon is not seen to load.
+_PATIENCE = 0.5
 
 
-def watch(task: Task, draw: Callable[[TaskView], None], every: float = POLL_SECONDS) -> None:
-    """Draw a task; while it is at work, again every so many seconds.
+def watch(task: Task, draw: Callable[[Any], None]) -> None:
+    """Draw a task; while it is at work, again and again.
 
     Whatever `draw` makes is a fragment: its controls rerun it alone. When the task ends the page is drawn
     anew, since what stands around depends on it.
@@ -24,8 +31,6 @@ def watch(task: Task, draw: Callable[[TaskView], None], every: float = POLL_SECO
         What to look at.
     draw : callable
         ``draw(view)`` draws what there is to see.
-    every : float
-        In seconds.
     """
     active = task.state.active
 
@@ -35,7 +40,7 @@ def watch(task: Task, draw: Callable[[TaskView], None], every: float = POLL_SECO
             st.rerun()
         draw(view)
 
-    fragment(body, run_every=every if active else None)()
+    fragment(body, run_every=_POLL_SECONDS if active else None)()
 
 
 def failure(view: TaskView) -> None:
@@ -44,3 +49,46 @@ def failure(view: TaskView) -> None:
     if view.details:
         with st.expander("Details", icon=":material/info:"):
             st.code(view.details, language=None, wrap_lines=True)
+
+
+def done(key: str, make: Callable[[], Any], words: str, failed: Callable[[str, str], None]) -> bool:
+    """Return whether some work has been done; until then draw that it goes on, or why it failed.
+
+    Parameters
+    ----------
+    key : str
+        Names the work: it is done once.
+    make : callable
+        Does it, and remembers the result by itself.
+    words : str
+        What is going on.
+    failed : callable
+        ``failed(sentence, details)`` draws a failure.
+    """
+    tasks = manager()
+
+    def once(should_stop: Callable[[], bool]) -> Iterator[bool]:
+        make()
+        yield True
+
+    def loading(view: TaskView) -> None:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_loading"):
+            st.markdown(f":material/hourglass_top: {words} {view.elapsed:.0f} s", width="content")
+            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
+
+    task = tasks.get(key) or tasks.submit(key, once)
+    until = time.monotonic() + _PATIENCE
+    while task.state.active and time.monotonic() < until:
+        time.sleep(0.01)
+    view = task.view()
+    if view.state.active:
+        watch(task, loading)
+    elif view.state is TaskState.FAILED:
+        failed(view.message, view.details)
+    elif view.state is TaskState.STOPPED:
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown(":material/stop_circle: Stopped.", width="content")
+            st.button(
+                "Go on", icon=":material/play_arrow:", key="data_go_on", on_click=tasks.forget, args=(key,)
+            )
+    return view.state is TaskState.FINISHED

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from fmviz.__main__ import main
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.results import last_kept
@@ -105,7 +106,7 @@ def _arrays(run: Run, parameters: Any) -> dict[str, np.ndarray]:
 
 def go_on(store: RunStore, run: str) -> list[Settings]:
     """Let an interrupted run go on to its end; return all its records."""
-    JobManager(InlineExecutor(), open_store=lambda: store).resume(run)
+    TaskManager(InlineExecutor(), open_store=lambda: store).resume(run)
     return store.trace(run)
 
 
@@ -141,8 +142,8 @@ def predicted(model: Path, table: Path) -> list[Any]:
 @contextlib.contextmanager
 def serving(store: RunStore) -> Iterator[None]:
     """Let pages make their runs at once and write them to a store."""
-    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     try:
         yield
     finally:
-        jobs.install(before)
+        tasks.install(before)

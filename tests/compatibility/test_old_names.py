@@ -12,6 +12,7 @@ from compatibility.calls import CALLS, ESTIMATORS
 from compatibility.comparing import PRINTED, differences
 
 import fmviz
+from fmviz.lab import MOVED
 
 DATA = Path(__file__).parent / "data"
 NAMES: dict[str, Any] = json.loads((DATA / "names.json").read_text(encoding="utf-8"))
@@ -93,3 +94,11 @@ def test_a_call_gives_what_it_gave(call):
         assert all(set(RETURNED[call][name]) <= set(found[name]) for name in RETURNED[call])
     else:
         assert not differences(found, RETURNED[call], call, PRINTED)
+
+
+@pytest.mark.parametrize(("module", "name"), [(old, name) for old, names in MOVED.items() for name in names])
+def test_copied_programs_find_what_has_moved(module, name):
+    space: dict[str, Any] = {}
+    exec(f"from fmviz.lab.{module} import {name}\nimport fmviz.lab.{module} as moved", space)
+    assert space[name] is getattr(space["moved"], name)
+    assert not hasattr(space["moved"], "nothing")

@@ -7,7 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import INTERRUPTED, RunStore
 from fmviz.lab.store import archive as module
@@ -17,7 +18,7 @@ from fmviz.lab.store.archive import export_runs, import_runs
 @pytest.fixture
 def full(tmp_path):
     store = RunStore(tmp_path / "one.sqlite")
-    manager = JobManager(InlineExecutor(), open_store=lambda: store)
+    manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     for seed in range(2):
         manager.start(Experiment(rank=3, max_epochs=4, tol=0.0, seed=seed))
     return store

@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from fmviz.engine.schedule import Change
-from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs import recorder
-from fmviz.lab.runs.changes import changes_from_text, changes_to_text, in_words
+from fmviz.lab.runs.changes import in_words
 from fmviz.lab.runs.program import program
 from fmviz.lab.store import RunStore
+from fmviz.lab.values import changes_from_text, changes_to_text
 
 SHORT = Experiment(
     dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=40, tol=0.0, init_scale=0.3
@@ -33,7 +36,7 @@ def told(record):
     return json.dumps({name: value for name, value in record.items() if name != "seconds"})
 
 
-def stepped(manager: JobManager, experiment: Experiment = SHORT):
+def stepped(manager: TaskManager, experiment: Experiment = SHORT):
     """Return a paused job whose strengths were changed twice."""
     job = manager.start(experiment, steps=7)
     job.change(lambda_sparse=0.05)
@@ -83,13 +86,13 @@ def test_changes_that_cannot_be_are_refused_in_words():
 
 
 def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
-    job = stepped(JobManager(InlineExecutor(), open_store=lambda: store))
+    job = stepped(TaskManager(InlineExecutor(), open_store=lambda: store))
     assert job.strengths == {"lambda_sparse": 0.004, "lambda_p": 0.02, "lambda_w": 1e-4}
     # It is written before the next epoch, so that nothing is lost with the process.
     assert store.get(job.id).experiment.changes == CHANGES
     job.play()
     view = job.view()
-    assert view.state is JobState.FINISHED
+    assert view.state is TaskState.FINISHED
     assert view.experiment == dataclasses.replace(SHORT, changes=CHANGES)
     whole = list(Run.prepare(view.experiment).snapshots())
     assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
@@ -97,9 +100,9 @@ def test_a_run_changed_on_the_way_is_repeated_by_its_experiment(store):
     end = Run.prepare(view.experiment).end()
     assert np.array_equal(end.parameters.P, whole[-1].parameters.P)
     # As a link starts it again, and as the store opens it.
-    again = JobManager(InlineExecutor()).start(Experiment.from_query(view.experiment.to_query())[0]).view()
+    again = TaskManager(InlineExecutor()).start(Experiment.from_query(view.experiment.to_query())[0]).view()
     assert [told(r) for r in again.history] == [told(r) for r in view.history]
-    opened = JobManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
+    opened = TaskManager(InlineExecutor(), open_store=lambda: store).reopen(job.id).view()
     assert opened.experiment == view.experiment
     assert [told(r) for r in opened.history] == [told(r) for r in view.history]
     done = subprocess.run(
@@ -113,7 +116,7 @@ def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at
     monkeypatch.setattr(recorder, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     experiment = dataclasses.replace(SHORT, changes=CHANGES[:1])
-    job = JobManager(InlineExecutor(), open_store=lambda: store).start(experiment, steps=21)
+    job = TaskManager(InlineExecutor(), open_store=lambda: store).start(experiment, steps=21)
     if lost_at > 21:
         job.change(lambda_p=0.02, lambda_sparse=0.004)
         for _ in range(lost_at - 21):
@@ -122,16 +125,16 @@ def test_an_interrupted_run_goes_on_with_its_changes(store, monkeypatch, lost_at
     # Whoever wrote it is gone.
     with store.database.write() as connection:
         connection.execute("UPDATE runs SET owner = ''")
-    other = JobManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
+    other = TaskManager(InlineExecutor(), open_store=lambda: store).resume(job.id)
     view = other.view()
-    assert view.state is JobState.FINISHED
+    assert view.state is TaskState.FINISHED
     assert [told(r) for r in view.history] == [told(s.record()) for s in whole]
     assert np.array_equal(view.parameters.P, whole[-1].parameters.P)
 
 
 def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
     executor = InlineExecutor(hold=True)
-    manager = JobManager(executor)
+    manager = TaskManager(executor)
     job = manager.start(SHORT)
     job.change(lambda_sparse=0.5)
     assert job.strengths["lambda_sparse"] == 0.5
@@ -147,7 +150,7 @@ def test_a_change_while_an_epoch_is_made_takes_effect_after_it():
 
 def test_what_the_solver_remembers_is_told_while_it_rests():
     gradient = dataclasses.replace(SHORT, solver="pgd")
-    job = JobManager(InlineExecutor()).start(gradient, steps=3)
+    job = TaskManager(InlineExecutor()).start(gradient, steps=3)
     memory = job.memory()
     assert memory is not None
     assert memory["_eta"] > 0

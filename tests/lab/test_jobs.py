@@ -5,25 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason, Snapshot, Status
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job import MOST_FRAMES, MOST_RECORDS
-from fmviz.lab.background.jobs import (
-    InlineExecutor,
-    Job,
-    JobManager,
-    JobState,
-    TooManyJobsError,
-)
-from fmviz.lab.background.pool import ThreadPool
+from fmviz.lab.background import tasks
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.job_view import MOST_FRAMES, MOST_RECORDS
+from fmviz.lab.background.pool import InlineExecutor, ThreadPool
+from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 
+# Loaded before any slice of 0.1 seconds begins.
+DATA = DATASETS["balance_scale"]()
 SHORT = Experiment(dataset="balance_scale", rank=3, lambda_p=1e-3, lambda_sparse=1e-3, max_epochs=12, tol=0.0)
 
 
@@ -57,7 +56,7 @@ class Fake:
 
     @property
     def dataset(self) -> Dataset:
-        return DATASETS["balance_scale"]()
+        return DATA
 
     def snapshots(self, should_stop: Callable[[], bool], **checkpoints: object) -> Iterator[Snapshot]:
         try:
@@ -71,10 +70,10 @@ class Fake:
             self.closed = True
 
 
-def held(fake: Fake | None = None, **options: float) -> tuple[JobManager, InlineExecutor]:
+def held(fake: Fake | None = None, **limits: Any) -> tuple[TaskManager, InlineExecutor]:
     executor = InlineExecutor(hold=True)
     prepare = {} if fake is None else {"prepare": lambda experiment: fake}
-    return JobManager(executor, **prepare, **options), executor  # type: ignore[arg-type]
+    return TaskManager(executor, **prepare, limits=Limits(**limits)), executor  # type: ignore[arg-type]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -85,11 +84,11 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 
 @pytest.fixture
-def threaded() -> Iterator[Callable[..., JobManager]]:
-    made: list[JobManager] = []
+def threaded() -> Iterator[Callable[..., TaskManager]]:
+    made: list[TaskManager] = []
 
-    def make(workers: int = 2, **options: object) -> JobManager:
-        made.append(JobManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
+    def make(workers: int = 2, **options: object) -> TaskManager:
+        made.append(TaskManager(ThreadPool(workers), **options))  # type: ignore[arg-type]
         return made[-1]
 
     before = threading.active_count()
@@ -103,9 +102,9 @@ def threaded() -> Iterator[Callable[..., JobManager]]:
 
 
 def test_a_job_plays_to_its_end():
-    job = JobManager(InlineExecutor()).start(SHORT)
+    job = TaskManager(InlineExecutor()).start(SHORT)
     view = job.view()
-    assert view.state is JobState.FINISHED
+    assert view.state is TaskState.FINISHED
     assert [record["epoch"] for record in view.history] == list(range(13))
     assert "limit of 12 epochs" in view.message
     assert view.parameters is not None
@@ -119,7 +118,7 @@ def test_a_job_plays_to_its_end():
 
 
 def test_the_same_seed_gives_the_same_history():
-    first, second = (JobManager(InlineExecutor()).start(SHORT).view() for _ in range(2))
+    first, second = (TaskManager(InlineExecutor()).start(SHORT).view() for _ in range(2))
     clock = {"seconds"}
     for one, other in zip(first.history, second.history, strict=True):
         assert {k: v for k, v in one.items() if k not in clock} == pytest.approx(
@@ -129,27 +128,27 @@ def test_the_same_seed_gives_the_same_history():
 
 
 def test_stepping_gives_what_playing_gives():
-    played = JobManager(InlineExecutor()).start(SHORT).view()
-    stepped = JobManager(InlineExecutor()).start(SHORT, steps=1)
+    played = TaskManager(InlineExecutor()).start(SHORT).view()
+    stepped = TaskManager(InlineExecutor()).start(SHORT, steps=1)
     for _ in range(11):
         stepped.step()
-    assert stepped.view().state is JobState.FINISHED
+    assert stepped.view().state is TaskState.FINISHED
     np.testing.assert_array_equal(stepped.view().parameters.P, played.parameters.P)
 
 
 def test_a_step_makes_exactly_one_epoch():
-    job = JobManager(InlineExecutor()).start(SHORT, steps=1)
-    assert (job.state, job.view().epoch) == (JobState.PAUSED, 1)
+    job = TaskManager(InlineExecutor()).start(SHORT, steps=1)
+    assert (job.state, job.view().epoch) == (TaskState.PAUSED, 1)
     assert [record["epoch"] for record in job.view().history] == [0, 1]
     for n in (2, 3):
         job.step()
-        assert (job.state, job.view().epoch) == (JobState.PAUSED, n)
+        assert (job.state, job.view().epoch) == (TaskState.PAUSED, n)
     assert job.view().message == "Paused after 3 epochs."
 
 
 def test_a_job_can_begin_with_its_start_alone():
-    job = JobManager(InlineExecutor()).start(SHORT, steps=0)
-    assert (job.state, job.view().epoch) == (JobState.PAUSED, 0)
+    job = TaskManager(InlineExecutor()).start(SHORT, steps=0)
+    assert (job.state, job.view().epoch) == (TaskState.PAUSED, 0)
     assert len(job.view().history) == 1
     job.begin()
     assert len(job.view().history) == 1
@@ -163,24 +162,24 @@ def test_steps_add_up_while_they_wait():
     job.step()
     job.step()
     executor.run()
-    assert (job.state, job.view().epoch) == (JobState.PAUSED, 3)
+    assert (job.state, job.view().epoch) == (TaskState.PAUSED, 3)
 
 
 def test_a_paused_job_gives_its_place_back_and_goes_on():
     manager, executor = held(Fake(seconds=0.02))
     job = manager.start(SHORT)
-    assert job.state is JobState.QUEUED
+    assert job.state is TaskState.QUEUED
     executor.run(1)
-    assert job.state is JobState.RUNNING
+    assert job.state is TaskState.RUNNING
     job.pause()
-    assert job.state is JobState.PAUSED
+    assert job.state is TaskState.PAUSED
     executor.run()
     assert not executor.waiting  # nothing of it is left with the workers
     epoch = job.view().epoch
     job.play()
     executor.run(1)
     assert job.view().epoch > epoch
-    assert job.state is JobState.RUNNING
+    assert job.state is TaskState.RUNNING
 
 
 def test_pause_and_play_before_the_first_slice_runs_it_once():
@@ -189,7 +188,7 @@ def test_pause_and_play_before_the_first_slice_runs_it_once():
     job.pause()
     job.play()
     assert executor.run() == 1
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
 
 
 @pytest.mark.parametrize("how", ["queued", "running", "paused"])
@@ -202,7 +201,7 @@ def test_stop_ends_a_job_from_every_state(how):
     if how == "paused":
         job.pause()
     job.stop()
-    assert job.state is JobState.STOPPED
+    assert job.state is TaskState.STOPPED
     assert fake.closed == (how != "queued")
     executor.run()
     assert not executor.waiting
@@ -210,7 +209,7 @@ def test_stop_ends_a_job_from_every_state(how):
     for action in (job.play, job.step, job.pause, job.stop):
         action()
     executor.run()
-    assert (job.state, job.view().epoch) == (JobState.STOPPED, epoch)
+    assert (job.state, job.view().epoch) == (TaskState.STOPPED, epoch)
 
 
 @pytest.mark.parametrize(
@@ -226,16 +225,16 @@ def test_a_failure_is_a_state_with_a_sentence(error, sentence, folded):
     job = manager.start(SHORT)
     executor.run()
     view = job.view()
-    assert view.state is JobState.FAILED
+    assert view.state is TaskState.FAILED
     assert sentence in view.message
     assert ("Traceback" in view.details) == folded
     assert view.epoch == 1  # what was reached is kept
 
 
 def test_settings_that_cannot_run_fail_with_the_reason():
-    manager = JobManager(InlineExecutor())
+    manager = TaskManager(InlineExecutor())
     view = manager.start(Experiment(regularizer="ti", solver="cd")).view()
-    assert view.state is JobState.FAILED
+    assert view.state is TaskState.FAILED
     assert view.message.startswith("CD takes plain gradient steps")
 
 
@@ -249,7 +248,7 @@ def test_divergence_is_a_state_and_repeats_no_epoch():
     manager, executor = held(Diverging())
     job = manager.start(SHORT)
     executor.run()
-    assert job.state is JobState.DIVERGED
+    assert job.state is TaskState.DIVERGED
     assert [record["epoch"] for record in job.view().history] == [0, 1]
 
 
@@ -306,7 +305,7 @@ def test_many_jobs_take_no_more_threads_than_workers(threaded):
     manager = threaded(2, prepare=lambda experiment: Fake(epochs=50))
     started = [manager.start(SHORT, owner=str(n)) for n in range(20)]
     assert threading.active_count() <= before + 2
-    wait_for(lambda: all(job.state is JobState.FINISHED for job in started))
+    wait_for(lambda: all(job.state is TaskState.FINISHED for job in started))
 
 
 def test_controls_from_many_threads_lose_nothing(threaded):
@@ -335,15 +334,15 @@ def test_a_third_run_of_a_session_stops_its_oldest():
     first, second, third = (manager.start(SHORT, owner="me") for _ in range(3))
     other = manager.start(SHORT, owner="you")
     assert [job.state for job in (first, second, third, other)] == [
-        JobState.STOPPED,
-        JobState.QUEUED,
-        JobState.QUEUED,
-        JobState.QUEUED,
+        TaskState.STOPPED,
+        TaskState.QUEUED,
+        TaskState.QUEUED,
+        TaskState.QUEUED,
     ]
 
 
 def test_a_full_server_says_so():
-    manager, _ = held(Fake(), most_active=3)
+    manager, _ = held(Fake(), active=3)
     for n in range(3):
         manager.start(SHORT, owner=str(n))
     with pytest.raises(TooManyJobsError, match="already trains 3 models"):
@@ -355,27 +354,27 @@ def test_a_full_server_says_so():
 def test_jobs_are_found_by_id_and_handed_over():
     manager, _ = held(Fake())
     job = manager.start(SHORT, owner="before the reload")
-    assert manager.get(job.id) is job
-    assert manager.get(job.id, owner="after it") is job
+    assert manager.job(job.id) is job
+    assert manager.job(job.id, owner="after it") is job
     assert manager.jobs("after it") == [job]
-    assert manager.get("no such") is None
-    assert manager.get(None) is None
+    assert manager.job("no such") is None
+    assert manager.job(None) is None
 
 
 def test_the_least_looked_at_are_dropped():
-    manager, executor = held(Fake(epochs=2), most_kept=3)
+    manager, executor = held(Fake(epochs=2), jobs=3)
     started = []
     for n in range(5):
         started.append(manager.start(SHORT, owner=str(n)))
         executor.run()
         started[0].view()
-    assert manager.get(started[0].id) is not None
-    assert manager.get(started[1].id) is None
+    assert manager.job(started[0].id) is not None
+    assert manager.job(started[1].id) is None
     assert len(manager.jobs()) == 3
 
 
 def test_memory_is_bounded():
-    manager, executor = held(Fake(epochs=2), most_bytes=1)
+    manager, executor = held(Fake(epochs=2), n_bytes=1)
     for n in range(3):
         manager.start(SHORT, owner=str(n))
         executor.run()
@@ -387,21 +386,21 @@ def test_an_orphan_pauses_and_is_dropped_later():
     job: Job = manager.start(SHORT)
     time.sleep(0.03)
     executor.run()
-    assert job.state is JobState.PAUSED
-    assert "nobody had looked" in job._message
+    assert job.state is TaskState.PAUSED
+    assert "nobody had looked" in job.view().message
     job.play()
     assert job.state.active
     job.pause()
     time.sleep(0.06)
     manager.start(SHORT, owner="other")
-    assert manager.get(job.id) is None
-    assert job.state is JobState.STOPPED
+    assert manager.job(job.id) is None
+    assert job.state is TaskState.STOPPED
 
 
 def test_the_manager_of_the_process_can_be_replaced():
-    mine = JobManager(InlineExecutor())
-    before = jobs.install(mine)
+    mine = TaskManager(InlineExecutor())
+    before = tasks.install(mine)
     try:
-        assert jobs.manager() is mine
+        assert tasks.manager() is mine
     finally:
-        jobs.install(before)
+        tasks.install(before)

@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.runner import Run
 from fmviz.lab.store import INTERRUPTED, RunStore
 
@@ -26,7 +27,7 @@ VICTIM = """
     import sys, time
     from fmviz.lab.runs import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.background.jobs import JobManager
+    from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS, recorder.FLUSH_SECONDS = 0.2, 0.1
     small = dict(solver_params=(("eta0", 1e-4),))
@@ -42,7 +43,7 @@ VICTIM = """
         Experiment(**base, max_epochs=600, dataset="balance_scale", loss="logistic"),
     ]
     store = RunStore(sys.argv[1])
-    manager = JobManager(open_store=lambda: store, most_per_owner=10)
+    manager = TaskManager(open_store=lambda: store, limits=Limits(per_owner=10))
     jobs = [manager.start(experiment) for experiment in experiments]
     told = set()
     while True:
@@ -78,7 +79,7 @@ def test_nothing_is_lost_and_all_goes_on(tmp_path, kill):
     assert {run.status for run in runs} <= {INTERRUPTED, "epochs", "diverged", "converged", "stalled"}
     assert {run.id for run in runs if run.ended and not run.resumable} >= set(ended), "a finished run is lost"
     assert any(run.resumable for run in runs)
-    manager = JobManager(InlineExecutor(), open_store=lambda: store)
+    manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     for run in runs:
         if run.resumable:
             manager.resume(run.id)

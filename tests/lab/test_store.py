@@ -14,7 +14,9 @@ import scipy.sparse as sp
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import array_hash, data_hash, versions
@@ -232,7 +234,7 @@ def test_hashing_leaves_the_data_alone():
 
 
 def managed(store, **more):
-    return JobManager(InlineExecutor(), open_store=lambda: store, **more)
+    return TaskManager(InlineExecutor(), open_store=lambda: store, **more)
 
 
 def test_a_job_leaves_its_run_in_the_store(store):
@@ -241,7 +243,7 @@ def test_a_job_leaves_its_run_in_the_store(store):
     (run,) = store.runs()
     assert view.id == run.id
     assert view.unsaved == ""
-    assert view.state is JobState.FINISHED
+    assert view.state is TaskState.FINISHED
     assert (run.status, run.message, run.origin) == ("epochs", view.message, "page")
     # Through JSON, in which a number that is none equals itself.
     assert json.dumps(store.trace(run.id)) == json.dumps(view.history)
@@ -273,8 +275,8 @@ def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
     def closed():
         raise StoreError("The disk is full.")
 
-    view = JobManager(InlineExecutor(), open_store=closed).start(SMALL).view()
-    assert view.state is JobState.FINISHED
+    view = TaskManager(InlineExecutor(), open_store=closed).start(SMALL).view()
+    assert view.state is TaskState.FINISHED
     assert not view.saved
     assert view.unsaved == "The disk is full."
 
@@ -290,7 +292,7 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatc
     resumed = managed(store).resume(job.id)
     view = resumed.view()
     assert view.id == job.id
-    assert view.state is JobState.FINISHED
+    assert view.state is TaskState.FINISHED
     for found in (view.history, store.trace(view.id)):
         assert [r["objective"] for r in found] == [r["objective"] for r in whole]
         assert [r["epoch"] for r in found] == list(range(41))
@@ -304,7 +306,7 @@ def test_two_pages_that_resume_a_run_get_one_job(store):
     other = managed(store)
     job = other.resume(name, "one", play=False)
     assert other.resume(name, "two") is job
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
     assert not other.made_elsewhere(name)
 
 
@@ -312,7 +314,7 @@ def test_a_run_of_another_process_is_known_as_such(store):
     name = managed(store).start(SMALL, steps=2).id
     assert managed(store).made_elsewhere(name)
     assert not managed(store).made_elsewhere("unknown")
-    assert not JobManager(InlineExecutor()).made_elsewhere(name)
+    assert not TaskManager(InlineExecutor()).made_elsewhere(name)
 
 
 def test_runs_are_opened_again_as_they_ended(store):
@@ -326,14 +328,14 @@ def test_runs_are_opened_again_as_they_ended(store):
     assert not again.converged
     assert again.owner == "me"
     job.play()
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
     assert managed(store).reopen("unknown") is None
     assert managed(store).reopen(managed(store).start(SMALL, steps=2).id) is None
 
 
 def test_without_a_store_nothing_is_resumed():
     with pytest.raises(ValueError, match="Runs are not saved here"):
-        JobManager(InlineExecutor()).resume("any")
+        TaskManager(InlineExecutor()).resume("any")
 
 
 # ------------------------------------------------------------------------------------- several processes
@@ -377,11 +379,11 @@ VICTIM = """
     import sys, time
     from fmviz.lab.runs import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.background.jobs import JobManager
+    from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS = recorder.FLUSH_SECONDS = 0.05
     store = RunStore(sys.argv[1])
-    manager = JobManager(open_store=lambda: store, most_per_owner=10)
+    manager = TaskManager(open_store=lambda: store, limits=Limits(per_owner=10))
     done = Experiment(rank=3, max_epochs=3, tol=0.0)
     jobs = [manager.start(Experiment(rank=20, max_epochs=20_000, tol=0.0, seed=seed)) for seed in range(3)]
     manager.start(done)

@@ -79,7 +79,7 @@ def test_suggestions_fill_in_what_is_not_said():
         ({"base": {"seed": 3}}, "seed = 3 is no setting of a sweep"),
         ({"method": {"seed": 3}}, "seed = 3 is no setting of a sweep"),
         ({"suggested": "no"}, "suggested = 'no'; give true or false"),
-        ({"base": {"max_epochs": datetime.date(2020, 5, 27)}}, "max_epochs = 2020-05-27, a date; give a"),
+        ({"base": {"max_epochs": datetime.date(2020, 5, 27)}}, "must be a whole number from 1"),
         ({"method": [{"regularizer": "tii"}]}, "'tii'"),
         ({"method": [{"regulariser": "ti"}]}, "Unknown setting 'regulariser'"),
         ({"method": "ti"}, "method = 'ti'; give one table"),

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import threading
 
-from fmviz.lab.background.job_view import JobState
 from fmviz.lab.background.pool import InlineExecutor, ThreadPool
-from fmviz.lab.background.task import TaskManager
+from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import Limits, TaskManager
+from fmviz.lab.experiment import Experiment
 
 
 def test_results_are_there_one_after_the_other():
-    view = TaskManager(InlineExecutor).start("squares", lambda stop: (n * n for n in range(4))).view()
+    view = TaskManager(InlineExecutor()).submit("squares", lambda stop: (n * n for n in range(4))).view()
     assert view.items == (0, 1, 4, 9)
-    assert (view.state, view.message, view.key) == (JobState.FINISHED, "Done.", "squares")
+    assert (view.state, view.message, view.id) == (TaskState.FINISHED, "Done.", "squares")
 
 
 def test_failures_are_told_and_keep_what_was_found():
@@ -21,15 +22,15 @@ def test_failures_are_told_and_keep_what_was_found():
     def worse(stop):
         raise KeyError("x")
 
-    manager = TaskManager(InlineExecutor)
-    view = manager.start("a", broken).view()
+    manager = TaskManager(InlineExecutor())
+    view = manager.submit("a", broken).view()
     assert (view.state, view.message, view.details, view.items) == (
-        JobState.FAILED,
+        TaskState.FAILED,
         "The data are gone.",
         "",
         (1,),
     )
-    view = manager.start("b", worse).view()
+    view = manager.submit("b", worse).view()
     assert view.message == "Unexpected KeyError: 'x'"
     assert "worse" in view.details
 
@@ -46,8 +47,8 @@ def test_a_task_is_watched_and_stopped_from_another_thread():
             seen.set()
             go.wait(0.01)
 
-    manager = TaskManager(lambda: pool)
-    task = manager.start("endless", endless)
+    manager = TaskManager(pool)
+    task = manager.submit("endless", endless)
     assert seen.wait(10)
     assert manager.running() == [task]
     task.stop()
@@ -56,18 +57,36 @@ def test_a_task_is_watched_and_stopped_from_another_thread():
             break
         go.wait(0.01)
     view = task.view()
-    assert (view.state, view.message) == (JobState.STOPPED, "Stopped on request.")
+    assert (view.state, view.message) == (TaskState.STOPPED, "Stopped on request.")
     assert list(view.items) == list(range(len(view.items)))
     assert manager.running() == []
     pool.shutdown()
 
 
 def test_tasks_are_found_again_and_old_ones_forgotten():
-    manager = TaskManager(InlineExecutor, most=2)
+    manager = TaskManager(InlineExecutor(), limits=Limits(tasks=2))
     for name in "abc":
-        manager.start(name, lambda stop: iter([name]))  # noqa: B023
+        manager.submit(name, lambda stop: iter([name]))  # noqa: B023
     assert manager.get("a") is None
     assert manager.get("b") is not None
     assert manager.get("c").view().items == ("c",)
-    again = manager.start("c", lambda stop: iter([]))
+    again = manager.submit("c", lambda stop: iter([]))
     assert manager.get("c") is again
+
+
+def test_runs_and_other_tasks_are_kept_by_one_manager():
+    executor = InlineExecutor(hold=True)
+    manager = TaskManager(executor, limits=Limits(tasks=1))
+    job = manager.start(Experiment(max_epochs=1), owner="me")
+    task = manager.submit("other", lambda stop: iter("ab"))
+    assert manager.running() == [job, task]
+    assert manager.get(job.id) is job
+    assert manager.job("other") is None
+    # What nobody has begun ends at once.
+    task.stop()
+    assert task.state is TaskState.STOPPED
+    executor.run()
+    assert job.state is TaskState.FINISHED
+    manager.submit("next", lambda stop: iter(""))
+    assert manager.get("other") is None
+    assert manager.jobs("me") == [job]

@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
-from fmviz.lab.background import jobs
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
@@ -475,15 +476,15 @@ def test_a_broken_entry_is_no_set(here):
 
 def test_runs_on_own_data_are_kept_and_reopened(here, request):
     found, store = entered(), RunStore()
-    before = jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))
-    request.addfinalizer(lambda: jobs.install(before))
-    job = jobs.manager().start(dataclasses.replace(suggested(found.name), max_epochs=5))
+    before = tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
+    request.addfinalizer(lambda: tasks.install(before))
+    job = tasks.manager().start(dataclasses.replace(suggested(found.name), max_epochs=5))
     run = store.get(job.id)
     assert run.experiment.dataset == found.name
     assert title_of_run(run).startswith("my table.csv · ti")
     assert len(run.data_hash) == 16
-    jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))  # as after a restart
-    again = jobs.manager().reopen(job.id, "somebody").view()
+    tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart
+    again = tasks.manager().reopen(job.id, "somebody").view()
     assert again.dataset.feature_names == load(found.name).feature_names
     assert again.last["objective"] == job.view().last["objective"]
 

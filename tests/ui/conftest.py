@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 import pytest
 from ui.sentences import Sentences
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 
@@ -301,6 +302,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]
     """Return an empty run store, which this process's jobs, done at once, are written to."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
     found = process_store()
-    before = jobs.install(JobManager(InlineExecutor(), open_store=lambda: found))
+    before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: found))
     yield found
-    jobs.install(before)
+    tasks.install(before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ui.driving import numbers, page
 
-from fmviz.lab.background import jobs
+from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
 from fmviz.ui.compare.page import MOST
 
@@ -22,7 +22,7 @@ def test_links_to_too_many_runs_and_to_none(store, sentences):
 
 def test_failed_runs_do_not_hide_the_older_ones(store):
     for seed in range(2):
-        jobs.manager().start(Experiment(**SMALL, seed=seed))
+        tasks.manager().start(Experiment(**SMALL, seed=seed))
     for _ in range(8):
         store.grow(store.begin(Experiment(**SMALL)), status="failed", message="No data.")
     assert page("compare").button(key="compare_newest").label == "Compare the newest 2"
@@ -30,7 +30,7 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
 
 def test_runs_of_two_seeds_and_another_method(store, sentences):
     made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
-    runs = [jobs.manager().start(experiment).id for experiment in made]
+    runs = [tasks.manager().start(experiment).id for experiment in made]
     app = page("compare")
     app.button(key="compare_newest").click().run()
     assert not app.exception
@@ -49,12 +49,12 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
 
 def test_runs_on_other_data_are_not_subtracted(store, sentences):
     made = [Experiment(**SMALL), Experiment(**SMALL, dataset="planted_features")]
-    runs = [jobs.manager().start(experiment).id for experiment in made]
+    runs = [tasks.manager().start(experiment).id for experiment in made]
     sentences(page("compare", runs=",".join(runs)), "compare", "different data")
 
 
 def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, monkeypatch):
-    runs = [jobs.manager().start(Experiment(**SMALL, seed=seed)).id for seed in range(2)]
+    runs = [tasks.manager().start(Experiment(**SMALL, seed=seed)).id for seed in range(2)]
 
     def gone(*args, **kwargs):
         raise ValueError("The folder is not there.")

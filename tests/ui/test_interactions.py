@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ui.driving import page, words
 
-from fmviz.lab.background import jobs
+from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
@@ -15,7 +15,7 @@ MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
 
 def trained(**settings) -> str:
     """Train a model and return its run."""
-    return jobs.manager().start(Experiment(**{**SMALL, **settings})).id
+    return tasks.manager().start(Experiment(**{**SMALL, **settings})).id
 
 
 def metrics(app) -> dict[str, str]:
@@ -167,21 +167,21 @@ def test_what_takes_long_is_done_in_the_background(store, monkeypatch):
 def test_what_was_stopped_can_be_started_again(store, monkeypatch, sentences):
     monkeypatch.setattr("fmviz.ui.interactions.opened._INLINE_ROWS", 0)
     run = trained()
-    tasks = jobs.manager().tasks
-    start = tasks.start
+    manager = tasks.manager()
+    submit = manager.submit
 
     def stopped(key, make, most=None):
         def begin(should_stop):
             should_stop.__self__.set()  # as the button does
             return make(should_stop)
 
-        return start(key, begin, most)
+        return submit(key, begin, most)
 
-    monkeypatch.setattr(tasks, "start", stopped)
+    monkeypatch.setattr(manager, "submit", stopped)
     app = page("interactions", run=run)
     sentences(app, "interactions", "stopped")
     again = next(button for button in app.button if button.label == "Start again")
-    monkeypatch.setattr(tasks, "start", start)
+    monkeypatch.setattr(manager, "submit", submit)
     again.click().run()
     app.run()
     assert "The strongest pair." in words(app)

@@ -12,8 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search import sweep_run
 from fmviz.lab.store import RunStore
 from fmviz.ui import navigation, shell
@@ -130,7 +131,7 @@ def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """Forget all runs, as a server elsewhere that a link is sent to."""
     store = RunStore(folder / "elsewhere.sqlite")
     monkeypatch.setenv("FMVIZ_STORE", str(folder / "elsewhere.sqlite"))
-    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     return store
 
 

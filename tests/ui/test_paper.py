@@ -16,8 +16,9 @@ from ui.driving import words
 from fmviz.__main__ import main
 from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, Result
 from fmviz.lab.papers.results import last_kept, pieces_of, run_and_keep
 from fmviz.lab.store import RunStore
@@ -39,9 +40,9 @@ def store(tmp_path, monkeypatch) -> RunStore:
 @pytest.fixture
 def executor(store) -> Iterator[InlineExecutor]:
     found = InlineExecutor()
-    before = jobs.install(JobManager(found, open_store=lambda: store))
+    before = tasks.install(TaskManager(found, open_store=lambda: store))
     yield found
-    jobs.install(before)
+    tasks.install(before)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_statements_deviations_and_the_capsule_are_shown(executor):
 
 def test_a_new_session_and_a_new_server_find_the_result(executor, store):
     page(artefact=NAME).button(key="paper_run").click().run()
-    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page(artefact=NAME)
     assert "The last result, of 20" in words(app)
     assert app.button(key="paper_run").label == "Run again"
@@ -195,7 +196,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     app.run()
     assert made == ["piece 0", "piece 1"]
     # Another session of another server.
-    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished pieces" in app.button(key="paper_run").help
@@ -241,7 +242,7 @@ def test_a_result_that_cannot_be_kept_is_there_all_the_same(executor, tmp_path):
         (tmp_path / "file").write_text("x")
         return RunStore(tmp_path / "file" / "inside")
 
-    task = jobs.manager().tasks.start(
+    task = tasks.manager().submit(
         "a key", partial(run_and_keep, ARTEFACTS["atarashi2021_fig1"], "quick", refuse), most=1
     )
     assert "is complete but could not be kept" in task.view().message

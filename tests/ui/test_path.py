@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 from ui.driving import numbers, words
 from ui.driving import page as open_page
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
-from fmviz.lab.background.task import TaskManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.ui.path.result import best_row
 
 SMALL = {
@@ -109,7 +109,7 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     app.run()
     # A link of the sidebar has no query.
     app.query_params.clear()
-    jobs.manager().tasks = TaskManager(lambda: jobs.manager().executor)
+    tasks.install(TaskManager(InlineExecutor()))
     app.switch_page("pages/path.py").run()
     app.run()
     assert fine(app)
@@ -120,7 +120,7 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
 def test_a_link_computes_the_same_numbers_anew(store, sentences):
     tables = []
     for _ in range(2):
-        jobs.install(JobManager(InlineExecutor()))
+        tasks.install(TaskManager(InlineExecutor()))
         app = open_page("path", **SMALL, run="1", order="cold", seed="5")
         app.run()
         assert fine(app)

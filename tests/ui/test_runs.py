@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 from ui.driving import page, words
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs.table import (
     differing,
@@ -29,7 +30,7 @@ def some(store) -> list[str]:
         Experiment(**SMALL, regularizer="cs", validation=0.2),
         Experiment(**SMALL),
     ]
-    return [jobs.manager().start(experiment).id for experiment in made][::-1]
+    return [tasks.manager().start(experiment).id for experiment in made][::-1]
 
 
 def test_without_runs_there_is_a_way_to_one(store):
@@ -91,7 +92,7 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):
 
 
 def test_a_link_shows_the_run_of_the_store(some, store):
-    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))  # as after a new start
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a new start
     run = store.get(some[0])
     app = page("train", **{**run.experiment.to_query(), "run": run.id})
     assert not app.error
@@ -103,11 +104,11 @@ def test_a_link_shows_the_run_of_the_store(some, store):
 
 
 def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
-    job = jobs.manager().start(Experiment(**SMALL), steps=3)
+    job = tasks.manager().start(Experiment(**SMALL), steps=3)
     with store.database.write() as connection:
         host = ownership.this_process().split("/")[0]
         connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))
-    jobs.install(JobManager(InlineExecutor(), open_store=lambda: store))
+    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})
     assert "This run was cut off. It is back where it was last saved, at epoch 0." in words(app)
     app.button(key="train_play").click().run()

@@ -139,20 +139,6 @@ def test_the_status_says_what_is_going_on(monkeypatch):
     assert "2 jobs running" in badges()
 
 
-def test_jobs_are_counted_only_where_there_can_be_any(monkeypatch):
-    import sys
-    from types import SimpleNamespace
-
-    from fmviz.ui.status import running_jobs
-
-    monkeypatch.delitem(sys.modules, "fmviz.lab.background.jobs", raising=False)
-    assert running_jobs() == 0
-    tasks = SimpleNamespace(running=lambda: ["sweep"])
-    manager = SimpleNamespace(running=lambda: ["a", "b", "c"], tasks=tasks)
-    monkeypatch.setitem(sys.modules, "fmviz.lab.background.jobs", SimpleNamespace(manager=lambda: manager))
-    assert running_jobs() == 4
-
-
 @pytest.mark.parametrize("kind", ["ours", "defect"])
 def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     # The pages of the application must exist for its links.

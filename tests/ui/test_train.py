@@ -16,8 +16,10 @@ from ui.driving import numbers
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager, JobState
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.tasks import Limits, TaskManager
 from fmviz.lab.background.thinned import ThinnedWeights
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
@@ -31,15 +33,15 @@ SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_s
 
 
 @pytest.fixture
-def manager() -> Iterator[JobManager]:
-    mine = JobManager(InlineExecutor())
-    before = jobs.install(mine)
+def manager() -> Iterator[TaskManager]:
+    mine = TaskManager(InlineExecutor())
+    before = tasks.install(mine)
     yield mine
-    jobs.install(before)
+    tasks.install(before)
 
 
 @pytest.fixture
-def open_page(manager: JobManager) -> Callable[..., AppTest]:
+def open_page(manager: TaskManager) -> Callable[..., AppTest]:
     def open_it(**query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.switch_page("pages/train.py")
@@ -85,7 +87,7 @@ def test_the_empty_page_has_one_sentence_and_an_example(open_page, manager):
     assert enabled(app) == {"play", "step", "reseed"}
     press(app, "train_example")
     (job,) = manager.jobs()
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
     assert metrics(app)["Epoch"] == f"{job.view().epoch:,}"
     assert job.experiment == suggested("planted_interactions")
 
@@ -94,7 +96,7 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_page, manager):
     app = press(open_page(**SMALL), "train_play")
     (job,) = manager.jobs()
     last = job.view().last
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
     shown = metrics(app)
     assert shown["Epoch"] == f"{last['epoch']:,}"
     assert shown["Objective"] == f"{last['objective']:.5g}"
@@ -138,7 +140,7 @@ def test_reseed_takes_the_next_seed_and_reset_does_not(open_page):
 
 def test_a_running_job_can_be_paused_and_stopped(open_page, sentences):
     executor = InlineExecutor(hold=True)
-    jobs.install(JobManager(executor))
+    tasks.install(TaskManager(executor))
     app = press(open_page(**SMALL, max_epochs="100000", tol="0.0"), "train_play")
     assert enabled(app) == {"pause", "stop", "reset", "reseed"}
     sentences(app, "train", "waiting")
@@ -154,7 +156,7 @@ def test_a_running_job_can_be_paused_and_stopped(open_page, sentences):
 
 
 def test_a_full_server_is_a_sentence(open_page, sentences):
-    jobs.install(JobManager(InlineExecutor(hold=True), most_active=0))
+    tasks.install(TaskManager(InlineExecutor(hold=True), limits=Limits(active=0)))
     app = press(open_page(**SMALL), "train_play")
     sentences(app, "train", "a full server")
     assert "run" not in query(app)
@@ -267,7 +269,7 @@ def test_an_unexpected_error_is_a_sentence_with_folded_details(open_page):
     def broken(experiment: Experiment) -> Any:
         raise KeyError("oops")
 
-    jobs.install(JobManager(InlineExecutor(), broken))
+    tasks.install(TaskManager(InlineExecutor(), broken))
     app = press(open_page(**SMALL), "train_play")
     assert "Unexpected KeyError" in words(app)
     assert any("Traceback" in code.value for code in app.code)
@@ -294,7 +296,7 @@ def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_page, manager):
 def test_a_link_of_an_unknown_run_repeats_it_with_the_same_numbers(open_page, manager):
     first = press(open_page(**SMALL), "train_play")
     link = query(first)
-    jobs.install(JobManager(InlineExecutor()))
+    tasks.install(TaskManager(InlineExecutor()))
     again = open_page(**link)
     for name in ("Epoch", "Objective", "Features", "Interactions", "Certificate"):
         assert metrics(again)[name] == metrics(first)[name]
@@ -357,7 +359,7 @@ def test_quadratic_regression_is_trained_and_shown(open_page, manager):
     app = press(open_page(**QR, max_epochs="23", parts="1"), "train_play")
     (job,) = manager.jobs()
     view = job.view()
-    assert job.state is JobState.FINISHED
+    assert job.state is TaskState.FINISHED
     assert view.parameters.W.shape == (4, 4)
     shown = metrics(app)
     assert "Certificate" not in shown
@@ -442,7 +444,7 @@ def test_what_costs_much_says_so_before_it_starts(open_page):
 
 def test_a_stopped_quadratic_regression_keeps_its_weights(open_page):
     executor = InlineExecutor(hold=True)
-    jobs.install(JobManager(executor))
+    tasks.install(TaskManager(executor))
     app = press(open_page(**QR, max_epochs="100000"), "train_play")
     executor.run(1)
     checked(app.run())

@@ -12,7 +12,9 @@ from driving import page, words
 from streamlit.testing.v1 import AppTest
 
 from fmviz.engine.schedule import Change
-from fmviz.lab.background import jobs
+from fmviz.lab.background import tasks
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
@@ -51,8 +53,8 @@ def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
-def the_job() -> jobs.Job:
-    return jobs.manager().jobs()[-1]
+def the_job() -> Job:
+    return tasks.manager().jobs()[-1]
 
 
 def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, sentences):
@@ -81,7 +83,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
         k: v for k, v in seen.items() if k != "Solver time"
     }
     # And from the store of this one.
-    jobs.install(jobs.JobManager(jobs.InlineExecutor(), open_store=lambda: store))
+    tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
     opened = page("train", **link)
     assert metrics(opened)["Objective"] == seen["Objective"]
     assert the_job().experiment == view.experiment

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.jobs import InlineExecutor, JobManager
+from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.subsets import factors_of
@@ -27,15 +28,15 @@ HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1"
 
 
 @pytest.fixture
-def manager() -> Iterator[JobManager]:
-    mine = JobManager(InlineExecutor())
-    before = jobs.install(mine)
+def manager() -> Iterator[TaskManager]:
+    mine = TaskManager(InlineExecutor())
+    before = tasks.install(mine)
     yield mine
-    jobs.install(before)
+    tasks.install(before)
 
 
 @pytest.fixture
-def open_page(manager: JobManager) -> Callable[..., AppTest]:
+def open_page(manager: TaskManager) -> Callable[..., AppTest]:
     def open_it(**query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         app.switch_page("pages/train.py")

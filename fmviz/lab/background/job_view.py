@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from fmviz.engine.parameters import Parameters
+from fmviz.lab.background.task import TaskView
 from fmviz.lab.background.thinned import Frame, Thinned, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 
-__all__ = ["MOST_FRAMES", "MOST_RECORDS", "EveryNth", "JobState", "JobView"]
+__all__ = ["MOST_FRAMES", "MOST_RECORDS", "EveryNth", "JobView"]
 
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40
-
-
-class JobState(StrEnum):
-    """Where a job is."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    DIVERGED = "diverged"
-
-    @property
-    def active(self) -> bool:
-        """Whether the job waits for a worker or has one."""
-        return self in (JobState.QUEUED, JobState.RUNNING)
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will happen."""
-        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.PAUSED)
 
 
 T = TypeVar("T")
@@ -70,36 +48,24 @@ class EveryNth(Generic[T]):
         return tuple(kept)
 
 
-@dataclass(frozen=True, eq=False)
-class JobView:
-    """What a job looks like at one moment. Nothing in it changes any more.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JobView(TaskView):
+    """What a training run looks like at one moment. Nothing in it changes any more.
 
     Attributes
     ----------
-    id, owner : str
-        The job, and the session that it belongs to.
+    items : tuple of dict
+        Records of snapshots (`Snapshot.record`), at most `MOST_RECORDS`, the first and the last among them.
     experiment : Experiment
         What runs.
-    state : JobState
-        Where it is.
-    message : str
-        A sentence for people.
-    details : str
-        The traceback of an unexpected error, else empty.
-    history : tuple of dict
-        Records of snapshots (`Snapshot.record`), at most `MOST_RECORDS`, the first and the last among them.
     stride : int
-        The history holds every so many epochs.
+        The items are every so many epochs.
     frames : tuple of Frame
         At most `MOST_FRAMES` epochs, evenly spread, the first and the last among them.
     parameters : Parameters or None
         The last parameters. Not to be written to.
     dataset : Dataset or None
         The data, once loaded.
-    elapsed : float
-        Seconds since the start, up to the end.
-    version : int
-        Grows with every change.
     converged : bool
         Whether the run ended because it met its tolerance.
     saved : bool
@@ -108,22 +74,19 @@ class JobView:
         Why the run store does not have all of it, else empty.
     """
 
-    id: str
-    owner: str
     experiment: Experiment
-    state: JobState
-    message: str
-    details: str
-    history: tuple[dict[str, Any], ...]
     stride: int
     frames: tuple[Frame, ...]
     parameters: Parameters | None
     dataset: Dataset | None
-    elapsed: float
-    version: int
     converged: bool
-    saved: bool = False
-    unsaved: str = ""
+    saved: bool
+    unsaved: str
+
+    @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """The records of its epochs."""
+        return self.items
 
     @cached_property
     def thinned(self) -> Thinned | None:

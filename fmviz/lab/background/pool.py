@@ -1,4 +1,8 @@
-"""A small pool of threads with due times, and a synchronous one for tests."""
+"""A small pool of threads with due times, and a synchronous one for tests.
+
+That of `concurrent.futures` knows no due times, and waits for its threads when the process ends: Ctrl-C would
+take as long as the fits at work.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Task = Callable[[], None]
 
 
 class Executor(Protocol):
-    """What a `fmviz.lab.background.jobs.JobManager` needs of the place where its slices run."""
+    """What a `fmviz.lab.background.tasks.TaskManager` needs of the place where its slices run."""
 
     def submit(self, task: Task, delay: float = 0.0) -> None:
         """Run `task` once, not before `delay` seconds have passed."""

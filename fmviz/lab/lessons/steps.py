@@ -58,6 +58,7 @@ from pathlib import Path
 from typing import Any
 
 from fmviz.engine.errors import one_of
+from fmviz.lab.values import to_query
 
 FOLDER = Path(__file__).parents[2] / "lessons"
 _HEADER = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
@@ -240,15 +241,10 @@ def _state(page: str, said: Mapping[str, Any], common: Mapping[str, Any]) -> Sta
     hide = said.get("hide", common.get("hide", "")).split(",")
     return State(
         page,
-        {name: _spelt(value) for name, value in settings.items()},
+        to_query(settings),
         ",".join(name for name in hide if name not in shown),
         said.get("lock", common.get("lock", "")),
     )
-
-
-def _spelt(value: Any) -> str:
-    """Return a TOML value as a query string spells it."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _toml(lesson: str, where: str, text: str, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.pair_table import rows_with_both
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.values import to_query
 from fmviz.metrics import interaction_weights
 
 Values = dict[str, float]
@@ -118,7 +119,7 @@ def of_operator(
     **changes
         Other settings than those of the page.
     """
-    query = {**query, **{name: str(value) for name, value in changes.items()}}
+    query = {**query, **to_query(changes)}
     P = _matrix(query)
     variant = operators.VARIANTS[one_of("regularizer", regularizer, tuple(operators.VARIANTS))]
     of_given: dict[str, Callable[[], float]] = {
@@ -141,7 +142,7 @@ def of_operator(
 
 
 def _experiment(query: Query, changes: Mapping[str, Any]) -> Experiment:
-    experiment, notices = Experiment.from_query({**query, **{k: str(v) for k, v in changes.items()}})
+    experiment, notices = Experiment.from_query({**query, **to_query(changes)})
     if notices:
         raise ValueError(" ".join(notices))
     return experiment

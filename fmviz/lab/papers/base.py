@@ -17,6 +17,7 @@ from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.papers.checkpoints import Memory, Pieces
 from fmviz.lab.runs.provenance import array_hash, made_with
+from fmviz.lab.values import plain
 
 Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
@@ -420,19 +421,6 @@ class Artefact:
 
 def _named(column: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{column} = {value}"
-
-
-def plain(value: Any) -> Any:
-    """Return the value in the types of JSON; what is not finite becomes None."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search.sweep import FAILED, sweep
+from fmviz.lab.values import plain
 
 Item = TypeVar("Item")
 Numbered = Generator[tuple[int, dict[str, Any]]]
@@ -146,8 +147,4 @@ def _fits(experiments: list[Experiment], n_jobs: int, seconds: float) -> Numbere
             if row.status == FAILED:
                 yield row.index, {"failure": row.message, "details": row.details}
             else:
-                yield row.index, {"status": row.status, "values": _plain(row.values)}
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v.item() if hasattr(v, "item") else v for k, v in values.items()}
+                yield row.index, {"status": row.status, "values": plain(row.values, finite=False)}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
-from pprint import pformat
-from typing import Any
 
 from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.values import to_python
 
 __all__ = [
     "duel_program",
@@ -20,16 +18,8 @@ __all__ = [
     "opening",
     "paper_program",
     "program",
-    "python_value",
     "sweep_program",
 ]
-
-
-def python_value(value: Any) -> str:
-    """Return a setting's value as Python source."""
-    if isinstance(value, tuple):
-        value = tuple(tuple(item) if isinstance(item, tuple) else item for item in value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def experiment_source(experiment: Experiment) -> str:
@@ -40,7 +30,7 @@ def experiment_source(experiment: Experiment) -> str:
         if getattr(experiment, field.name) != field.default
     }
     given = {"dataset": experiment.dataset, "seed": experiment.seed, **given}
-    arguments = "\n".join(f"    {name}={python_value(value)}," for name, value in given.items())
+    arguments = "\n".join(f"    {name}={to_python(value)}," for name, value in given.items())
     return f"Experiment(\n{arguments}\n)"
 
 
@@ -52,8 +42,7 @@ def _data(name: str) -> str:
 
     if (found := find(name)) is None:
         return ""
-    recipe = pformat(found.recipe.to_dict(), width=96, sort_dicts=False)
-    arguments = ",\n".join([python_value(found.title), python_value(name), recipe])
+    arguments = ",\n".join(map(to_python, (found.title, name, found.recipe.to_dict())))
     return (
         "# The data are kept on the computer that they were uploaded to. Elsewhere, put their file beside "
         f"this program.\nimport_file(\n{textwrap.indent(arguments, '    ')},\n)\n"
@@ -118,7 +107,7 @@ def sweep_program(plan: SweepPlan) -> str:
             "from fmviz.lab.search.sweep_run import carry_out",
             "from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table",
         )
-        + f"plan = SweepPlan.from_dict(\n{_indented(plan.to_dict())}\n)\n"
+        + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
         'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
         "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
         "store.close()\n"
@@ -138,7 +127,7 @@ def duel_program(experiment: Experiment, regularizers: Sequence[str], target: in
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
-        f"for bout in duel(experiment, {list(regularizers)!r}, target={target}):\n"
+        f"for bout in duel(experiment, {to_python(list(regularizers))}, target={target}):\n"
         "    last[bout.experiment.regularizer] = bout\n"
         "for name, bout in last.items():\n"
         '    print(f"{name}: lambda {bout.experiment.lambda_sparse:.6g}, "\n'
@@ -152,13 +141,9 @@ def paper_program(artefact: str, budget: str) -> str:
     """Return a program that makes an artefact of a paper again and prints what its checks found."""
     return (
         "from fmviz.lab.papers import ARTEFACTS\n\n"
-        f"for result in ARTEFACTS[{artefact!r}].run({budget!r}):\n"
+        f"for result in ARTEFACTS[{to_python(artefact)}].run({to_python(budget)}):\n"
         "    pass  # it grows; the last is complete\n"
         "for check in result.checks:\n"
         '    print(f"{check.verdict}: {check.case}. {check.measured}")\n'
         "# the numbers: result.tables\n"
     )
-
-
-def _indented(value: Any) -> str:
-    return "\n".join("    " + line for line in pformat(value, sort_dicts=False, width=96).splitlines())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.values import plain, to_toml
 
 __all__ = ["MOST_CELLS", "SweepPlan"]
 
@@ -108,7 +109,7 @@ class SweepPlan:
             name = str(settings.get("dataset", "planted_interactions"))
             own = tuple((k.removeprefix("model_"), v) for k, v in settings.items() if k.startswith("model_"))
             settings = suggested(name, settings.get("model"), own).to_dict() | settings
-        cell = Experiment.from_json(_as_json(settings))
+        cell = Experiment.from_dict(settings)
         reason = cell.why_not()
         if reason is not None:
             raise ValueError(f"{_words(settings)} cannot be fitted: {reason}")
@@ -116,15 +117,16 @@ class SweepPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is written in a file."""
-        return {
+        told = {
             "title": self.title,
             "suggested": self.suggested,
-            "base": dict(self.base),
-            "dataset": [dict(part) for part in self.datasets],
-            "method": [dict(part) for part in self.methods],
-            "grid": {name: list(values) for name, values in self.grid.items()},
-            "seeds": list(self.seeds),
+            "base": self.base,
+            "dataset": self.datasets,
+            "method": self.methods,
+            "grid": self.grid,
+            "seeds": self.seeds,
         }
+        return dict(plain(told))
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -133,12 +135,11 @@ class SweepPlan:
     def to_toml(self) -> str:
         """Return the plan as a TOML file, for people to edit."""
         told = self.to_dict()
-        # What a plan holds, words, numbers, truth values and lists of these, JSON writes as TOML does.
-        lines = [f"{name} = {json.dumps(told[name])}" for name in ("title", "suggested", "seeds")]
+        lines = [f"{name} = {to_toml(told[name])}" for name in ("title", "suggested", "seeds")]
         tables = [(f"[{name}]", told[name]) for name in ("base", "grid")]
         tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in told[name]]
         for heading, part in tables:
-            lines += ["", heading, *(f"{name} = {json.dumps(value)}" for name, value in part.items())]
+            lines += ["", heading, *(f"{name} = {to_toml(value)}" for name, value in part.items())]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -200,17 +201,6 @@ def _checked_count(count: int) -> int:
     return count
 
 
-def _as_json(settings: Mapping[str, Any]) -> str:
-    for name, value in settings.items():
-        try:
-            json.dumps(value)
-        except TypeError:
-            raise ValueError(
-                f"{name} = {value}, a {type(value).__name__}; give a number, a word, true or false."
-            ) from None
-    return json.dumps(settings)
-
-
 def _table(name: str, part: Any) -> Mapping[str, Any]:
     if not isinstance(part, Mapping):
         raise ValueError(f"{name} = {part!r}; give settings with their values, as in\n\n{_EXAMPLE}")
@@ -240,7 +230,7 @@ def _listed(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         names = ", ".join(spec.name for spec in SPECS if spec.kind == "float")
         raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with many are {names}.")
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
+    return list(plain(list(values)))
 
 
 def _words(settings: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from joblib import cpu_count
 
 from fmviz.engine.drive import Budget, never
@@ -29,6 +28,7 @@ from fmviz.lab.search.sweep import (
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.database import insert
+from fmviz.lab.values import plain
 
 __all__ = ["Cost", "Fitted", "carry_out", "cost", "results", "stored_plan"]
 
@@ -265,12 +265,8 @@ def _whole(experiment: Experiment) -> _End:
     status = last.status
     hashed = data_hash(run.dataset)
     return _End(
-        str(status.reason), status.message, "", tuple(_plain(r) for r in records), last.parameters, hashed
+        str(status.reason), status.message, "", tuple(plain(records, finite=False)), last.parameters, hashed
     )
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in record.items()}
 
 
 def _lost(experiment: Experiment) -> _End:

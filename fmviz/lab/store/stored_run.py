@@ -89,7 +89,7 @@ class StoredRun:
         Raises ValueError, with a sentence, where this version of fmviz does not know them.
         """
         try:
-            return Experiment.from_json(json.dumps(dict(self.settings)))
+            return Experiment.from_dict(self.settings)
         except ValueError as error:
             raise ValueError(
                 f"The settings of run {self.id} are not those of this fmviz: {error} It was made by fmviz "

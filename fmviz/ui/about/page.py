@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import Task, TaskView
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.self_test import Finding, checkup
 from fmviz.lab.store.runs import default_path
 from fmviz.ui import shell
-from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
+from fmviz.ui.watching import watch
 
-POLL_SECONDS = 0.4
 _TASK = "about:checkup"
 
 
@@ -154,12 +151,12 @@ def _test() -> None:
         "The self-test tells versions and places, checks every proximal operator against its certificate, "
         "and fits a model: seconds, or a minute where kernels have to be compiled first."
     )
-    tasks = jobs.manager().tasks
+    tasks = manager()
     task = tasks.get(_TASK)
     active = task is not None and task.state.active
 
     def start() -> None:
-        tasks.start(_TASK, _findings)
+        tasks.submit(_TASK, _findings)
 
     with st.container(horizontal=True, key="about_controls"):
         st.button(
@@ -178,14 +175,7 @@ def _test() -> None:
             on_click=task.stop if task is not None else None,
         )
     if task is not None:
-        fragment(partial(_watch, task, active), run_every=POLL_SECONDS if active else None)()
-
-
-def _watch(task: Task, active: bool) -> None:
-    view = task.view()
-    if active and not view.state.active:
-        st.rerun()
-    _draw(view)
+        watch(task, _draw)
 
 
 def _draw(view: TaskView) -> None:
@@ -194,9 +184,9 @@ def _draw(view: TaskView) -> None:
     if view.state.active:
         now = f" Last: {found[-1].part}, {found[-1].name}." if found else ""
         st.caption(f"{len(found)} checks in {view.elapsed:.0f} s.{now}")
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         st.error(view.message, icon=":material/error:")
-    elif view.state is JobState.STOPPED:
+    elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(found)} checks.")
     elif bad:
         names = ", ".join(f"{one.part}: {one.name}" for one in bad)

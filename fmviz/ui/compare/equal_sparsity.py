@@ -12,9 +12,8 @@ import streamlit as st
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset
@@ -64,11 +63,11 @@ def draw(settings: Settings) -> None:
         experiment = _experiment(settings)
         fighters = settings["fighters"]
         key = f"duel:{experiment.digest}:{settings['target']}:{','.join(fighters)}"
-        task = jobs.manager().tasks.get(key)
+        task = manager().get(key)
         active = task is not None and task.state.active
 
         def start() -> None:
-            jobs.manager().tasks.start(key, partial(duel, experiment, fighters, settings["target"]))
+            manager().submit(key, partial(duel, experiment, fighters, settings["target"]))
 
         widgets.action(
             settings,
@@ -111,9 +110,9 @@ def _draw(view: TaskView) -> None:
     if view.state.active:
         now = bouts[-1].message if bouts else "Preparing the data."
         st.caption(f"{len(bouts)} fits in {view.elapsed:.0f} s. {now}")
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         failure(view)
-    elif view.state is JobState.STOPPED:
+    elif view.state is TaskState.STOPPED:
         st.caption("Stopped. What was found until then is shown.")
     if not last:
         return

@@ -43,10 +43,6 @@ class Corrections(Text):
             raise ValueError(f"{self.name} = {text[:60]!r} holds no corrections of columns.") from None
         return _text({name: (one.kind, one.missing) for name, one in told.items()})
 
-    def parse(self, text: str) -> str:
-        """Return the text that a link brings."""
-        return self.check(text)
-
 
 def _text(told: Mapping[str, tuple[str, str]]) -> str:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""

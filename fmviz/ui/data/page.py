@@ -18,12 +18,12 @@ from fmviz.lab.uploads.files import CHOICES, Reading
 from fmviz.lab.uploads.library import Profile, Upload
 from fmviz.lab.uploads.recipe import Choice, Recipe, first_recipe
 from fmviz.ui import shell, widgets
-from fmviz.ui.background import done
 from fmviz.ui.data import columns
 from fmviz.ui.data.library import draw_shelf
 from fmviz.ui.data.size import draw_size, draw_train
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Setting, Settings, Text
+from fmviz.ui.watching import done
 
 _READING = tuple(field.name for field in fields(Reading))
 _HELP = {

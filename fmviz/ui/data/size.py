@@ -11,10 +11,11 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.recipe import Recipe, Size
+from fmviz.lab.values import to_query
 from fmviz.ui import navigation, session_uploads, widgets
-from fmviz.ui.background import done
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
+from fmviz.ui.watching import done
 
 __all__ = ["draw_size", "draw_train", "train_query"]
 
@@ -186,5 +187,4 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
 
 def train_query(name: str, seed: int, **changes: object) -> dict[str, str]:
     """Return the link that trains on a data set with what is suggested for it, some of it changed."""
-    told = {"dataset": name, "seed": seed, **dataset_spec(name).suggested, **changes, "play": True}
-    return {key: str(int(value)) if isinstance(value, bool) else str(value) for key, value in told.items()}
+    return to_query({"dataset": name, "seed": seed, **dataset_spec(name).suggested, **changes, "play": True})

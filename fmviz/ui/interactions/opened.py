@@ -12,8 +12,8 @@ import streamlit as st
 
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
@@ -24,9 +24,8 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.ui.guard import fragment
+from fmviz.ui.watching import watch
 
-POLL_SECONDS = 0.4
 # With more rows of W a look at all of it takes seconds.
 _INLINE_ROWS = 5_000
 
@@ -164,22 +163,19 @@ def calculated(
         except _HaltedError:
             return
 
-    tasks = jobs.manager().tasks
-    task = tasks.get(key) or tasks.start(key, stream)
+    tasks = manager()
+    task = tasks.get(key) or tasks.submit(key, stream)
     view = task.view()
-    if view.state is JobState.FINISHED:
+    if view.state is TaskState.FINISHED:
         return view.items[0]
     with st.container(border=True, key=f"interactions_wait_{name.split(':')[0]}"):
         if view.state.active:
 
-            def watch() -> None:
-                now = task.view()
-                if not now.state.active:
-                    st.rerun()
+            def draw(now: TaskView) -> None:
                 st.markdown(f"**{what}** {n_rows:,} rows of P are not zero.")
                 st.caption(f"{now.elapsed:.1f} s so far.")
 
-            fragment(watch, run_every=POLL_SECONDS)()
+            watch(task, draw)
             st.button("Stop", icon=":material/stop:", key=f"interactions_stop_{name}", on_click=task.stop)
         else:
             st.markdown(f"{view.message} {what}")

@@ -8,22 +8,22 @@ import secrets
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background import jobs
 from fmviz.lab.background.job import Job
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
-from fmviz.ui.guard import fragment
 from fmviz.ui.interactions import attributes, matrix, pairs, row
 from fmviz.ui.interactions.opened import (
-    POLL_SECONDS,
     Opened,
     changed_data,
     opened,
 )
 from fmviz.ui.state import Settings, Text
+from fmviz.ui.watching import watch
 
 OFFERED = 100
 _VIEWS = {"pairs": "Pairs", "attributes": "Attributes", "matrix": "Matrix", "row": "One row"}
@@ -57,7 +57,7 @@ def render() -> None:
             st.error(str(error), icon=":material/save:")
             return
         run = _pick(settings, runs)
-        job = jobs.manager().get(settings["run"] or None)
+        job = manager().job(settings["run"])
         if job is not None and job.state.active:
             _wait(job)
         elif run is None:
@@ -73,13 +73,13 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
     found = known.get(wanted) or next(iter(runs.get_many([wanted] if wanted else [])), None)
     if found is not None and found.last:
         known[found.id] = found
-    elif wanted and jobs.manager().get(wanted) is None:
+    elif wanted and manager().job(wanted) is None:
         st.warning(
             f"The run {wanted} of this link is not in this store. Choose another, or import it on the page "
             "Runs.",
             icon=":material/link_off:",
         )
-    if not known or (wanted and found is None and jobs.manager().get(wanted) is not None):
+    if not known or (wanted and found is None and manager().job(wanted) is not None):
         return None
     # What the link names is offered, too, though it may be unknown.
     offered = list(dict.fromkeys(["", *known] if found is None else known))
@@ -165,8 +165,8 @@ def _empty(settings: Settings) -> None:
         experiment = dataclasses.replace(suggested(name), max_epochs=_EXAMPLE_EPOCHS, seed=settings["seed"])
         owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
         try:
-            job = jobs.manager().start(experiment, owner)
-        except jobs.TooManyJobsError as error:
+            job = manager().start(experiment, owner)
+        except TooManyJobsError as error:
             st.session_state[f"{_OWNER}:said"] = str(error)
             return
         settings.set(run=job.id)
@@ -188,17 +188,14 @@ def _empty(settings: Settings) -> None:
 
 
 def _wait(job: Job) -> None:
-    def watch() -> None:
-        view = job.view()
-        if not view.state.active:
-            st.rerun()
+    def draw(view: JobView) -> None:
         epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
         with st.container(border=True, key="interactions_training"):
             st.markdown(f"**Training** {dataset_spec(view.experiment.dataset).title}: {epochs}.")
             st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
             st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
 
-    fragment(watch, run_every=POLL_SECONDS)()
+    watch(job, draw)
     st.button(
         "Stop and read what there is",
         icon=":material/stop:",

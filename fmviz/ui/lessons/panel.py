@@ -9,9 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import Task
+from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.lessons.steps import (
     Lesson,
     Question,
@@ -28,11 +27,10 @@ from fmviz.lab.lessons.values import (
     right_choice,
 )
 from fmviz.ui import navigation
-from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
 from fmviz.ui.theme import theme_color
+from fmviz.ui.watching import watch
 
-POLL_SECONDS = 0.4
 _STYLE = """<style>
 .st-key-lesson_panel {border-left: 4px solid PRIMARY}
 .st-key-lesson_panel .katex {font-size: 1.08em}
@@ -322,33 +320,30 @@ def _truth(question: Question, values: dict[str, float], said: str | float) -> s
 
 def _task(lesson: Lesson, number: int) -> Task:
     """Return the calculation of a step's numbers, begun before anybody asks for them."""
-    tasks, key = jobs.manager().tasks, f"lesson:{lesson.name}:{number}"
+    tasks, key = manager(), f"lesson:{lesson.name}:{number}"
     step = lesson.steps[number - 1]
     found = tasks.get(key)
-    return found if found is not None else tasks.start(key, lambda should_stop: calculate(step))
+    return found if found is not None else tasks.submit(key, lambda should_stop: calculate(step))
 
 
 def _when_ready(task: Task, body: partial[None]) -> None:
     """Draw what needs a calculation's numbers, or how long it has been going on."""
     view = task.view()
-    if view.state is JobState.FINISHED:
+    if view.state is TaskState.FINISHED:
         body(dict(view.items))
         return
     if view.state.ended:
         st.error(f"This answer could not be calculated. {view.message}", icon=":material/error:")
         if st.button("Calculate again", icon=":material/refresh:", key="lesson_again"):
-            jobs.manager().tasks.forget(task.key)
+            manager().forget(task.id)
             st.rerun()
         return
 
-    def wait() -> None:
-        now = task.view()
-        if not now.state.active:
-            st.rerun()
+    def wait(now: TaskView) -> None:
         st.caption(f":material/hourglass_top: The engine calculates the answer: {now.elapsed:.0f} s.")
         st.button("Stop", icon=":material/stop:", key="lesson_stop", on_click=task.stop, type="tertiary")
 
-    fragment(wait, run_every=POLL_SECONDS)()
+    watch(task, wait)
 
 
 # ------------------------------------------------------------------------------------------------- the end

@@ -9,9 +9,8 @@ from functools import partial
 
 import streamlit as st
 
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.papers import Artefact, Result
 from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
 from fmviz.lab.store import StoreError, store
@@ -29,7 +28,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     st.subheader(artefact.title)
     st.caption(f"{artefact.paper}.")
     key = f"paper:{artefact.name}:{budget}"
-    tasks = jobs.manager().tasks
+    tasks = manager()
     task = tasks.get(key)
     active = task is not None and task.state.active
 
@@ -37,7 +36,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
 
     def start(fresh: bool = False) -> None:
         st.session_state.pop(_SHOWN, None)
-        tasks.start(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
+        tasks.submit(key, partial(run_and_keep, artefact, budget, store, fresh=fresh), most=1)
 
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
@@ -63,7 +62,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             disabled=not active,
             on_click=task.stop if task is not None else None,
         )
-        if task is not None and not active and task.state is not JobState.FINISHED and kept is not None:
+        if task is not None and not active and task.state is not TaskState.FINISHED and kept is not None:
             st.button(
                 "Back to the last result",
                 icon=":material/undo:",
@@ -93,10 +92,10 @@ def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
         share = result.done / result.total if result is not None and result.total else 0.0
         now = result.message if result is not None else view.message
         st.progress(min(share, 1.0), text=f"{view.elapsed:.0f} s. {now}")
-        result = _steady(view.key, result)
-    elif view.state is JobState.FAILED:
+        result = _steady(view.id, result)
+    elif view.state is TaskState.FAILED:
         failure(view)
-    elif view.state is JobState.STOPPED:
+    elif view.state is TaskState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
         kept = f" Kept: {pieces:,}. “Go on” takes them up." if pieces else ""
         st.info(f"Stopped{done}. What was found until then is shown.{kept}", icon=":material/stop:")

@@ -13,9 +13,8 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import Task, TaskView
+from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -101,7 +100,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         st.error(str(error), icon=":material/block:")
         return
     low, high = asked.accept
-    tasks = jobs.manager().tasks
+    tasks = manager()
     shown: tuple[Search, Task] | None = st.session_state.get(_SHOWN)
 
     def start() -> None:
@@ -113,7 +112,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
             grid=asked.grid,
             narrowest=_NARROWEST,
         )
-        task = tasks.start(asked.key, lambda should_stop: make(should_stop=should_stop))
+        task = tasks.submit(asked.key, lambda should_stop: make(should_stop=should_stop))
         st.session_state[_SHOWN] = (asked, task)
         settings.set(seek=True)
 
@@ -121,7 +120,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         start()
         shown = st.session_state[_SHOWN]
     there = tasks.get(asked.key)
-    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    found = there is not None and (there.state.active or there.state is TaskState.FINISHED)
     if settings["seek"] and found and there is not None and (shown is None or shown[1] is not there):
         shown = st.session_state[_SHOWN] = (asked, there)
     elif (linked and settings["seek"] and not settings.notices and not found) and (
@@ -175,13 +174,13 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
     if live:
         now = bouts[-1].message if bouts else "Preparing the data."
         st.caption(f":material/search: {len(bouts)} fits in {view.elapsed:.0f} s. {now}")
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         failure(view)
         st.caption("Change the setting that the sentence names, then search again.")
     if not bouts:
         return
     last = bouts[-1]
-    if not live and view.state is not JobState.FAILED:
+    if not live and view.state is not TaskState.FAILED:
         _verdict(settings, asked, view, bouts)
     table = pd.DataFrame(
         {

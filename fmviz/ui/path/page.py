@@ -11,9 +11,8 @@ import streamlit as st
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import Task
+from fmviz.lab.background.task import Task, TaskState
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.runs.table import METRICS
@@ -220,18 +219,18 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 
 
 def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
-    tasks = jobs.manager().tasks
+    tasks = manager()
     key = f"path:{plan.digest}"
     shown: Shown | None = st.session_state.get(_SHOWN)
 
     def start() -> None:
         known = () if shown is None else plan.known(shown.plan, shown.task.view().items)
-        task = tasks.start(key, partial(trace, plan, known=known))
+        task = tasks.submit(key, partial(trace, plan, known=known))
         st.session_state[_SHOWN] = Shown(plan, task)
         settings.set(run=True)
 
     there = tasks.get(key)
-    found = there is not None and (there.state.active or there.state is JobState.FINISHED)
+    found = there is not None and (there.state.active or there.state is TaskState.FINISHED)
     if settings["run"] and found and there is not None and (shown is None or shown.task is not there):
         # What somebody has computed here already, in this session or another.
         shown = st.session_state[_SHOWN] = Shown(plan, there)
@@ -271,7 +270,7 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
         settings.set(dataset="planted_interactions", penalties=("l1", "l21", "ti", "cs"), run=False)
         load_suggested(settings)
         plan = _plan(settings, base_of(settings))
-        task = jobs.manager().tasks.start(f"path:{plan.digest}", partial(trace, plan))
+        task = manager().submit(f"path:{plan.digest}", partial(trace, plan))
         st.session_state[_SHOWN] = Shown(plan, task)
         settings.set(run=True)
 

@@ -12,8 +12,7 @@ import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import strength_path as figures
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -48,11 +47,11 @@ def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
             )
         done = f"{len(fits):,} of {plan.total:,} fits in {view.elapsed:.0f} s. {words}"
         st.progress(min(len(fits) / plan.total, 1.0), text=done)
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         failure(view)
         st.caption("Change the setting that the sentence names, then press Run.")
     else:
-        stopped = "Stopped: " if view.state is JobState.STOPPED else ""
+        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
         st.caption(f"{stopped}{len(fits):,} of {plan.total:,} fits in {view.elapsed:.1f} s.")
     if not fits:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ from fmviz.lab.runs.program import program
 from fmviz.lab.runs.table import runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.values import to_query
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.state import Settings, Several, Text
 
@@ -319,17 +320,13 @@ def _empty(settings: Settings) -> None:
             )
             return
         st.markdown("No runs yet. Train a model, and it is kept here; or take this example:")
-        query: dict[str, Any] = {"dataset": "planted_interactions", "seed": "0"}
-        spec = DATASETS["planted_interactions"]
-        query |= {
-            name: str(int(value)) if isinstance(value, bool) else str(value)
-            for name, value in spec.suggested.items()
-        }
+        name = "planted_interactions"
+        example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
         st.page_link(
             navigation.TRAIN.script,
             label="Train the example",
             icon=":material/play_circle:",
-            query_params={**query, "play": "1"},
+            query_params=to_query(example),
         )
 
 

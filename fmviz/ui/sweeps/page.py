@@ -12,9 +12,8 @@ from fmviz.choices import why_not
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background import jobs
-from fmviz.lab.background.job_view import JobState
-from fmviz.lab.background.task import TaskView
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.runs.program import sweep_program
 from fmviz.lab.runs.table import METRICS
@@ -115,22 +114,22 @@ def _form_plan(settings: Settings) -> SweepPlan:
 
 def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
     name = hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
-    tasks = jobs.manager().tasks
+    tasks = manager()
     task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
     active = task is not None and task.state.active
 
     def start() -> None:
-        tasks.start(f"sweep:{name}", partial(_fits, plan, runs, name))
+        tasks.submit(f"sweep:{name}", partial(_fits, plan, runs, name))
 
     def estimate() -> None:
-        tasks.start(f"cost:{name}", partial(_cost, plan, runs))
+        tasks.submit(f"cost:{name}", partial(_cost, plan, runs))
 
     fits = f"{len(plan.cells):,} fit" + ("" if len(plan.cells) == 1 else "s")
     with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
         widgets.action(
             settings,
             "start",
-            f"Run {fits}" if task is None or task.state is JobState.FINISHED else f"Go on with {fits}",
+            f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
             icon=":material/play_arrow:",
             type="primary",
             shortcut="P",
@@ -165,7 +164,7 @@ def _cost(plan: SweepPlan, runs: RunStore, should_stop: Callable[[], bool]) -> I
 
 
 def _draw_cost(view: TaskView) -> None:
-    if view.state is JobState.FAILED:
+    if view.state is TaskState.FAILED:
         failure(view)
     elif view.items:
         st.caption(f":material/timer: {view.items[-1]}")
@@ -179,7 +178,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     fresh = sum(fit.fresh for fit in fits)
     if view.state.active:
         st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         failure(view)
     else:
         word = "Stopped: " if done < total else ""

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job, JobState
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.task import TaskState
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 from fmviz.ui.train import epoch_trace
@@ -50,7 +51,7 @@ def draw_controls(
     state = job.state if job is not None else None
     moving = settings["motion"]
     active = moving or (state is not None and state.active)
-    paused = state is JobState.PAUSED and not moving
+    paused = state is TaskState.PAUSED and not moving
     ended = state is not None and state.ended
 
     def play() -> None:

@@ -9,7 +9,9 @@ import streamlit as st
 
 from fmviz.engine.epoch_trace import Step
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job, JobState, JobView
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.interpretation import epoch_trace as lab
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import MAX_GRAM_FEATURES, FactorFrame, Mark, Panel, matrix_view
@@ -82,7 +84,7 @@ def end_motion(settings: Settings) -> None:
 
 def tick(settings: Settings, job: Job) -> None:
     """Go one step on in slow motion; it ends with the run."""
-    if job.state is JobState.PAUSED:
+    if job.state is TaskState.PAUSED:
         st.session_state[_MOVING] = _next(_position(settings), settings, job)
     elif job.state.ended:
         settings.set(motion=False, inside=0)
@@ -96,7 +98,7 @@ def _position(settings: Settings) -> int:
 def _look(settings: Settings, job: Job) -> lab.Inside | None:
     """Return the next epoch of a run that waits, taken apart, or None where that cannot be."""
     view, grain = job.view(), settings["grain"]
-    if grain == "epoch" or view.state is not JobState.PAUSED or view.parameters is None:
+    if grain == "epoch" or view.state is not TaskState.PAUSED or view.parameters is None:
         return None
     if why_not(settings, view) is not None or not np.isfinite(view.parameters.P).all():
         return None

@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.models import Model
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.column_weights import signed_bars, sorted_by_size
-from fmviz.lab.background.job import JobView
+from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.subsets import (
@@ -104,7 +104,7 @@ def _features(
         max_selections=most,
         placeholder=placeholder,
         disabled=settings.locks(name),
-        help=settings.table[name].help,  # type: ignore[union-attr]
+        help=settings.help(name),
         width=420,
         key=key,
         on_change=lambda: settings.set(**{name: st.session_state[key]}),

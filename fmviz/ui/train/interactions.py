@@ -14,7 +14,7 @@ from fmviz.engine.models import MODELS
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.job import JobView
+from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
     N_TILES,

@@ -14,7 +14,9 @@ from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
-from fmviz.lab.background.job import Job, JobState, JobView
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.interpretation.subsets import orders_of
 from fmviz.lab.runs.changed_curves import change_words, with_jumps
 from fmviz.ui import widgets
@@ -29,14 +31,14 @@ from fmviz.ui.train.why_zero import draw_why
 POLL_SECONDS = 0.4
 GOOD_CERTIFICATE = 1e-3
 
-_BADGES: dict[JobState, tuple[str, Any, str]] = {
-    JobState.QUEUED: ("Queued", "gray", ":material/hourglass_top:"),
-    JobState.RUNNING: ("Running", "blue", ":material/progress_activity:"),
-    JobState.PAUSED: ("Paused", "orange", ":material/pause:"),
-    JobState.FINISHED: ("Finished", "green", ":material/check:"),
-    JobState.STOPPED: ("Stopped", "gray", ":material/stop:"),
-    JobState.FAILED: ("Failed", "red", ":material/error:"),
-    JobState.DIVERGED: ("Diverged", "red", ":material/trending_up:"),
+_BADGES: dict[TaskState, tuple[str, Any, str]] = {
+    TaskState.QUEUED: ("Queued", "gray", ":material/hourglass_top:"),
+    TaskState.RUNNING: ("Running", "blue", ":material/progress_activity:"),
+    TaskState.PAUSED: ("Paused", "orange", ":material/pause:"),
+    TaskState.FINISHED: ("Finished", "green", ":material/check:"),
+    TaskState.STOPPED: ("Stopped", "gray", ":material/stop:"),
+    TaskState.FAILED: ("Failed", "red", ":material/error:"),
+    TaskState.DIVERGED: ("Diverged", "red", ":material/trending_up:"),
 }
 
 
@@ -73,7 +75,7 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
         st.warning(view.unsaved, icon=":material/save:")
     if stale:
         st.warning(stale, icon=":material/sync_problem:")
-    if view.state in (JobState.FAILED, JobState.DIVERGED):
+    if view.state in (TaskState.FAILED, TaskState.DIVERGED):
         _error(view)
     if not view.history or view.dataset is None:
         if not view.state.ended:
@@ -101,10 +103,10 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
 
 def _status(view: JobView, moving: bool) -> None:
     label, color, icon = _BADGES[view.state]
-    if view.state is JobState.FINISHED and not view.converged:
+    if view.state is TaskState.FINISHED and not view.converged:
         label, color, icon = "Not converged", "orange", ":material/timer_off:"
     sentence = view.message
-    if view.state is JobState.RUNNING and view.history:
+    if view.state is TaskState.RUNNING and view.history:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
         if view.epoch == 0 and (kernels := compiling()):
             sentence = _compiling_words(kernels[0])
@@ -118,20 +120,20 @@ def _status(view: JobView, moving: bool) -> None:
             widgets.certificate_badge(
                 float(view.last["certificate"]), GOOD_CERTIFICATE, "duality gap" if gap else "certificate"
             )
-        if view.state not in (JobState.FAILED, JobState.DIVERGED):
+        if view.state not in (TaskState.FAILED, TaskState.DIVERGED):
             st.markdown(sentence, width="content")
 
 
 def _error(view: JobView) -> None:
     st.error(view.message, icon=":material/error:")
-    if view.state is JobState.FAILED and view.details:
+    if view.state is TaskState.FAILED and view.details:
         st.caption(
             "This is a defect of fmviz or of its surroundings. Other settings may go round it: change one, "
             "then press Play."
         )
         with st.expander("Details", icon=":material/info:"):
             st.code(view.details, language=None, wrap_lines=True)
-    elif view.state is JobState.FAILED:
+    elif view.state is TaskState.FAILED:
         st.caption("Change the setting that the sentence names, then press Play.")
 
 
@@ -139,7 +141,7 @@ def _loading(view: JobView) -> None:
     with st.container(border=True):
         if kernels := compiling():
             st.markdown(_compiling_words(kernels[0]))
-        elif view.state is JobState.QUEUED:
+        elif view.state is TaskState.QUEUED:
             st.markdown("**Waiting** for a free worker: other runs are at work.")
         else:
             st.markdown("**Preparing**: the data is loaded and the first state evaluated.")

@@ -11,8 +11,8 @@ import streamlit as st
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import METRICS
-from fmviz.lab.background import jobs
 from fmviz.lab.background.job import Job
+from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
@@ -117,7 +117,7 @@ def _owner() -> str:
 
 
 def _job(settings: Settings) -> Job | None:
-    return jobs.manager().get(settings["run"] or None, owner=_owner())
+    return manager().job(settings["run"], owner=_owner())
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
@@ -128,8 +128,8 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
     pace = controls.SPEEDS[settings["speed"]][1]
     experiment = dataclasses.replace(experiment_of(settings), **changes)
     try:
-        job = jobs.manager().start(experiment, _owner(), steps=steps, pace=pace)
-    except jobs.TooManyJobsError as error:
+        job = manager().start(experiment, _owner(), steps=steps, pace=pace)
+    except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         settings.set(run="", play=False)
         return
@@ -163,17 +163,17 @@ def _autostart(settings: Settings, reason: str | None) -> None:
 
 def _found_in_store(run: str) -> bool:
     """Open the run of a link as the store has it; return whether it is there."""
-    manager = jobs.manager()
+    tasks = manager()
     try:
-        if manager.reopen(run, _owner()) is not None:
+        if tasks.reopen(run, _owner()) is not None:
             st.session_state.pop(_LOST, None)
             return True
-        if manager.made_elsewhere(run):
+        if tasks.made_elsewhere(run):
             words = "This run is being made by another program. The Runs page shows how far it has come."
             st.session_state[_LOST] = ("info", words)
             return True
-        job = manager.resume(run, _owner(), play=False)
-    except jobs.TooManyJobsError as error:
+        job = tasks.resume(run, _owner(), play=False)
+    except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         return False
     except (ValueError, StoreError):

@@ -18,6 +18,7 @@ from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
+from fmviz.lab.values import to_query
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.setting_types import Changes
@@ -117,8 +118,8 @@ def unavailable(settings: Settings) -> str | None:
 def train_query(experiment: Experiment) -> dict[str, str]:
     """Return the query parameters of a link that opens exactly this run on the page Train, and starts it."""
     # Named also where they are the defaults: what a link names is not replaced by suggestions.
-    strength = {"regularizer": experiment.regularizer, "lambda_sparse": str(experiment.lambda_sparse)}
-    return experiment.to_query() | strength | {"play": "1"}
+    named = {"regularizer": experiment.regularizer, "lambda_sparse": experiment.lambda_sparse, "play": True}
+    return experiment.to_query() | to_query(named)
 
 
 def suggest(settings: Settings, linked: bool) -> None:

@@ -1,1 +1,0 @@
-"""The place of `fmviz.lab.uploads` in programs that earlier versions copied."""
