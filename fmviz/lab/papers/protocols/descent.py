@@ -270,11 +270,13 @@ def median_times(
 ) -> Times | None:
     """Return the medians of `times_to` over the starts from which all have ended, if there are any."""
     seeds = starts(tables, panel, needed)
+    if not seeds:
+        return None
     each = [times_to(tables, SHARE, column, panel=panel, seed=seed) for seed in seeds]
-    return each and {
+    return {
         stage: {name: float(np.median([one[stage][name] for one in each])) for name in each[0][stage]}
         for stage in STAGES
-    }  # type: ignore[return-value]
+    }
 
 
 def told(times: Times, methods: Sequence[str], unit: str = "s") -> str:
@@ -318,15 +320,17 @@ def ahead(times: Times, faster: Sequence[str], slower: Sequence[str], factor: fl
 
 def sooner(
     faster: Sequence[str], slower: Sequence[str], factor: float = 1.0, tell: Sequence[str] = ()
-) -> Callable[[Times], Said]:
+) -> Callable[[Times], Said | None]:
     """Return what says whether some methods are `ahead` of others, of those that a panel has.
 
     `tell` are the methods whose times are told; those that are compared by default.
     """
 
-    def say(times: Times) -> Said:
+    def say(times: Times) -> Said | None:
         here = times["early"]
         first, rest = ([name for name in names if name in here] for names in (faster, slower))
+        if not first or not rest:
+            return None
         return ahead(times, first, rest, factor), told(times, tell or (*first, *rest))
 
     return say
