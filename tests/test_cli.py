@@ -13,7 +13,7 @@ from fmviz.__main__ import main
 from fmviz.cli import COMMANDS
 from fmviz.cli import paper as command
 from fmviz.lab import papers
-from fmviz.lab.papers import Artefact, Check, Picture, Published, Result, Statement
+from fmviz.lab.papers import Artefact, Picture, Published, Result, Statement
 from fmviz.lab.store import RunStore, default_path
 from fmviz.lab.store.results import Kept, kept_results
 
@@ -28,20 +28,19 @@ def runner(desk):
 
 def judge(tables, settings):
     best = max((row["score"] for row in tables.get("test", ())), default=0.0)
-    yield Check("high", "x", "holds" if best > 1 else "not settled", f"The best score is {best}.")
+    yield "x", "holds" if best > 1 else "not settled", f"The best score is {best}."
 
 
 MADE_UP = Artefact(
     name="made_up",
     paper="Nobody, Nowhere",
     title="A title",
-    statements=(Statement("high", "Scores are high.", "1"),),
+    statements=(Statement("high", "Scores are high.", "1", judge),),
     differences=("Nothing is the same.",),
     settings={"k": 3},
     budgets={"quick": {}, "full": {}},
     minutes={"quick": 0.1, "full": 0.1},
     runner=runner,
-    judge=judge,
     picture=Picture("curves", {"x_title": "k", "y_title": "score"}),
     published=(Published("test", {"data": "x", "seed": 1}, "score", 1.2, "Table 9"),),
 )

@@ -14,15 +14,12 @@ from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
-from fmviz.lab.papers import blondel2016_fig1 as fig1
-from fmviz.lab.papers import blondel2016_fig2 as fig2
-from fmviz.lab.papers import blondel2016_fig3 as fig3
-from fmviz.lab.papers import blondel2016_fig4 as fig4
 from fmviz.lab.papers.base import Desk, plain
+from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
+from fmviz.lab.papers.judging import agreed, by_balance, by_majority
 from fmviz.lab.papers.protocols.descent import times_to
-from fmviz.lab.papers.protocols.majority import by_balance, by_majority
-from fmviz.lab.papers.protocols.shared import SUMS
-from fmviz.lab.papers.protocols.tuning import Trial, halves
+from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned
+from fmviz.lab.papers.references import SUMS
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +70,7 @@ def test_results_survive_json(name, results):
     text = json.dumps(last.to_dict(), allow_nan=False)
     back = Result.from_dict(json.loads(text))
     assert json.dumps(back.to_dict(), allow_nan=False) == text
-    again = tuple(ARTEFACTS[name].judge(back.tables, back.settings))
-    assert again == last.checks
+    assert tuple(ARTEFACTS[name].judge(back.tables, back.settings)) == last.checks
     with pytest.raises(ValueError, match="'odd' is unknown"):
         Result.from_dict({**last.to_dict(), "odd": 1})
     with pytest.raises(ValueError, match="'seconds' is missing"):
@@ -84,7 +80,7 @@ def test_results_survive_json(name, results):
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_without_numbers_nothing_is_settled(name):
     one = ARTEFACTS[name]
-    checks = list(one.judge({}, one.configured("full")))
+    checks = one.judge({}, one.configured("full"))
     assert {check.statement for check in checks} == {statement.key for statement in one.statements}
     assert {check.verdict for check in checks} == {"not settled"}
 
@@ -160,6 +156,9 @@ def test_ties_settle_nothing():
     assert by_balance([0.2, 0.05, 0.05, 0.05], 0.1) == ("not settled", 1, 0)
     assert by_balance([-0.2, -0.3, 0.05], 0.1) == ("does not hold", 0, 2)
     assert by_balance([], 0.1) == ("not settled", 0, 0)
+    assert [agreed(each) for each in ([True], [True, False], [False, False], [])] == [
+        "holds", "not settled", "does not hold", "not settled"
+    ]  # fmt: skip
 
 
 def test_times_are_read_off_the_way_down():
@@ -190,7 +189,7 @@ def test_objectives_of_fig_1_are_those_of_the_paper(results):
     for row in rows["ends"]:
         assert row[fig1.AFTER] <= min(row["λ = 1"], row["λ = ±1"]) * (1 + 1e-12)
     starts = {(row["panel"], row["method"]): row["objective"] for row in rows["trace"] if row["epoch"] == 0}
-    panel = fig1._case("anova", "standard", "centred")
+    panel = fig1.panel_of("anova", "standard", "centred")
     assert starts[panel, "fit λ"] == starts[panel, "λ = 1"]
 
 
@@ -211,16 +210,14 @@ def test_all_methods_of_fig_2_start_at_the_same_function(kernel):
     X, y = fig2._data(settings)
     assert X.shape == (80, 151)
     assert np.asarray(X[:, [150]].todense()).ravel() == pytest.approx(np.ones(80))
-    methods = fig2._methods(fig2.Design(X), y, kernel, settings)
-    first = methods[0]
-    assert first.label == fig2.LIFTED
-    assert first.problem.lambda_p == 100.0 / 16_087
-    f = first.problem.predict(first.start)
-    for other in methods[1:]:
-        assert other.problem.predict(other.start) == pytest.approx(f, abs=1e-10)
+    begins = fig2.starts_of(fig2.Design(X), y, kernel, settings)
+    lifted, at = begins.pop(fig2.LIFTED)
+    assert lifted.lambda_p == 100.0 / 16_087
+    for problem, start in begins.values():
+        assert problem.predict(start) == pytest.approx(lifted.predict(at), abs=1e-10)
         # The eigendecomposition has the least penalty of all factorisations of W (Lemma 10).
-        assert other.problem.objective(other.start) <= first.problem.objective(first.start) * (1 + 1e-12)
-        assert other.start.P.shape[1] == 2 * settings["r"]
+        assert problem.objective(start) <= lifted.objective(at) * (1 + 1e-12)
+        assert start.P.shape[1] == 2 * settings["r"]
 
 
 class _CaptureError(Exception):
@@ -266,7 +263,7 @@ def test_the_machines_of_fig_4(monkeypatch):
     cubic = captured(monkeypatch, fig4, fig4.HOMOGENEOUS, data="diabetes", bases=12)
     assert (cubic["rank"], cubic["shape"]) == (4, (90, 11))
     at = cubic["problem"].start(0.1, np.random.default_rng(0))
-    target = fig4._rows("diabetes").y[:90]
+    target = fig4._rows("diabetes")[1][:90]
     left = cubic["problem"].predict(at) - (target - target.mean())
     paper = 0.5 * np.square(left).sum() + 3.0 * np.square(at.P).sum()
     assert 90 * cubic["problem"].objective(at) == pytest.approx(paper)
@@ -294,7 +291,7 @@ def test_statements_of_fig_2_follow_from_times():
         for method, path in paths.items():
             for epoch, (seconds, objective) in enumerate(path):
                 yield {
-                    "panel": panel, "method": names[method], "epoch": epoch, "seconds": seconds,
+                    "panel": panel, "method": names[method], "seed": 0, "epoch": epoch, "seconds": seconds,
                     "objective": objective,
                 }  # fmt: skip
 
@@ -306,7 +303,7 @@ def test_statements_of_fig_2_follow_from_times():
     ends = [
         {"panel": panel, "method": method} for panel, method in {(r["panel"], r["method"]) for r in trace}
     ]
-    checks = fig2._judge({"trace": trace, "ends": ends}, {"eta0": [0.1]})
+    checks = ARTEFACTS["blondel2016_fig2"].judge({"trace": trace, "ends": ends}, {"eta0": [0.1]})
     assert {check.statement: check.verdict for check in checks} == {
         "anova_similar": "holds",
         "anova_lbfgs": "holds",
@@ -325,10 +322,10 @@ def test_statements_of_fig_3_and_4_follow_from_scores():
         for m, s in better.items()
         for k in (2, 4)
     ]
-    checks = list(fig3._judge({"data": [{"data": "x"}], "test": rows}, {"bases": [2, 4]}))
+    checks = ARTEFACTS["blondel2016_fig3"].judge({"data": [{"data": "x"}], "test": rows}, {"bases": [2, 4]})
     assert [check.verdict for check in checks] == ["holds"] * 3 + ["does not hold", "holds"]
     close = [row | {"score": 0.9} for row in rows]
-    checks = list(fig3._judge({"data": [{"data": "x"}], "test": close}, {"bases": [2, 4]}))
+    checks = ARTEFACTS["blondel2016_fig3"].judge({"data": [{"data": "x"}], "test": close}, {"bases": [2, 4]})
     assert [check.verdict for check in checks] == ["not settled"] + ["holds"] * 4
     scores = {
         fig4.HOMOGENEOUS: (0.5, 0.55, 0.56), fig4.ANOVA: (0.4, 0.5, 0.54), fig4.NYSTROEM: (0.1, 0.2, 0.552),
@@ -340,7 +337,9 @@ def test_statements_of_fig_3_and_4_follow_from_scores():
         for k, s in zip((3, 6, 12), path, strict=True)
     ]
     rows.append({"data": "x", "method": fig4.KERNEL, "bases": 0, "seed": 0, "score": 0.555})
-    checks = list(fig4._judge({"data": [{"data": "x"}], "test": rows}, {"bases": [3, 6, 12]}))
+    checks = ARTEFACTS["blondel2016_fig4"].judge(
+        {"data": [{"data": "x"}], "test": rows}, {"bases": [3, 6, 12]}
+    )
     assert [check.verdict for check in checks] == ["holds", "holds"]
     assert "(lifted) 6" in checks[0].measured
 
@@ -352,12 +351,12 @@ def test_a_failed_fit_is_left_out(monkeypatch):
         return float(len(train))
 
     desk = Desk({"folds": 5, "folds_used": 2}, 1, lambda: False)
-    list(fig4.tuned(desk, [Trial("x", "m", 3, 0)], [0.1, 1.0], fit, {"x": 100}, highest=True))
+    list(tuned(desk, [Trial("x", "m", 3, 0)], [0.1, 1.0], fit, {"x": 100}, highest=True))
     assert [row["score"] for row in desk.tables["validation"]] == [60.0, None]
     assert "too large" in desk.tables["validation"][1]["failure"]
     assert [(row["beta"], row["score"]) for row in desk.tables["test"]] == [(0.1, 75.0)]
     with pytest.raises(ValueError, match="No β worked for m with 3 bases"):
-        list(fig4.tuned(desk, [Trial("x", "m", 3, 1)], [0.1], fit, {"x": 100}, highest=True))
+        list(tuned(desk, [Trial("x", "m", 3, 1)], [0.1], fit, {"x": 100}, highest=True))
 
 
 # Data

@@ -11,11 +11,10 @@ from lab.tiny_papers import TINY
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers import ARTEFACTS
-from fmviz.lab.papers import atarashi2021_fig8 as fig8
-from fmviz.lab.papers import atarashi2021_fig9 as fig9
+from fmviz.lab.papers.atarashi2021 import fig8, fig9
 from fmviz.lab.papers.base import Desk
-from fmviz.lab.papers.protocols import races, table3, weights
-from fmviz.lab.papers.protocols.descent import ahead, median_times
+from fmviz.lab.papers.protocols import benchmarks, races, weights
+from fmviz.lab.papers.protocols.descent import ahead, median_times, racing
 
 FIG5, FIG6, FIG7, FIG8, FIG9 = (ARTEFACTS[f"atarashi2021_fig{n}"] for n in range(5, 10))
 
@@ -43,9 +42,9 @@ def test_the_course_of_a_method_is_its_risk_and_its_weights(method, monkeypatch)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 8)), rng.normal(size=30)
     desk = Desk({"epochs": 3, "tol": 0.0}, 1, lambda: False)
-    desk.use("x", X, y)
     given = {"panel": "p", "seed": 4, "data": "x", "lambda_p": 0.1, "lambda_sparse": 0.5, "seconds": 5.0}
-    list(weights.follow(desk, X, y, method, **given))
+    race = weights.race_of(lambda: (X, y), methods=[method], **given)
+    list(racing(lambda desk: [race])(desk))
     problem = built[0]
     assert (problem.lambda_p, problem.lambda_sparse, problem.fit_linear) == (0.1, 0.5, False)
     trace = desk.tables["trace"]
@@ -61,8 +60,8 @@ def test_to_settle_is_to_stay():
     course = [
         {"seconds": float(i), "objective": value} for i, value in enumerate((9.0, 1.0, 2.0, 1.005, 1.0))
     ]
-    assert weights._settled(course) == 3.0
-    assert weights._settled(course[-1:]) == 4.0
+    assert weights.settled(course) == 3.0
+    assert weights.settled(course[-1:]) == 4.0
 
 
 def ends(panel, objectives, settled=None, seeds=(0, 1, 2, 3)):
@@ -104,9 +103,11 @@ def test_statements_of_fig_5_follow_from_ends():
         ("both_fastest", "λ = 0.1"): "holds",
         ("both_fastest", "λ = 1"): "does not hold",
     }
-    # Ends that are still missing for a method settle nothing.
+    # Starts that lack the end of a method do not count.
     few = {"ends": [row for row in tables["ends"] if (row["method"], row["seed"]) != ("SLQR", 3)]}
-    assert set(verdicts(FIG5, few, settings).values()) == {"not settled"}
+    assert all(len(found) == 3 for found in weights.ends(few, of(first, 1.0), "objective").values())
+    none = {"ends": [row for row in tables["ends"] if row["method"] != "SLQR"]}
+    assert set(verdicts(FIG5, none, settings).values()) == {"not settled"}
 
 
 def trace(panel, times, seeds=(0,)):
@@ -184,7 +185,7 @@ def test_the_algorithms_are_those_of_the_paper():
 def test_the_problem_of_fig_8_is_that_of_the_paper(letter):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 9)), rng.normal(size=20)
-    problem, scale = fig8.build(letter, X, y, 0.1)
+    problem, scale = fig8.build(letter, 0.1, X, y)
     at = problem.start(0.5, rng)
     f = ((X @ at.P) ** 2 - (X**2) @ (at.P**2)).sum(axis=1) / 2
     omega = {"ti": (np.abs(at.P).sum(axis=0) ** 2).sum(), "cs": np.linalg.norm(at.P, axis=1).sum() ** 2}
@@ -194,8 +195,8 @@ def test_the_problem_of_fig_8_is_that_of_the_paper(letter):
 
 def test_strengths_of_fig_9():
     settings = FIG9.configured("full")
-    X, y = table3.whole(table3.DRAWN, 600)
-    problem = fig9.build(X, y, "cs", settings["strengths"][table3.A9A])
+    X, y = benchmarks.whole(benchmarks.DRAWN, 600)
+    problem, _ = fig9.build("cs", settings["strengths"][benchmarks.A9A], X, y)
     assert (problem.lambda_w, problem.lambda_p, problem.lambda_sparse) == (0.5e-2, 0.5e-3, 0.5e-3)
     assert (problem.fit_linear, problem.fit_intercept, problem.loss.name) == (True, True, "squared")
 
@@ -212,7 +213,7 @@ def test_of_several_steps_the_best_is_shown():
         course = [row for row in last.tables["trace"] if row["method"] == name]
         assert course[-1]["objective"] == pytest.approx(best["objective"])
         assert len({row["objective"] for row in course if row["epoch"] == 0}) == 1
-    assert panel == f"{table3.DRAWN}, TI"
+    assert panel == f"{benchmarks.DRAWN}, TI"
 
 
 def raced(artefact, settings, panel, lines, times, eta=None):
@@ -239,7 +240,7 @@ def test_statements_of_fig_8_follow_from_times():
     tables = []
     for letter, n in product(fig8.PANELS, settings["N"]):
         fast = {"PCD": 1.0} if n == 200 else {"PSGD": 1.0, "Katyusha": 3.0 if letter != "c" else 9.0}
-        panel, lines = fig8._panel(letter, n), fig8._lines(letter, settings)
+        panel, lines = fig8.panel_of(letter, n), fig8.lines_of(letter, settings)
         tables.append(raced(FIG8, settings, panel, lines, SLOW | fast))
     found = list(verdicts(FIG8, merged(*tables), settings).values())
     assert found == ["holds", "holds", "holds", "does not hold"]
@@ -248,25 +249,27 @@ def test_statements_of_fig_8_follow_from_times():
 def test_statements_of_fig_9_follow_from_times():
     settings = FIG9.configured("full")
     tables = []
-    for name, regularizer in product((table3.ML100K, table3.A9A), ("ti", "cs")):
+    for name, regularizer in product((benchmarks.ML100K, benchmarks.A9A), ("ti", "cs")):
         fast = {"PCD": 1.0, "PBCD": 1.0, "MB-PSGD": 2.0, "MB-Katyusha": 2.0}
-        if name == table3.A9A:
+        if name == benchmarks.A9A:
             fast |= {"PSGD": 0.5, "nmAPGD": 1.5}
-        panel, lines = fig9._panel(name, regularizer), fig9._lines(regularizer, settings)
+        panel, lines = fig9.panel_of(name, regularizer), fig9.lines_of(regularizer, settings)
         tables.append(raced(FIG9, settings, panel, lines, SLOW | fast, eta=1.0))
     found = verdicts(FIG9, merged(*tables), settings)
     by_set = {
         name: {key: verdict for (key, case), verdict in found.items() if case == f"{name}, TI"}
-        for name in (table3.ML100K, table3.A9A)
+        for name in (benchmarks.ML100K, benchmarks.A9A)
     }
-    assert by_set[table3.ML100K] == dict.fromkeys(fig9._PER_PANEL, "holds")
-    assert by_set[table3.A9A] == {
+    assert by_set[benchmarks.ML100K] == dict.fromkeys(
+        ("coordinate", "stochastic", "mini_batches", "behind"), "holds"
+    )
+    assert by_set[benchmarks.A9A] == {
         "coordinate": "does not hold",
         "stochastic": "does not hold",
         "mini_batches": "not settled",
         "behind": "holds",
     }
-    assert ("behind", f"{table3.A9A}, CS") not in found
+    assert ("behind", f"{benchmarks.A9A}, CS") not in found
     assert found["diverges", "all"] == "holds"
 
 
@@ -285,5 +288,8 @@ def test_times_of_several_starts_are_medians():
         for seed, time in enumerate((1.0, 2.0, 9.0))
         for row in trace("p", {"a": time, "b": 10.0}, seeds=(seed,))
     ]
-    times = median_times({"trace": rows}, (0, 1, 2), "p")
+    ended = [{"panel": "p", "method": name, "seed": seed} for name in ("a", "b") for seed in range(3)]
+    needed = {"a": 1, "b": 1}
+    assert median_times({"trace": rows, "ends": ended[:3]}, "p", needed) is None
+    times = median_times({"trace": rows, "ends": ended}, "p", needed)
     assert times == {"early": {"a": 2.0, "b": 10.0}, "late": {"a": 2.0, "b": 10.0}}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fmviz.lab.papers import blondel2016_fig3 as fig3
-from fmviz.lab.papers.protocols import table3 as table3
+from fmviz.lab.papers.blondel2016 import fig3
+from fmviz.lab.papers.protocols import benchmarks
 
 TINY = {
     "atarashi2021_fig3": {
         "n_samples": [20, 30], "grid": [1.0], "fm_grid": [1.0], "validation": 1, "test": 2, "epochs": 2,
     },
     "atarashi2021_table3": {
-        "data": [table3.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
+        "data": [benchmarks.DRAWN], "drawn": 600, "epochs": 3, "rank": 4, "lambda_w": [0.5e-4],
         "lambda_p": [0.5e-4, 0.5e-3], "grid": [1e-5, 1e-2], "target": 40, "accept": [20, 60],
     },
     "atarashi2021_fig1": {"matrices": 2, "d": 40, "k": 4, "shown": [-1, 1], "tiles": 7},
@@ -23,13 +23,13 @@ TINY = {
     },
     "atarashi2021_fig6": {"d": [20, 40], "N": 30, "block": 10, "data_sets": 1, "epochs": 2},
     "atarashi2021_fig7": {
-        "data": [table3.DRAWN], "drawn": 600, "lambda": [1e-4], "starts": 1, "epochs": 3, "seconds": 0.5,
+        "data": [benchmarks.DRAWN], "drawn": 600, "lambda": [1e-4], "starts": 1, "epochs": 3, "seconds": 0.5,
     },
     "atarashi2021_fig8": {
         "panels": ["a"], "N": [20, 30], "eta0": [1.0, 0.01], "starts": 1, "epochs": 3, "seconds": [0.5, 0.5],
     },
     "atarashi2021_fig9": {
-        "data": [table3.DRAWN], "drawn": 600, "regularizers": ["ti"], "eta0": [1.0, 0.01], "starts": 1,
+        "data": [benchmarks.DRAWN], "drawn": 600, "regularizers": ["ti"], "eta0": [1.0, 0.01], "starts": 1,
         "epochs": 3, "seconds": 0.5,
     },
     "atarashi2021_fig10": {

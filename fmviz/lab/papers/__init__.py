@@ -1,48 +1,16 @@
 """Figures and tables of papers, made again: each with its protocol, its statements and our numbers.
 
-A new artefact is a module with an `ARTEFACT`, and one line in `ARTEFACTS`.
+A new figure is a module with an `ARTEFACT` in the folder of its paper, and its name in that folder's
+``__init__``.
 """
 
 from __future__ import annotations
 
-from . import (
-    atarashi2021_fig1,
-    atarashi2021_fig2,
-    atarashi2021_fig3,
-    atarashi2021_fig4,
-    atarashi2021_fig5,
-    atarashi2021_fig6,
-    atarashi2021_fig7,
-    atarashi2021_fig8,
-    atarashi2021_fig9,
-    atarashi2021_fig10,
-    atarashi2021_table3,
-    blondel2016_fig1,
-    blondel2016_fig2,
-    blondel2016_fig3,
-    blondel2016_fig4,
-)
+from . import atarashi2021, blondel2016
 from .base import BUDGETS, Artefact, Check, Picture, Published, Result, Statement
 
 ARTEFACTS: dict[str, Artefact] = {
-    one.name: one
-    for one in (
-        atarashi2021_fig1.ARTEFACT,
-        atarashi2021_fig2.ARTEFACT,
-        atarashi2021_fig3.ARTEFACT,
-        atarashi2021_fig4.ARTEFACT,
-        atarashi2021_fig5.ARTEFACT,
-        atarashi2021_fig6.ARTEFACT,
-        atarashi2021_fig7.ARTEFACT,
-        atarashi2021_fig8.ARTEFACT,
-        atarashi2021_fig9.ARTEFACT,
-        atarashi2021_fig10.ARTEFACT,
-        atarashi2021_table3.ARTEFACT,
-        blondel2016_fig1.ARTEFACT,
-        blondel2016_fig2.ARTEFACT,
-        blondel2016_fig3.ARTEFACT,
-        blondel2016_fig4.ARTEFACT,
-    )
+    one.name: one for paper in (atarashi2021, blondel2016) for one in paper.ARTEFACTS
 }
 
 _MAIN = "atarashi2021"

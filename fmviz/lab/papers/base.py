@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,7 +22,13 @@ from fmviz.lab.values import plain
 Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
 Row = dict[str, Any]
+Settings = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
+Finding = tuple[str, Verdict, str]
+"""Of a statement: the case, the verdict, and a sentence with the numbers."""
+Judge = Callable[[Tables, Settings], Iterable[Finding]]
+
+Case = TypeVar("Case")
 
 BUDGETS = ("quick", "full")
 _PAUSE = 0.5
@@ -40,11 +46,15 @@ class Statement:
         What is said, in a sentence.
     where : str
         The section of the paper.
+    judge : callable
+        ``judge(tables, settings)`` returns what the numbers of a run say to it, case by case; from the
+        tables alone, full or not. See `fmviz.lab.papers.judging`.
     """
 
     key: str
     text: str
     where: str
+    judge: Judge
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,13 @@ class Published:
     value: float
     source: str
     tolerance: float = 0.0
+
+    @staticmethod
+    def sizes(source: str, data: str, **columns: float) -> tuple[Published, ...]:
+        """Return the numbers of rows, features and so on that are printed of a data set."""
+        return tuple(
+            Published("data", {"data": data}, name, value, source) for name, value in columns.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -164,6 +181,21 @@ class Desk:
             self.data[name] = array_hash(X, np.empty(0) if y is None else y)
             self.row("data", data=name, n=X.shape[0], d=X.shape[1], **facts)
 
+    def each(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield pieces of work and count what is done, until the runner is to return.
+
+        What is stopped while it is worked on does not count.
+        """
+        todo = list(cases)
+        self.total += len(todo)
+        if self.should_stop():
+            return
+        for case in todo:
+            yield case
+            if self.should_stop():
+                return
+            self.done += 1
+
     def once(self, key: str, steps: Callable[[], Iterator[str]]) -> Iterator[str]:
         """Do a piece of work that adds rows, or take the rows that an earlier run has got from it.
 
@@ -202,7 +234,6 @@ class Desk:
 
 
 Runner = Callable[[Desk], Iterator[str]]
-Judge = Callable[[Tables, Mapping[str, Any]], Iterable[Check]]
 
 
 @dataclass(frozen=True)
@@ -284,7 +315,7 @@ class Artefact:
     paper, title : str
         Reference, and what is shown.
     statements : tuple of Statement
-        What the paper says about it.
+        What the paper says about it, and how our numbers are held against it.
     differences : tuple of str
         What our protocol does otherwise, or had to decide.
     settings : mapping
@@ -296,8 +327,6 @@ class Artefact:
     runner : callable
         ``runner(desk)`` fills the desk's tables and yields, after every piece of work, what comes next; it
         returns early where ``desk.should_stop()``.
-    judge : callable
-        ``judge(tables, settings)`` returns the checks; from the tables alone, full or not.
     picture : Picture
         How the tables are drawn.
     published : tuple of Published
@@ -313,9 +342,14 @@ class Artefact:
     budgets: Mapping[str, Mapping[str, Any]]
     minutes: Mapping[str, float]
     runner: Runner
-    judge: Judge
     picture: Picture
     published: tuple[Published, ...] = ()
+
+    def judge(self, tables: Tables, settings: Settings) -> list[Check]:
+        """Return what the tables of a run, complete or not, say to every statement."""
+        return [
+            Check(one.key, *finding) for one in self.statements for finding in one.judge(tables, settings)
+        ]
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
         """Return the settings of a budget, some of them changed.
@@ -428,8 +462,3 @@ def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
     return [
         row for row in tables.get(table, ()) if all(row.get(name) == value for name, value in where.items())
     ]
-
-
-def without_numbers(statement: str, case: str) -> Check:
-    """Return the check of a statement on which there is nothing yet."""
-    return Check(statement, case, "not settled", "No numbers yet.")

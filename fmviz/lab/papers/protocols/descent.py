@@ -1,18 +1,21 @@
-"""Objectives over time: the rows that comparisons of solvers are drawn from."""
+"""Objectives over time: runs of several methods on one problem, and which of them comes down first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.solvers import get_solver
-from fmviz.lab.papers.base import Desk, Row, Tables, Verdict, rows_where
+from fmviz.lab.papers.base import Desk, Picture, Row, Runner, Tables, Verdict, rows_where
+from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.papers.judging import Said, agreed, listed
 
 # One row for each epoch up to this one, then fewer and fewer.
 _ALL_UP_TO = 10
@@ -23,76 +26,216 @@ STAGES = {
     "early": f"All but {SHARE:.0%} of the way down",
     "late": f"to {SHARE:.0%} above the lowest objective",
 }
+CLOSE = (
+    f"all but {SHARE:.0%} of the way from the start to the lowest value of all methods, and to {SHARE:.0%} "
+    "above that value"
+)
+# What "much faster" means at least.
+MUCH = 2.0
 Times = Mapping[str, Mapping[str, float]]
 
 
-def thinned(snapshots: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, bool]]:
-    """Yield every snapshot, and whether it is one of a course that gets thinner; the last one always is."""
-    wanted = 0.0
-    for snapshot in snapshots:
-        chosen = snapshot.epoch >= wanted or snapshot.status is not None
-        if chosen:
-            wanted = snapshot.epoch + 1 if snapshot.epoch < _ALL_UP_TO else snapshot.epoch * _GROWTH
-        yield snapshot, chosen
+def picture(y_title: str, columns: int = 2) -> Picture:
+    """Return the picture of objectives over time, a panel each."""
+    return Picture(
+        "descent",
+        {"columns": columns, "x_title": "Processor time (s)", "y_title": y_title, "log_y": True},
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ runs
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure.
+
+    Attributes
+    ----------
+    label, solver : str
+        Its name, and that of the solver.
+    tries : sequence of mapping
+        The solver's own parameters; of several the one with the lowest end is shown.
+    """
+
+    label: str
+    solver: str = "auto"
+    tries: Sequence[Mapping[str, Any]] = ({},)
+
+
+def n_runs(lines: Sequence[Line]) -> dict[str, int]:
+    """Return how many runs every line is."""
+    return {line.label: len(line.tries) for line in lines}
+
+
+def label_of(line: Line, own: Mapping[str, Any]) -> str:
+    """Return what a run of a line with some of its parameters is called."""
+    return f"{line.label}, {line.tries.index(own)}" if len(line.tries) > 1 else line.label
+
+
+Prepare = Callable[[Line], tuple[Problem, Parameters]]
+Value = Callable[[Snapshot], float]
+
+
+@dataclass(frozen=True)
+class Race:
+    """The lines of one panel, from one start.
+
+    Attributes
+    ----------
+    panel, seed : str, int
+        What the rows are told apart by.
+    data : str
+        The name of the data in `Desk.data`.
+    lines : sequence of Line
+        Which.
+    open : callable
+        ``open(desk)`` reads the data, notes them with the desk, and returns two functions: of a line, its
+        problem and its start; of a snapshot, the objective that is drawn.
+    seconds : float
+        Solver seconds of each run.
+    ending : callable
+        ``ending(line, own, course, last)`` returns further columns of the table "ends", from the parameters
+        of the solver, the rows of the course and the last snapshot.
+    mark : callable
+        ``mark(own)`` tells the run from others of its line in the checkpoints.
+    traced : bool
+        Whether the course is kept, or its end alone.
+    """
+
+    panel: str
+    seed: int
+    data: str
+    lines: Sequence[Line]
+    open: Callable[[Desk], tuple[Prepare, Value]]
+    seconds: float
+    ending: Callable[[Line, Mapping[str, Any], Sequence[Row], Snapshot], Row]
+    mark: Callable[[Mapping[str, Any]], Any] = dict
+    traced: bool = True
+
+
+def racing(races_of: Callable[[Desk], Sequence[Race]]) -> Runner:
+    """Return the runner of races: all lines of all, those apart that have finished before.
+
+    It fills the tables "trace" and "ends". The settings of the desk have ``epochs`` and ``tol``.
+    """
+    return lambda desk: _run(desk, races_of(desk))
+
+
+def _run(desk: Desk, races: Sequence[Race]) -> Iterator[str]:
+    desk.total = sum(len(line.tries) for one in races for line in one.lines)
+    for one in races:
+        if desk.should_stop():
+            return
+        yield f"{one.panel}: reading the data"
+        prepare, value = one.open(desk)
+        for line in one.lines:
+            for own in line.tries:
+                yield f"{one.panel}, start {one.seed + 1}: {line.label}"
+                key = key_of(one.panel, one.seed, line.label, one.mark(own), desk.data[one.data])
+                steps = partial(_course, desk, one, line, own, partial(prepare, line), value)
+                yield from desk.once(key, steps)
+                if desk.should_stop():
+                    return
+                desk.done += 1
+            if len(line.tries) > 1:
+                _keep_best(desk, one, line)
+
+
+def _course(
+    desk: Desk,
+    one: Race,
+    line: Line,
+    own: Mapping[str, Any],
+    prepare: Callable[[], tuple[Problem, Parameters]],
+    value: Value,
+) -> Iterator[str]:
+    course: list[Row] = []
+    limits = {"epochs": desk.settings["epochs"], "seconds": one.seconds, "tol": desk.settings["tol"]}
+    labels = {"panel": one.panel, "seed": one.seed}
+    for last, row in descend(desk, *prepare(), (line.solver, own), value=value, seed=one.seed, **limits):
+        if row is not None:
+            course.append(row)
+            if one.traced:
+                desk.row("trace", **labels, method=label_of(line, own), **row)
+        if desk.due():
+            yield f"{one.panel}, start {one.seed + 1}: {line.label}, epoch {last.epoch}"
+    if not desk.should_stop():
+        end = {"objective": course[-1]["objective"], "seconds": last.seconds}
+        desk.row("ends", **labels, method=line.label, **end, **one.ending(line, own, course, last))
 
 
 def descend(
     desk: Desk,
     problem: Problem,
-    solver: str,
     start: Parameters,
-    scale: float,
+    solver: tuple[str, Mapping[str, Any]],
     *,
+    value: Callable[[Snapshot], float],
     epochs: int,
     seconds: float,
     tol: float,
     seed: int = 0,
-    traced: bool = True,
-    solver_params: Mapping[str, Any] | None = None,
-    **labels: object,
-) -> Iterator[Snapshot]:
-    """Minimise, add the objective times `scale` to the table "trace", and yield every snapshot.
+) -> Iterator[tuple[Snapshot, Row | None]]:
+    """Minimise, and yield every snapshot, with its row in a course that gets thinner, or None.
 
-    Rows get thinner as the run goes on; the last one is always there. Without `traced` there are none.
+    The last snapshot always has a row.
 
     Parameters
     ----------
     desk : Desk
-        Whose tables, and whose `should_stop`.
-    problem, solver, start : Problem, str, Parameters
+        Whose `should_stop`.
+    problem, start : Problem, Parameters
         See `fmviz.engine.drive.iterate`.
-    scale : float
-        From our objective, which averages the losses, to that of the paper.
+    solver : (str, mapping)
+        The name of the solver and its own parameters.
+    value : callable
+        ``value(snapshot)`` is the objective of a row.
     epochs, seconds, tol : int, float, float
         When the run ends.
     seed : int
-        Of the solver's own randomness; a column of the rows.
-    traced : bool
-        Whether there are to be rows.
-    solver_params : mapping, optional
-        The solver's own parameters.
-    **labels
-        What else the rows are told apart by.
+        Of the solver's own randomness.
     """
     budget = Budget(epochs, seconds, tol, certify_every=epochs + 1)
-    method, rng = get_solver(solver, solver_params), np.random.default_rng([seed, 2])
-    run = iterate(problem, method, budget, desk.should_stop, start=start, rng=rng)
-    for snapshot, chosen in thinned(run):
-        if traced and chosen:
-            desk.row(
-                "trace",
-                **labels,
-                seed=seed,
-                epoch=snapshot.epoch,
-                seconds=snapshot.seconds,
-                objective=scale * snapshot.objective,
-            )
-        yield snapshot
+    rng, wanted = np.random.default_rng([seed, 2]), 0.0
+    method = chosen_solver(problem, *solver)
+    for snapshot in iterate(problem, method, budget, desk.should_stop, start=start, rng=rng):
+        row = None
+        if snapshot.epoch >= wanted or snapshot.status is not None:
+            wanted = snapshot.epoch + 1 if snapshot.epoch < _ALL_UP_TO else snapshot.epoch * _GROWTH
+            row = {"epoch": snapshot.epoch, "seconds": snapshot.seconds, "objective": value(snapshot)}
+        yield snapshot, row
 
 
-def first(rows: list[Row], target: float, column: str) -> float:
-    """Return when, by a column, the objective is first at most `target`; inf where it never is."""
-    return next((row[column] for row in rows if row["objective"] <= target), np.inf)
+def _keep_best(desk: Desk, one: Race, line: Line) -> None:
+    """Leave in the table "trace" the run with the lowest end, under the name of its line."""
+    here = {"panel": one.panel, "seed": one.seed}
+    tried = rows_where(desk.tables, "ends", **here, method=line.label)
+    best = min(tried, key=lambda row: (row["diverged"], row["objective"]))["label"]
+    names = {row["label"]: None for row in tried} | {best: line.label}
+    kept: list[Row] = []
+    for row in desk.tables["trace"]:
+        ours = all(row[name] == value for name, value in here.items())
+        name = names.get(row["method"], row["method"]) if ours else row["method"]
+        if name is not None:
+            kept.append({**row, "method": name})
+    desk.tables["trace"] = kept
+
+
+# --------------------------------------------------------------------------------------------------- judging
+
+
+def starts(tables: Tables, panel: str, needed: Mapping[str, int]) -> list[int]:
+    """Return the starts from which every method has ended as often as it is needed."""
+    ended: dict[int, dict[str, int]] = {}
+    for row in rows_where(tables, "ends", panel=panel):
+        counts = ended.setdefault(row.get("seed", 0), {})
+        counts[row["method"]] = counts.get(row["method"], 0) + 1
+    return sorted(
+        seed
+        for seed, counts in ended.items()
+        if all(counts.get(method, 0) == count for method, count in needed.items())
+    )
 
 
 def times_to(
@@ -109,19 +252,27 @@ def times_to(
     """
     rows = rows_where(tables, "trace", **where)
     if not rows:
-        return {"early": {}, "late": {}}
+        return {stage: {} for stage in STAGES}
     top = max(row["objective"] for row in rows if row["epoch"] == 0)
     low = min(row["objective"] for row in rows)
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    return {
-        name: {m: first([r for r in rows if r["method"] == m], target, column) for m in methods}
-        for name, target in (("early", low + share * (top - low)), ("late", (1.0 + share) * low))
-    }
+
+    def first(method: str, target: float) -> float:
+        reached = (r[column] for r in rows if r["method"] == method and r["objective"] <= target)
+        return next(reached, np.inf)
+
+    targets = zip(STAGES, (low + share * (top - low), (1.0 + share) * low), strict=True)
+    return {stage: {method: first(method, target) for method in methods} for stage, target in targets}
 
 
-def median_times(tables: Tables, seeds: Iterable[int], panel: str) -> Times:
-    """Return `times_to` up to `SHARE` as medians over runs from several seeds."""
-    each = [times_to(tables, SHARE, panel=panel, seed=seed) for seed in seeds]
+def median_times(
+    tables: Tables, panel: str, needed: Mapping[str, int], column: str = "seconds"
+) -> Times | None:
+    """Return the medians of `times_to` over the starts from which all have ended, if there are any."""
+    seeds = starts(tables, panel, needed)
+    if not seeds:
+        return None
+    each = [times_to(tables, SHARE, column, panel=panel, seed=seed) for seed in seeds]
     return {
         stage: {name: float(np.median([one[stage][name] for one in each])) for name in each[0][stage]}
         for stage in STAGES
@@ -131,11 +282,11 @@ def median_times(tables: Tables, seeds: Iterable[int], panel: str) -> Times:
 def told(times: Times, methods: Sequence[str], unit: str = "s") -> str:
     """Return times in words: "All but 1% of the way down: Lifted (CD) 0.2 s, …; to …"."""
 
-    def one(name: str, time: float) -> str:
-        return f"{name} {time:.3g} {unit}" if np.isfinite(time) else f"{name} not within its budget"
+    def one(time: float) -> str:
+        return f"{time:.3g} {unit}" if np.isfinite(time) else "not within its budget"
 
     parts = [
-        f"{words}: {', '.join(one(name, times[stage][name]) for name in methods)}"
+        f"{words}: {listed((name, one(times[stage][name])) for name in methods)}"
         for stage, words in STAGES.items()
     ]
     return "; ".join(parts) + "."
@@ -167,8 +318,19 @@ def ahead(times: Times, faster: Sequence[str], slower: Sequence[str], factor: fl
     return agreed(answers)
 
 
-def agreed(answers: Sequence[bool]) -> Verdict:
-    """Return the verdict on which all answers agree, else "not settled"."""
-    if not answers or (any(answers) and not all(answers)):
-        return "not settled"
-    return "holds" if all(answers) else "does not hold"
+def sooner(
+    faster: Sequence[str], slower: Sequence[str], factor: float = 1.0, tell: Sequence[str] = ()
+) -> Callable[[Times], Said | None]:
+    """Return what says whether some methods are `ahead` of others, of those that a panel has.
+
+    `tell` are the methods whose times are told; those that are compared by default.
+    """
+
+    def say(times: Times) -> Said | None:
+        here = times["early"]
+        first, rest = ([name for name in names if name in here] for names in (faster, slower))
+        if not first or not rest:
+            return None
+        return ahead(times, first, rest, factor), told(times, tell or (*first, *rest))
+
+    return say

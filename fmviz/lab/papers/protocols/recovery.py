@@ -12,11 +12,14 @@ import numpy as np
 
 from fmviz.engine.drive import never
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.papers.base import Row
 from fmviz.lab.papers.checkpoints import Memory, fits
+from fmviz.lab.runner import load_dataset
 
+INTERACTIONS, FEATURES = "interaction selection", "feature selection"
 SETTINGS = {
-    "interaction selection": {"d_true": 80, "b": 8, "d_noise": 20},
-    "feature selection": {"d_true": 20, "b": 1, "d_noise": 80},
+    INTERACTIONS: {"d_true": 80, "b": 8, "d_noise": 20},
+    FEATURES: {"d_true": 20, "b": 1, "d_noise": 80},
 }
 GRID = tuple(10.0**e for e in range(-2, 3))
 # Finer, since there is nothing else to tune.
@@ -25,8 +28,6 @@ ERROR, F1, PSSR = "estimation error", "F1", "PSSR"
 METRICS = {ERROR: "estimation_error", F1: "support_f1", PSSR: "support_recovered"}
 # Validation and test data sets are numbered from here on.
 _FIRST_VALIDATION, _FIRST_TEST = 1_000, 5_000
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,43 @@ METHODS = {
     "Ω*-SubGD": Method("omega_star", "subgd", dense=True),
     "SLQR": Method("l1", "incremental_pgd", "qr", dense=True),
 }
+
+
+def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y of a data set of one of `SETTINGS`."""
+    found = load_dataset("synthetic", **SETTINGS[setting], n_samples=n, seed=seed)
+    return found.X, found.y
+
+
+def experiment(
+    method: Method,
+    data: dict[str, Any],
+    lambda_p: float,
+    lambda_sparse: float,
+    *,
+    start: int = 0,
+    rank: int = 30,
+    **limits: Any,
+) -> Experiment:
+    """Return the fit of a planted data set from one start: N(0, 0.01²), no linear term, no bias.
+
+    `data` are the parameters of the data set "synthetic", `limits` those that say when the fit ends.
+    """
+    return Experiment(
+        dataset="synthetic",
+        dataset_params=tuple(data.items()),
+        model=method.model,
+        regularizer=method.regularizer,
+        solver=method.solver,
+        rank=rank,
+        lambda_w=0.0,
+        lambda_p=lambda_p,
+        lambda_sparse=lambda_sparse,
+        fit_linear=False,
+        fit_intercept=False,
+        seed=100_000 * start + data["seed"],
+        **limits,
+    )
 
 
 def strengths(method: str, grid: Sequence[float] = GRID, fm_grid: Sequence[float] = FM_GRID) -> list:
@@ -103,26 +141,10 @@ class Study:
         return len(self.pairs) * self.n_validation + len(METRICS) * self.n_test * self.n_inits
 
     def experiment(self, pair: tuple[float, float], seed: int, init: int = 0) -> Experiment:
-        """Return the fit of one data set from one start: N(0, 0.01²), no linear term, no bias."""
-        method = METHODS[self.method]
-        return Experiment(
-            dataset="synthetic",
-            dataset_params=tuple(
-                (SETTINGS[self.setting] | {"seed": seed, "n_samples": self.n_samples}).items()
-            ),
-            model=method.model,
-            regularizer=method.regularizer,
-            solver=method.solver,
-            rank=30,
-            lambda_w=0.0,
-            lambda_p=pair[0],
-            lambda_sparse=pair[1],
-            fit_linear=False,
-            fit_intercept=False,
-            seed=100_000 * init + seed,
-            max_epochs=self.max_epochs,
-            tol=self.tol,
-        )
+        """Return the fit of one data set from one start; see `experiment`."""
+        data = SETTINGS[self.setting] | {"seed": seed, "n_samples": self.n_samples}
+        limits: Row = {"max_epochs": self.max_epochs, "tol": self.tol}
+        return experiment(METHODS[self.method], data, *pair, start=init, **limits)
 
     def run(
         self,

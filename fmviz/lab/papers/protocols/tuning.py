@@ -1,19 +1,22 @@
-"""Models tuned by cross-validation and scored on a test set, on all cores."""
+"""Models tuned by cross-validation and scored on a test set, on all cores: Figs. 3 and 4 of blondel2016."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from fmviz.lab.background.workers import stream
-from fmviz.lab.papers.base import Desk
-from fmviz.lab.papers.checkpoints import key_of, resumed
-from fmviz.lab.search.sweep import LOST, attempt
+from fmviz.lab.papers.base import Desk, Picture, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.judging import Cases
+from fmviz.lab.papers.protocols.trials import each, ready
+
+Kind = tuple[str, int]
+"""A method and its size, the number of bases; 0 for one that has none."""
+Means = Mapping[Kind, float]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ Fit = Callable[[Trial, np.ndarray, np.ndarray], float]
 """``fit(trial, train, test)`` fits on some rows and returns the score on others; importable by name."""
 
 
+def picture(x_title: str, y_title: str, **options: Any) -> Picture:
+    """Return the picture of test scores against the number of bases, a panel for each data set."""
+    return Picture("curves", {"columns": 2, "x_title": x_title, "y_title": y_title, **options})
+
+
 def halves(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows for training, ⌊share·n⌋ of them, and those for testing, in random order."""
     order = np.random.default_rng([seed, 0]).permutation(n)
@@ -50,9 +58,9 @@ def halves(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return order[:cut], order[cut:]
 
 
-def _cross_validated(trial: Trial, fit: Fit, n: int, folds: int, used: int) -> dict[str, Any]:
+def _cross_validated(trial: Trial, fit: Fit, n: Mapping[str, int], folds: int, used: int) -> Row:
     """Return the mean score over the first `used` of `folds` folds of the training rows."""
-    train, _ = halves(n, 0.75, trial.seed)
+    train, _ = halves(n[trial.data], 0.75, trial.seed)
     parts = np.array_split(train, folds)
     scores = []
     for held in range(used):
@@ -61,20 +69,39 @@ def _cross_validated(trial: Trial, fit: Fit, n: int, folds: int, used: int) -> d
     return {"score": float(np.mean(scores))}
 
 
-def _tested(trial: Trial, fit: Fit, n: int) -> dict[str, Any]:
+def _tested(trial: Trial, fit: Fit, n: Mapping[str, int]) -> Row:
     """Return the score on the test rows after a fit on all training rows."""
-    return {"score": fit(trial, *halves(n, 0.75, trial.seed))}
+    return {"score": fit(trial, *halves(n[trial.data], 0.75, trial.seed))}
 
 
-def _told(trial: Trial, work: Callable[[Trial], dict[str, Any]]) -> dict[str, Any]:
-    """Call in a worker, which must not raise."""
-    found, failure, _ = attempt(lambda: work(trial))
-    return {"score": float("nan"), "failure": failure} if found is None else found
+def _tried(trial: Trial, fit: Fit) -> Row:
+    return {"score": fit(trial, np.arange(80), np.arange(20))}
 
 
-def _lost(trial: Trial) -> dict[str, Any]:
-    del trial
-    return {"score": float("nan"), "failure": LOST}
+def compare(
+    desk: Desk,
+    load: Mapping[str, Callable[[], tuple[Any, np.ndarray]]],
+    kinds: Iterable[Kind],
+    grid: Sequence[float],
+    fit: Callable[..., float],
+    *,
+    highest: bool,
+    **fixed: Any,
+) -> Iterator[str]:
+    """Tune and test methods of all sizes on all data sets, from ``settings["seeds"]`` seeds; see `tuned`.
+
+    `load` returns X and y of every data set.
+    """
+    sizes = {}
+    for name, read in load.items():
+        X, y = read()
+        desk.use(name, X, y, n_train=int(0.75 * y.size))
+        sizes[name] = y.size
+    seeds = range(desk.settings["seeds"])
+    trials = [
+        Trial(name, method, bases, seed) for name, seed, (method, bases) in product(load, seeds, list(kinds))
+    ]
+    yield from tuned(desk, trials, grid, fit, sizes, highest=highest, **fixed)
 
 
 def tuned(
@@ -112,66 +139,53 @@ def tuned(
     # The most costly first, so that no worker is left alone with it.
     order = sorted(trials, key=lambda trial: -trial.bases if trial.bases else -np.inf)
     desk.total += len(order) * (len(grid) + 1)
-    if desk.n_jobs != 1:
-        yield "Readying the kernels"
-        _ready(order, grid[0], own)
+    some = [replace(trial, beta=grid[0]) for trial in order]
+    yield from ready(desk, partial(_tried, fit=own), some, lambda trial: (trial.data, trial.method))
+    validate = partial(_cross_validated, fit=own, n=n, folds=folds, used=used)
     for data in dict.fromkeys(trial.data for trial in order):
         mine = [trial for trial in order if trial.data == data]
         todo = [replace(trial, beta=beta) for trial in mine for beta in grid]
-        work = partial(_cross_validated, fit=own, n=n[data], folds=folds, used=used)
-        yield from _all(desk, "validation", todo, work)
+        yield from _rows(desk, "validation", todo, validate)
         if desk.should_stop():
             return
         chosen = [_best(desk, trial, highest) for trial in mine]
-        yield from _all(desk, "test", chosen, partial(_tested, fit=own, n=n[data]))
+        yield from _rows(desk, "test", chosen, partial(_tested, fit=own, n=n))
 
 
-def _ready(trials: Sequence[Trial], beta: float, fit: Fit) -> None:
-    """Fit every method once on few rows, so that the workers find its kernels compiled."""
-    for trial in {(trial.data, trial.method): trial for trial in trials}.values():
-        _told(replace(trial, beta=beta), lambda one: {"score": fit(one, np.arange(80), np.arange(20))})
-
-
-def _all(
-    desk: Desk, table: str, trials: Sequence[Trial], work: Callable[[Trial], dict[str, Any]]
-) -> Iterator[str]:
-    def key(trial: Trial) -> str:
-        return key_of(table, asdict(trial), desk.data.get(trial.data))
-
-    def made(rest: list[Trial]) -> Generator[tuple[int, dict[str, Any]]]:
-        return stream(partial(_told, work=work), rest, _lost, n_jobs=desk.n_jobs)
-
-    with closing(resumed(desk.memory, trials, key, made)) as results:
-        for index, found in results:
-            trial = trials[index]
-            desk.row(table, **asdict(trial), **found)
-            desk.done += 1
-            yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
-            if desk.should_stop():
-                return
+def _rows(desk: Desk, table: str, trials: Sequence[Trial], work: Callable[[Trial], Row]) -> Iterator[str]:
+    for trial, found in each(desk, work, trials, ("score",), table):
+        desk.row(table, **asdict(trial), **found)
+        yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
 
 
 def _best(desk: Desk, trial: Trial, highest: bool) -> Trial:
     """Return the trial with the β that has the best score in the table "validation"."""
     wanted = {name: value for name, value in asdict(trial).items() if name != "beta"}
-    rows = [
-        row
-        for row in desk.tables["validation"]
-        if row["score"] is not None and all(row[name] == value for name, value in wanted.items())
-    ]
+    rows = [row for row in rows_where(desk.tables, "validation", **wanted) if row["score"] is not None]
     if not rows:
         raise ValueError(f"No β worked for {trial.method} with {trial.bases} bases on {trial.data}.")
     best = (max if highest else min)(rows, key=lambda row: row["score"])
     return replace(trial, beta=best["beta"])
 
 
-def summarise(rows: Sequence[Mapping[str, Any]], **where: Any) -> tuple[float, float, int]:
-    """Return mean, standard deviation and number of the scores of some rows of the table "test"."""
-    scores = [
-        row["score"]
-        for row in rows
-        if row["score"] is not None and all(row[name] == value for name, value in where.items())
-    ]
-    if not scores:
-        return float("nan"), float("nan"), 0
-    return float(np.mean(scores)), float(np.std(scores)), len(scores)
+def means(kinds: Callable[[Settings], Iterable[Kind]]) -> Cases:
+    """Return the cases of all data sets: the mean test score of every kind, once all are there."""
+
+    def cases(tables: Tables, settings: Settings) -> Iterator[tuple[str, Means | None]]:
+        names = dict.fromkeys(row["data"] for row in tables.get("data", ())) or settings["data"]
+        for name in names:
+            scores = {
+                (method, bases): [
+                    row["score"]
+                    for row in rows_where(tables, "test", data=name, method=method, bases=bases)
+                    if row["score"] is not None
+                ]
+                for method, bases in kinds(settings)
+            }
+            found = {kind: float(np.mean(values)) for kind, values in scores.items() if values}
+            yield (
+                name,
+                found if len(found) == len(scores) and np.isfinite(list(found.values())).all() else None,
+            )
+
+    return cases

@@ -1,29 +1,31 @@
-"""The ‖W‖₁-regularized objective of the methods of atarashi2021: the runs of Figs. 5 and 7."""
+"""The ‖W‖₁-regularized objective of atarashi2021: Figs. 5 and 7, and the problems of Fig. 6."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
+from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.base import Desk, Row, Tables, rows_where
-from fmviz.lab.papers.checkpoints import key_of
-from fmviz.lab.papers.protocols.descent import SHARE, thinned
+from fmviz.lab.papers.judging import listed
+from fmviz.lab.papers.protocols.descent import SHARE, Line, Prepare, Race, Value, picture, starts
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 
 METHODS = tuple(name for name in ALL if name != "FM")
 PROPOSED = ("TI", "CS")
 OTHERS = tuple(name for name in METHODS if name not in PROPOSED)
+ONCE = dict.fromkeys(METHODS, 1)
 RANK, INIT_SD = 30, 0.01
 READING = (
     "The objective that is drawn is (1/N)Σℓ + λ‖W‖₁ over all entries of W, as for (22); the term of λ_p, "
     "which all methods minimise with it, is not part of it. The paper does not write the objective out."
 )
+PICTURE = picture("Risk + λ‖W‖₁")
 
 
 def panel_of(case: str, strength: float) -> str:
@@ -39,11 +41,29 @@ def weights_l1(parameters: Parameters) -> float:
     return 2.0 * get_penalty("omega_star").value(P) + float(np.square(P).sum())
 
 
-def follow(
-    desk: Desk,
-    X: Any,
-    y: np.ndarray,
-    method: str,
+def problem_of(method: str, X: Any, y: np.ndarray, lambda_p: float, lambda_sparse: float) -> Problem:
+    """Return what one of `METHODS` minimises; the strengths are λ_tr and λ of SLQR."""
+    own = ALL[method]
+    return Problem.build(
+        X,
+        y,
+        model=own.model,
+        penalty=own.regularizer,
+        rank=RANK,
+        lambda_p=lambda_p,
+        lambda_sparse=lambda_sparse,
+        fit_linear=False,
+        fit_intercept=False,
+    )
+
+
+def start_of(problem: Problem, seed: int) -> Parameters:
+    """Return the start that a seed draws."""
+    return problem.start(INIT_SD, np.random.default_rng([seed, 1]))
+
+
+def race_of(
+    load: Callable[[], tuple[Any, np.ndarray]],
     *,
     panel: str,
     seed: int,
@@ -52,81 +72,54 @@ def follow(
     lambda_sparse: float,
     seconds: float,
     traced: bool = True,
-) -> Iterator[str]:
-    """Run one method, and add to the tables "trace" and "ends" what its W comes to.
+    methods: Sequence[str] = METHODS,
+) -> Race:
+    """Return the race of the methods on the data that `load` returns; see `Race` for the rest."""
 
-    Parameters
-    ----------
-    desk : Desk
-        Whose tables; its settings have ``epochs`` and ``tol``.
-    X, y : matrix, ndarray
-        The data.
-    method : str
-        One of `METHODS`.
-    panel, seed : str, int
-        What the rows are told apart by; the seed draws the start, too.
-    data : str
-        The name of the data in `Desk.data`.
-    lambda_p, lambda_sparse : float
-        The strengths, λ_tr and λ of SLQR.
-    seconds : float
-        Solver seconds.
-    traced : bool
-        Whether the course is kept, or its end alone.
-    """
-    settings = desk.settings
+    def opened(desk: Desk) -> tuple[Prepare, Value]:
+        X, y = load()
+        desk.use(data, X, y)
 
-    def steps() -> Iterator[str]:
-        own = ALL[method]
-        problem = Problem.build(
-            X,
-            y,
-            model=own.model,
-            penalty=own.regularizer,
-            rank=RANK,
-            lambda_p=lambda_p,
-            lambda_sparse=lambda_sparse,
-            fit_linear=False,
-            fit_intercept=False,
-        )
-        budget = Budget(settings["epochs"], seconds, settings["tol"], certify_every=settings["epochs"] + 1)
-        rng = np.random.default_rng([seed, 1])
-        course: list[Row] = []
-        run = iterate(problem, own.solver, budget, desk.should_stop, init_scale=INIT_SD, rng=rng)
-        for last, chosen in thinned(run):
-            if chosen:
-                value = last.loss + lambda_sparse * weights_l1(last.parameters)
-                course.append({"epoch": last.epoch, "seconds": last.seconds, "objective": value})
-            if desk.due():
-                yield f"{panel}: {method}, epoch {last.epoch}"
-        if desk.should_stop():
-            return
-        labels = {"panel": panel, "method": method, "seed": seed}
-        if traced:
-            for row in course:
-                desk.row("trace", **labels, **row)
-        desk.row("ends", **labels, **course[-1], settled=_settled(course), status=str(last.status.reason))  # type: ignore[union-attr]
+        def prepare(line: Line) -> tuple[Problem, Parameters]:
+            problem = problem_of(line.label, X, y, lambda_p, lambda_sparse)
+            return problem, start_of(problem, seed)
 
-    key = key_of(panel, seed, method, traced, desk.data[data])
-    yield from desk.once(key, steps)
+        return prepare, lambda last: last.loss + lambda_sparse * weights_l1(last.parameters)
+
+    return Race(
+        panel,
+        seed,
+        data,
+        [Line(name, ALL[name].solver) for name in methods],
+        opened,
+        seconds,
+        ending=_ending,
+        mark=lambda own: traced,
+        traced=traced,
+    )
 
 
-def _settled(course: Sequence[Row]) -> float:
+def _ending(line: Line, own: Mapping[str, Any], course: Sequence[Row], last: Snapshot) -> Row:
+    assert last.status is not None, "the last snapshot says how the run ended"
+    return {"epoch": last.epoch, "settled": settled(course), "status": str(last.status.reason)}
+
+
+def settled(course: Sequence[Row]) -> float:
     """Return the seconds after which the objective stays within `SHARE` of its last value."""
     end = course[-1]["objective"]
     away = [i for i, row in enumerate(course) if abs(row["objective"] - end) > SHARE * abs(end)]
     return float(course[away[-1] + 1]["seconds"] if away else course[0]["seconds"])
 
 
-def ends(tables: Tables, panel: str, column: str) -> dict[str, dict[int, float]]:
-    """Return a column of the table "ends" by method and seed; empty where a method has none yet."""
-    found: dict[str, dict[int, float]] = {}
-    for row in rows_where(tables, "ends", panel=panel):
-        found.setdefault(row["method"], {})[row["seed"]] = row[column]
-    counts = {len(found.get(method, ())) for method in METHODS}
-    return found if len(counts) == 1 and 0 not in counts else {}
+def ends(tables: Tables, panel: str, column: str) -> dict[str, list[float]]:
+    """Return a column of the table "ends" by method, for the starts from which all have ended."""
+    found: dict[str, list[float]] = {}
+    for seed in starts(tables, panel, ONCE):
+        for row in rows_where(tables, "ends", panel=panel, seed=seed):
+            found.setdefault(row["method"], []).append(row[column])
+    return found
 
 
 def in_words(values: Mapping[str, float], unit: str = "") -> str:
     """Return values by method as a sentence."""
-    return ", ".join(f"{method} {value:.4g}{unit}" for method, value in values.items()) + "."
+    return listed(values.items(), f"{{}} {{:.4g}}{unit}") + "."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,11 @@ from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
-from fmviz.lab.datasets import DATASETS, Dataset
-from fmviz.lab.papers.base import (
-    Artefact,
-    Check,
-    Desk,
-    Picture,
-    Published,
-    Statement,
-    Tables,
-    without_numbers,
-)
-from fmviz.lab.papers.protocols.majority import by_majority
-from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
-from fmviz.lab.papers.protocols.tuning import Trial, summarise, tuned
+from fmviz.lab.datasets import DATASETS
+from fmviz.lab.papers.base import Artefact, Desk, Published, Settings, Statement
+from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
+from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means, picture
+from fmviz.lab.papers.references import BLONDEL2016, SUMS
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (
@@ -41,15 +33,14 @@ _SAME = 0.01
 _FEWER = 2.0
 
 
-@lru_cache(maxsize=2)
-def _rows(data: str) -> Dataset:
-    return load_dataset(data)
+def _rows(data: str) -> tuple[np.ndarray, np.ndarray]:
+    found = load_dataset(data)
+    return np.asarray(found.X), found.y
 
 
 def fit(trial: Trial, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: float) -> float:
     """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
-    data = _rows(trial.data)
-    X, y = np.asarray(data.X), data.y
+    X, y = _rows(trial.data)
     mean = y[train].mean()
     predicted = _PREDICT[trial.method](trial, X[train], y[train] - mean, X[test], epochs=epochs, tol=tol)
     left = y[test] - mean - predicted
@@ -125,71 +116,43 @@ def _run(desk: Desk) -> Iterator[str]:
     if reason := DATASETS["abalone"].unavailable():
         desk.note(f"Abalone is not here, and diabetes stands in for it. {reason}")
         names = list(dict.fromkeys("diabetes" if name == "abalone" else name for name in names))
-    sizes = {}
-    for name in names:
-        data = _rows(name)
-        desk.use(name, data.X, data.y, n_train=int(0.75 * data.y.size))
-        sizes[name] = data.y.size
-    trials = [
-        Trial(name, method, bases, seed)
-        for name in names
-        for seed in range(settings["seeds"])
-        for method, bases in (*((m, k) for m in METHODS for k in settings["bases"]), (KERNEL, 0))
-    ]
     low, high, count = settings["grid"]
-    grid = [float(beta) for beta in np.logspace(low, high, count)]
-    budget = {"epochs": settings["epochs"], "tol": settings["tol"]}
-    yield from tuned(desk, trials, grid, fit, sizes, highest=True, **budget)
-
-
-def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
-    rows = list(tables.get("test", ()))
-    names = list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])
-    for name in names:
-        means = {
-            (method, bases): summarise(rows, data=name, method=method, bases=bases)[0]
-            for method in METHODS
-            for bases in settings["bases"]
-        }
-        goal = summarise(rows, data=name, method=KERNEL)[0]
-        if not np.isfinite([goal, *means.values()]).all():
-            yield without_numbers("few", name)
-            yield without_numbers("kernels", name)
-            continue
-        yield _few(name, means, goal)
-        yield _kernels(name, means)
-
-
-def _few(name: str, means: Mapping[tuple[str, int], float], goal: float) -> Check:
-    needed = {
-        method: next(
-            (bases for (m, bases), score in sorted(means.items()) if m == method and score >= goal - _SAME),
-            None,
-        )
-        for method in METHODS
-    }
-    words = ", ".join(f"{m} {'not at all' if k is None else k}" for m, k in needed.items())
-    ours = min((k for m in (HOMOGENEOUS, ANOVA) if (k := needed[m]) is not None), default=None)
-    others = min((k for m in (NYSTROEM, RANDOM) if (k := needed[m]) is not None), default=np.inf)
-    holds = ours is not None and _FEWER * ours <= others
-    return Check(
-        "few",
-        name,
-        "holds" if holds else "does not hold",
-        f"Kernel ridge reaches R² = {goal:.3f}. Bases needed to come within {_SAME:g} of it: {words} (much "
-        f"fewer: by a factor of {_FEWER:g}).",
+    yield from compare(
+        desk,
+        {name: partial(_rows, name) for name in names},
+        _kinds(settings),
+        [float(beta) for beta in np.logspace(low, high, count)],
+        fit,
+        highest=True,
+        epochs=settings["epochs"],
+        tol=settings["tol"],
     )
 
 
-def _kernels(name: str, means: Mapping[tuple[str, int], float]) -> Check:
-    gaps = {k: score - means[ANOVA, k] for (m, k), score in means.items() if m == HOMOGENEOUS}
-    wins = sum(gap > 0 for gap in gaps.values())
-    words = ", ".join(f"{gap:+.3f} at {k}" for k, gap in gaps.items())
-    return Check(
-        "kernels",
-        name,
-        by_majority(wins, len(gaps)),
-        f"H³ has the higher mean R² for {wins} of {len(gaps)} numbers of bases (difference {words}).",
+def _kinds(settings: Settings) -> list[Kind]:
+    return [*product(METHODS, settings["bases"]), (KERNEL, 0)]
+
+
+def _few(found: Means) -> Said:
+    goal = found[KERNEL, 0]
+    needed: dict[str, float] = dict.fromkeys(METHODS, np.inf)
+    for (method, bases), score in found.items():
+        if method in needed and score >= goal - _SAME:
+            needed[method] = min(needed[method], bases)
+    ours, others = (min(needed[one] for one in group) for group in (METHODS[:2], METHODS[2:]))
+    words = listed((method, "not at all" if k == np.inf else k) for method, k in needed.items())
+    return verdict(ours < np.inf and _FEWER * ours <= others), (
+        f"Kernel ridge reaches R² = {goal:.3f}. Bases needed to come within {_SAME:g} of it: {words} (much "
+        f"fewer: by a factor of {_FEWER:g})."
+    )
+
+
+def _kernels(found: Means) -> Said:
+    gaps = [(score - found[ANOVA, k], k) for (m, k), score in found.items() if m == HOMOGENEOUS]
+    wins = sum(gap > 0 for gap, _ in gaps)
+    return by_majority(wins, len(gaps)), (
+        f"H³ has the higher mean R² for {wins} of {len(gaps)} numbers of bases (difference "
+        f"{listed(gaps, '{:+.3f} at {}')})."
     )
 
 
@@ -203,8 +166,11 @@ ARTEFACT = Artefact(
             "The proposed framework reaches the same performance as kernel ridge regression with much fewer "
             "bases than other methods.",
             "9.4",
+            over(means(_kinds), _few),
         ),
-        Statement("kernels", "H³ tends to outperform A³ on these tasks.", "9.4"),
+        Statement(
+            "kernels", "H³ tends to outperform A³ on these tasks.", "9.4", over(means(_kinds), _kernels)
+        ),
     ),
     differences=(
         SUMS,
@@ -222,15 +188,9 @@ ARTEFACT = Artefact(
     },
     minutes={"quick": 3, "full": 60},
     runner=_run,
-    judge=_judge,
-    picture=Picture(
-        "curves",
-        {"columns": 2, "x_title": "Number of bases k", "y_title": "R² on the test rows", "highest": True},
-    ),
+    picture=picture("Number of bases k", "R² on the test rows", highest=True),
     published=(
-        Published("data", {"data": "abalone"}, "n_train", 3_132, "Appendix E"),
-        Published("data", {"data": "abalone"}, "d", 8, "Appendix E"),
-        Published("data", {"data": "diabetes"}, "n_train", 331, "Appendix E"),
-        Published("data", {"data": "diabetes"}, "d", 10, "Appendix E"),
+        *Published.sizes("Appendix E", "abalone", n_train=3_132, d=8),
+        *Published.sizes("Appendix E", "diabetes", n_train=331, d=10),
     ),
 )

@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 from fmviz.lab.papers.base import (
     Artefact,
-    Check,
     Desk,
     Picture,
     Published,
     Row,
+    Settings,
     Statement,
     Tables,
-    Verdict,
-    without_numbers,
+    rows_where,
 )
-from fmviz.lab.papers.protocols.majority import by_balance, by_majority
+from fmviz.lab.papers.judging import Cases, Said, by_balance, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.recovery import (
     ERROR,
     F1,
+    FEATURES,
     FM_GRID,
     GRID,
+    INTERACTIONS,
     METHODS,
     METRICS,
     PSSR,
     Study,
+    planted,
     strengths,
 )
-from fmviz.lab.papers.protocols.recovery import SETTINGS as KINDS
-from fmviz.lab.papers.protocols.shared import ATARASHI2021
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.papers.references import ATARASHI2021
 
-INTERACTIONS, FEATURES = KINDS
-DENSE = [name for name, method in METHODS.items() if method.dense]
-OMEGA = [name for name in DENSE if name != "SLQR"]
+OMEGA = [name for name, method in METHODS.items() if method.dense and name != "SLQR"]
 _SAME = {ERROR: 0.005, F1: 0.005}
-_SEVERAL = ("TI", "L21", "L1")
 
 
 def _panel(setting: str, metric: str) -> str:
     return f"{setting}: {metric}"
 
 
-def _studies(settings: Mapping[str, Any]) -> list[Study]:
+def _studies(settings: Settings) -> list[Study]:
     """Return all studies, those of the most rows first: what is said of single numbers is said of them."""
     return [
         Study(
@@ -73,8 +71,7 @@ def _run(desk: Desk) -> Iterator[str]:
     desk.total = sum(study.n_fits for study in studies)
     for setting in desk.settings["settings"]:
         for n in desk.settings["n_samples"]:
-            one = load_dataset("synthetic", **KINDS[setting], n_samples=n, seed=0)
-            desk.use(f"{setting}, N = {n}, seed 0", one.X, one.y)
+            desk.use(f"{setting}, N = {n}, seed 0", *planted(setting, n, 0))
     for study in studies:
         found: list[Row] = []
         words = f"{study.setting}, N = {study.n_samples}: {study.method}"
@@ -121,130 +118,111 @@ def _tell(desk: Desk, study: Study, found: Sequence[Row]) -> None:
     desk.row("means", **labels, **means)
 
 
-# ------------------------------------------------------------------------------------------------ statements
-
-
-class _Means:
+class Means:
     """The table "means" of one setting."""
 
-    def __init__(self, tables: Tables, setting: str, settings: Mapping[str, Any]) -> None:
-        self.setting, self.methods, self.sizes = setting, settings["methods"], sorted(settings["n_samples"])
+    def __init__(self, tables: Tables, setting: str, settings: Settings) -> None:
+        self.methods, self.sizes = settings["methods"], sorted(settings["n_samples"])
         # Two standard errors of a share of one in two.
         self.same = {**_SAME, PSSR: 1.0 / (settings["test"] * settings["inits"]) ** 0.5}
-        self._rows = {
-            (row["method"], row["n_samples"]): row
-            for row in tables.get("means", ())
-            if row["setting"] == setting
-        }
+        rows = rows_where(tables, "means", setting=setting)
+        self._rows = {(row["method"], row["n_samples"]): row for row in rows}
 
     @property
     def whole(self) -> bool:
-        return all(
-            self._rows.get((method, n), {}).get(metric) is not None
-            for method in self.methods
-            for n in self.sizes
-            for metric in METRICS
+        """Whether there are the numbers of all methods."""
+        every = product(self.methods, self.sizes, METRICS)
+        return set(self.methods) == set(METHODS) and all(
+            self._rows.get((method, n), {}).get(metric) is not None for method, n, metric in every
         )
 
     def path(self, method: str, metric: str) -> list[float]:
+        """Return the means of a method, at each N."""
         return [self._rows[method, n][metric] for n in self.sizes]
 
-    def words(self, metric: str, methods: Sequence[str]) -> str:
-        at = self.sizes[-1]
-        told = ", ".join(f"{method} {self._rows[method, at][metric]:.3f}" for method in methods)
-        return f"{metric} at N = {at}: {told}."
+    def words(self, metric: str, methods: Sequence[str] = ()) -> str:
+        """Return the means at the largest N."""
+        told = listed(((m, self.path(m, metric)[-1]) for m in methods or self.methods), "{} {:.3f}")
+        return f"{metric} at N = {self.sizes[-1]}: {told}."
 
     def lead(self, method: str, others: Sequence[str], metric: str) -> list[float]:
         """Return by how much a method is better than the best of others, at each N."""
         sign = -1.0 if metric == ERROR else 1.0
-        rivals = [[sign * value for value in self.path(other, metric)] for other in others]
-        own = [sign * value for value in self.path(method, metric)]
-        return [mine - max(column) for mine, *column in zip(own, *rivals, strict=True)]
+        columns = zip(*(self.path(one, metric) for one in (method, *others)), strict=True)
+        return [sign * mine - max(sign * other for other in rest) for mine, *rest in columns]
+
+    def others(self, *methods: str) -> list[str]:
+        """Return all methods but these."""
+        return [name for name in self.methods if name not in methods]
 
 
-def _best(key: str, method: str, means: _Means) -> Iterator[Check]:
-    others = [other for other in means.methods if other != method]
-    for metric in METRICS:
-        gaps = means.lead(method, others, metric)
-        verdict, wins, losses = by_balance(gaps, means.same[metric])
-        yield Check(
-            key,
-            metric,
-            verdict,
-            f"{method} is ahead of all others at {wins} of {len(gaps)} N and behind one of them at {losses}. "
-            f"{means.words(metric, means.methods)}",
-        )
+def _in(setting: str, *cases: str) -> Cases:
+    """Return cases of a setting with all its means; one, of its own name, until they are there."""
+
+    def found(tables: Tables, settings: Settings) -> Iterator[tuple[str, Any]]:
+        means = Means(tables, setting, settings)
+        if setting in settings["settings"] and means.whole:
+            yield from ((case, (case, means)) for case in cases)
+        else:
+            yield setting, None
+
+    return found
 
 
-def _grows(key: str, means: _Means) -> Iterator[Check]:
-    for metric in (F1, PSSR):
-        path = means.path("TI", metric)
-        rising = path[-1] > path[0] and all(b >= a - 0.02 for a, b in pairwise(path))
-        told = ", ".join(f"{value:.3f} at {n}" for n, value in zip(means.sizes, path, strict=True))
-        verdict: Verdict = "not settled" if len(path) == 1 else "holds" if rising else "does not hold"
-        yield Check(key, metric, verdict, f"{metric} of TI: {told}.")
-
-
-def _only(key: str, means: _Means) -> Iterator[Check]:
-    others = [other for other in means.methods if other != "TI"]
-    most = {other: max(means.path(other, PSSR)) for other in others}
-    some = [f"{other} {value:.3f}" for other, value in most.items() if value > 0.0]
-    words = f"Above 0 at some N: {', '.join(some)}." if some else "It is 0 for all others at every N."
-    yield Check(key, PSSR, "does not hold" if some else "holds", words)
-
-
-def _dense(key: str, means: _Means) -> Iterator[Check]:
-    for method in OMEGA:
-        gaps = means.lead(method, ["CS", "L21", "L1", "FM"], ERROR)
-        verdict, wins, _ = by_balance(gaps, means.same[ERROR])
-        words = means.words(ERROR, [method, "CS", "L21", "L1", "FM"])
-        yield Check(key, method, verdict, f"It is lower than all four at {wins} of {len(gaps)} N. {words}")
-
-
-def _slqr(key: str, means: _Means) -> Iterator[Check]:
-    others = [method for method in means.methods if method not in ("TI", "SLQR")]
-    gaps = means.lead("SLQR", others, F1)
-    verdict, wins, _ = by_balance(gaps, means.same[F1])
-    words = means.words(F1, means.methods)
-    yield Check(key, F1, verdict, f"It is higher than that of all others at {wins} of {len(gaps)} N. {words}")
-    paths = [means.path(method, ERROR) for method in means.methods if method != "SLQR"]
-    worst = [own > max(column) for own, *column in zip(means.path("SLQR", ERROR), *paths, strict=True)]
-    words = means.words(ERROR, means.methods)
-    yield Check(
-        key,
-        ERROR,
-        by_majority(sum(worst), len(worst)),
-        f"It is the highest of all at {sum(worst)} of {len(worst)} N. {words}",
+def _best(method: str, given: tuple[str, Means]) -> Said:
+    metric, means = given
+    gaps = means.lead(method, means.others(method), metric)
+    held, wins, losses = by_balance(gaps, means.same[metric])
+    return held, (
+        f"{method} is ahead of all others at {wins} of {len(gaps)} N and behind one of them at {losses}. "
+        f"{means.words(metric)}"
     )
 
 
-def _selects(key: str, means: _Means) -> Iterator[Check]:
-    for method in _SEVERAL:
-        at = means.path(method, PSSR)[-1]
-        yield Check(
-            key, method, "holds" if at >= 0.5 else "does not hold", f"PSSR is {at:.3f} at the largest N."
-        )
+def _grows(given: tuple[str, Means]) -> Said:
+    metric, means = given
+    path = means.path("TI", metric)
+    rising = path[-1] > path[0] and all(b >= a - 0.02 for a, b in pairwise(path))
+    told = listed(zip(path, means.sizes, strict=True), "{:.3f} at {}")
+    return verdict(rising if len(path) > 1 else None), f"{metric} of TI: {told}."
 
 
-_CHECKS: dict[str, tuple[str, Callable[[str, _Means], Iterator[Check]]]] = {
-    "ti_best": (INTERACTIONS, lambda key, means: _best(key, "TI", means)),
-    "ti_grows": (INTERACTIONS, _grows),
-    "ti_alone": (INTERACTIONS, _only),
-    "dense": (INTERACTIONS, _dense),
-    "slqr": (INTERACTIONS, _slqr),
-    "cs_best": (FEATURES, lambda key, means: _best(key, "CS", means)),
-    "several": (FEATURES, _selects),
-}
+def _only(given: tuple[str, Means]) -> Said:
+    metric, means = given
+    most = {other: max(means.path(other, metric)) for other in means.others("TI")}
+    some = listed(((other, value) for other, value in most.items() if value > 0.0), "{} {:.3f}")
+    words = f"Above 0 at some N: {some}." if some else "It is 0 for all others at every N."
+    return verdict(not some), words
 
 
-def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
-    complete = set(settings["methods"]) == set(METHODS)
-    means = {setting: _Means(tables, setting, settings) for setting in settings["settings"]}
-    for key, (setting, check) in _CHECKS.items():
-        if complete and setting in means and means[setting].whole:
-            yield from check(key, means[setting])
-        else:
-            yield without_numbers(key, setting)
+def _lower(given: tuple[str, Means]) -> Said:
+    method, means = given
+    rivals = ["CS", "L21", "L1", "FM"]
+    gaps = means.lead(method, rivals, ERROR)
+    held, wins, _ = by_balance(gaps, means.same[ERROR])
+    words = means.words(ERROR, [method, *rivals])
+    return held, f"It is lower than all four at {wins} of {len(gaps)} N. {words}"
+
+
+def _slqr(given: tuple[str, Means]) -> Said:
+    metric, means = given
+    if metric == F1:
+        gaps = means.lead("SLQR", means.others("TI", "SLQR"), F1)
+        held, wins, _ = by_balance(gaps, means.same[F1])
+        rank = f"higher than that of all others at {wins}"
+    else:
+        columns = zip(*(means.path(one, ERROR) for one in ("SLQR", *means.others("SLQR"))), strict=True)
+        gaps = [own - max(rest) for own, *rest in columns]
+        wins = sum(gap > 0 for gap in gaps)
+        held = by_majority(wins, len(gaps))
+        rank = f"the highest of all at {wins}"
+    return held, f"It is {rank} of {len(gaps)} N. {means.words(metric)}"
+
+
+def _selects(given: tuple[str, Means]) -> Said:
+    method, means = given
+    at = means.path(method, PSSR)[-1]
+    return verdict(at >= 0.5), f"PSSR is {at:.3f} at the largest N."
 
 
 ARTEFACT = Artefact(
@@ -253,29 +231,48 @@ ARTEFACT = Artefact(
     title="Fig. 3: recovery of planted interactions and features, by the number of rows",
     statements=(
         Statement(
-            "ti_best", "TI performs best on the interaction selection sets, on all metrics.", "8.2.2, Fig. 3a"
+            "ti_best",
+            "TI performs best on the interaction selection sets, on all metrics.",
+            "8.2.2, Fig. 3a",
+            over(_in(INTERACTIONS, *METRICS), partial(_best, "TI")),
         ),
         Statement(
             "ti_grows",
             "F1 and PSSR of TI increase with N there; its PSSR is about 80% at N = 200.",
             "8.2.2, Fig. 3a",
+            over(_in(INTERACTIONS, F1, PSSR), _grows),
         ),
-        Statement("ti_alone", "The PSSR of all other methods is 0 there.", "8.2.2, Fig. 3a"),
+        Statement(
+            "ti_alone",
+            "The PSSR of all other methods is 0 there.",
+            "8.2.2, Fig. 3a",
+            over(_in(INTERACTIONS, PSSR), _only),
+        ),
         Statement(
             "dense",
             "Ω*-nmAPGD and Ω*-SubGD have lower estimation errors there than CS, L21, L1 and FM.",
             "8.2.2, Fig. 3a",
+            over(_in(INTERACTIONS, *OMEGA), _lower),
         ),
         Statement(
             "slqr",
             "SLQR has a higher F1 there than all methods but TI, and within N/50 seconds the worst "
             "estimation error.",
             "8.2.2, Fig. 3a",
+            over(_in(INTERACTIONS, F1, ERROR), _slqr),
         ),
         Statement(
-            "cs_best", "CS performs best on the feature selection sets, on all metrics.", "8.2.2, Fig. 3b"
+            "cs_best",
+            "CS performs best on the feature selection sets, on all metrics.",
+            "8.2.2, Fig. 3b",
+            over(_in(FEATURES, *METRICS), partial(_best, "CS")),
         ),
-        Statement("several", "TI, L21 and L1, too, select the features correctly there.", "8.2.2, Fig. 3b"),
+        Statement(
+            "several",
+            "TI, L21 and L1, too, select the features correctly there.",
+            "8.2.2, Fig. 3b",
+            over(_in(FEATURES, "TI", "L21", "L1"), _selects),
+        ),
     ),
     differences=(
         "10 data sets for tuning, 30 unseen ones and one start each, where the paper has 50, 100 and 10; the "
@@ -296,7 +293,7 @@ ARTEFACT = Artefact(
         "sets).",
     ),
     settings={
-        "settings": list(KINDS),
+        "settings": [INTERACTIONS, FEATURES],
         "methods": list(METHODS),
         "grid": list(GRID),
         "fm_grid": list(FM_GRID),
@@ -317,7 +314,6 @@ ARTEFACT = Artefact(
     },
     minutes={"quick": 8, "full": 100},
     runner=_run,
-    judge=_judge,
     picture=Picture(
         "curves",
         {"columns": 3, "x_title": "Training rows N", "y_title": "Mean, standard error", "size": "rows"},

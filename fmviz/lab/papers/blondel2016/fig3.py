@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from fmviz.engine.models import LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Artefact, Check, Desk, Picture, Statement, Tables, without_numbers
-from fmviz.lab.papers.protocols.majority import by_balance, by_majority
-from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
-from fmviz.lab.papers.protocols.tuning import Trial, summarise, tuned
+from fmviz.lab.papers.base import Artefact, Desk, Settings, Statement, Tables
+from fmviz.lab.papers.judging import Said, by_balance, by_majority, listed, over
+from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means, picture
+from fmviz.lab.papers.references import BLONDEL2016, SUMS
 from fmviz.lab.runner import load_dataset
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
@@ -25,8 +26,9 @@ READINGS = {LINEAR: "w shrunk as the factors", FREE: "w free"}
 VARIANTS = (AUGMENT, *READINGS)
 TITLES = {"anova": "A²", "polynomial": "H²"}
 METHODS = {
-    f"{title} ({variant})": (kernel, variant) for kernel, title in TITLES.items() for variant in VARIANTS
+    f"{TITLES[kernel]} ({variant})": (kernel, variant) for kernel, variant in product(TITLES, VARIANTS)
 }
+LABELS = {pair: label for label, pair in METHODS.items()}
 MOVIELENS, DRAWN = "MovieLens 100K", "drawn ratings"
 # RMSE up to which two are called comparable.
 _SAME = 0.005
@@ -74,76 +76,54 @@ def _run(desk: Desk) -> Iterator[str]:
     if MOVIELENS in names and (reason := DATASETS["movielens_100k"].unavailable()):
         names.remove(MOVIELENS)
         desk.note(f"MovieLens 100K is not here: drawn ratings only. {reason}")
-    sizes = {}
-    for name in names:
-        X, y = ratings(name, settings["drawn"])
-        desk.use(name, X, y, n_train=int(0.75 * y.size))
-        sizes[name] = y.size
-    trials = [
-        Trial(name, method, bases, seed)
-        for name in names
-        for seed in range(settings["seeds"])
-        for method in METHODS
-        for bases in settings["bases"]
-    ]
-    grid = settings["betas"]
-    fixed = {name: settings[name] for name in ("epochs", "tol", "drawn")}
-    yield from tuned(desk, trials, grid, fit, sizes, highest=False, **fixed)
+    yield from compare(
+        desk,
+        {name: partial(ratings, name, settings["drawn"]) for name in names},
+        _kinds(settings),
+        settings["betas"],
+        fit,
+        highest=False,
+        **{name: settings[name] for name in ("epochs", "tol", "drawn")},
+    )
 
 
-def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
-    rows = list(tables.get("test", ()))
-    names = list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])
-    for name in names:
-        means = {
-            (*METHODS[method], bases): summarise(rows, data=name, method=method, bases=bases)[0]
-            for method in METHODS
-            for bases in settings["bases"]
-        }
-        if not np.isfinite(list(means.values())).all():
-            yield from (without_numbers(key, name) for key in ("kernels", "augment"))
-            continue
-        yield _kernels(name, means, settings["bases"])
-        for kernel in TITLES:
-            for reading in READINGS:
-                yield _augment(name, means, settings["bases"], kernel, reading)
+def _kinds(settings: Settings) -> list[Kind]:
+    return list(product(METHODS, settings["bases"]))
 
 
-_Means = Mapping[tuple[str, str, int], float]
+def _per_reading(tables: Tables, settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield by how much augmenting is above the other way, by the number of bases."""
+    for name, found in means(_kinds)(tables, settings):
+        for (kernel, title), (variant, words) in product(TITLES.items(), READINGS.items()):
+            pairs = found and [
+                (k, found[LABELS[kernel, AUGMENT], k] - found[LABELS[kernel, variant], k])
+                for k in settings["bases"]
+            ]
+            yield f"{name}, {title}, {words}", pairs
 
 
-def _kernels(name: str, means: _Means, bases: Sequence[int]) -> Check:
+def _kernels(found: Means) -> Said:
     gaps = [
-        means["polynomial", variant, k] - means["anova", variant, k] for variant in VARIANTS for k in bases
+        score - found[LABELS["anova", METHODS[method][1]], bases]
+        for (method, bases), score in found.items()
+        if METHODS[method][0] == "polynomial"
     ]
-    verdict, wins, losses = by_balance(gaps, _SAME)
-    return Check(
-        "kernels",
-        name,
-        verdict,
+    held, wins, losses = by_balance(gaps, _SAME)
+    best, bases = min(found, key=found.__getitem__)
+    return held, (
         f"Of {len(gaps)} comparisons A² has the lower RMSE in {wins}, H² in {losses}, and in the others they "
         f"differ by at most {_SAME:g}; H² lies {np.mean(gaps):+.4f} above A² on average (from "
-        f"{min(gaps):+.4f} to {max(gaps):+.4f}). {_best(means)}",
+        f"{min(gaps):+.4f} to {max(gaps):+.4f}). Lowest of all: {best} with {bases} bases, "
+        f"{found[best, bases]:.4f}."
     )
 
 
-def _augment(name: str, means: _Means, bases: Sequence[int], kernel: str, reading: str) -> Check:
-    excess = {k: means[kernel, AUGMENT, k] - means[kernel, reading, k] for k in bases}
-    wins = sum(gap <= _SAME for gap in excess.values())
-    words = ", ".join(f"{gap:+.4f} at {k}" for k, gap in excess.items())
-    return Check(
-        "augment",
-        f"{name}, {TITLES[kernel]}, {READINGS[reading]}",
-        by_majority(wins, len(excess)),
+def _augment(excess: Sequence[tuple[int, float]]) -> Said:
+    wins = sum(gap <= _SAME for _, gap in excess)
+    return by_majority(wins, len(excess)), (
         f"Augmenting is better, or at most {_SAME:g} worse, for {wins} of {len(excess)} numbers of bases "
-        f"(RMSE {words}).",
+        f"(RMSE {listed(((gap, k) for k, gap in excess), '{:+.4f} at {}')})."
     )
-
-
-def _best(means: _Means) -> str:
-    kernel, variant, bases = min(means, key=lambda key: means[key])
-    least = means[kernel, variant, bases]
-    return f"Lowest of all: {TITLES[kernel]} ({variant}) with {bases} bases, {least:.4f}."
 
 
 ARTEFACT = Artefact(
@@ -151,12 +131,15 @@ ARTEFACT = Artefact(
     paper=BLONDEL2016,
     title="Fig. 3: ratings, by the kernel and by the way of first-order terms",
     statements=(
-        Statement("kernels", "A² tends to outperform H² on these tasks.", "9.3"),
+        Statement(
+            "kernels", "A² tends to outperform H² on these tasks.", "9.3", over(means(_kinds), _kernels)
+        ),
         Statement(
             "augment",
             "Simply augmenting the features is comparable or better than learning additional first-order "
             "feature weights, as done in FMs and PNs.",
             "9.3",
+            over(_per_reading, _augment),
         ),
     ),
     differences=(
@@ -197,9 +180,5 @@ ARTEFACT = Artefact(
     },
     minutes={"quick": 3, "full": 60},
     runner=_run,
-    judge=_judge,
-    picture=Picture(
-        "curves",
-        {"columns": 2, "x_title": "Number of bases k = 2r", "y_title": "RMSE on the test rows"},
-    ),
+    picture=picture("Number of bases k = 2r", "RMSE on the test rows"),
 )

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import product
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import KernelExpansion
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers.base import (
-    Artefact,
-    Check,
-    Desk,
-    Picture,
-    Published,
-    Row,
-    Statement,
-    Tables,
-    rows_where,
-    without_numbers,
-)
-from fmviz.lab.papers.protocols.descent import descend
-from fmviz.lab.papers.protocols.majority import by_balance
-from fmviz.lab.papers.protocols.shared import BLONDEL2016, SUMS
+from fmviz.engine.snapshot import Snapshot
+from fmviz.lab.papers.base import Artefact, Desk, Published, Row, Settings, Statement, Tables, rows_where
+from fmviz.lab.papers.judging import Said, by_balance, over, verdict
+from fmviz.lab.papers.protocols.descent import descend, picture
 from fmviz.lab.papers.protocols.tuning import halves
+from fmviz.lab.papers.references import BLONDEL2016, SUMS
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
@@ -43,7 +33,8 @@ _SAME = 1e-3
 _LARGE = 0.05
 
 
-def _case(kernel: str, features: str, target: str) -> str:
+def panel_of(kernel: str, features: str, target: str) -> str:
+    """Return the name of a panel."""
     return f"{KERNELS[kernel]}, {FEATURES[features]}, {TARGETS[target]}"
 
 
@@ -58,7 +49,7 @@ def _rows(features: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray
     return X, y - y.mean() if target == "centred" else y
 
 
-def _problem(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: Mapping[str, Any]) -> Problem:
+def _problem(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: Settings) -> Problem:
     return Problem.build(
         X,
         y,
@@ -73,45 +64,38 @@ def _problem(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: M
 
 def _run(desk: Desk) -> Iterator[str]:
     settings = desk.settings
-    cases = [
-        (features, target, kernel)
-        for features in settings["features"]
-        for target in settings["targets"]
-        for kernel in KERNELS
-    ]
-    desk.total = len(cases) * settings["seeds"]
-    for seed in range(settings["seeds"]):
-        for features, target, kernel in cases:
-            if desk.should_stop():
-                return
-            X, y = _rows(features, target, seed)
-            desk.use(f"diabetes, {FEATURES[features]}", X, y)
-            _one_case(desk, X, y, kernel, seed, panel=_case(kernel, features, target))
-            if desk.should_stop():
-                return
-            desk.done += 1
-            yield f"{_case(kernel, features, target)}: start {seed + 1} of {settings['seeds']}"
+    seeds = range(settings["seeds"])
+    cases = product(seeds, settings["features"], settings["targets"], KERNELS)
+    for seed, features, target, kernel in desk.each(cases):
+        X, y = _rows(features, target, seed)
+        desk.use(f"diabetes, {FEATURES[features]}", X, y)
+        panel = panel_of(kernel, features, target)
+        _one_case(desk, X, y, kernel, seed, panel)
+        yield f"{panel}: start {seed + 1} of {settings['seeds']}"
 
 
 def _one_case(desk: Desk, X: np.ndarray, y: np.ndarray, kernel: str, seed: int, panel: str) -> None:
     settings, n = desk.settings, y.size
     labels = {"panel": panel, "seed": seed}
-    budget = {name: settings[name] for name in ("epochs", "seconds", "tol")}
+    limits = {name: settings[name] for name in ("epochs", "seconds", "tol")}
     ends: dict[str, tuple[float, Parameters]] = {}
-    for method, label in METHODS.items():
+
+    def fall(method: str, start: Parameters | None = None) -> Iterator[tuple[Snapshot, Row | None]]:
         problem = _problem(X, y, kernel, method, settings)
         # The same P for all three.
-        start = problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
-        shown = {"method": label, "traced": seed < settings["traced"], **labels}
-        for last in descend(desk, problem, SOLVERS[kernel], start, n, **budget, **shown):
-            ends[method] = n * last.objective, last.parameters
-    problem = _problem(X, y, kernel, "fitted", settings)
-    quiet = Budget(settings["epochs"], settings["seconds"], settings["tol"], report_every=None)
+        start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
+        solver: tuple[str, Row] = (SOLVERS[kernel], {})
+        return descend(desk, problem, start, solver, value=lambda one: n * one.objective, seed=seed, **limits)
+
+    for method, label in METHODS.items():
+        for last, row in fall(method):  # noqa: B007
+            if row is not None and seed < settings["traced"]:
+                desk.row("trace", **labels, method=label, **row)
+        ends[method] = n * last.objective, last.parameters
     best = np.inf
     for method in ("ones", "signs"):
         at = ends[method][1]
-        start = Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers)
-        *_, last = iterate(problem, SOLVERS[kernel], quiet, desk.should_stop, start=start)
+        *_, (last, _) = fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))
         best = min(best, n * last.objective)
     if desk.should_stop():
         return
@@ -130,53 +114,50 @@ def _gaps(rows: list[Row], low: str, high: str) -> list[float]:
     return [(row[high] - row[low]) / row[high] for row in rows]
 
 
-def _judge(tables: Tables, settings: Mapping[str, Any]) -> Iterator[Check]:
-    for features in settings["features"]:
-        for target in settings["targets"]:
-            found = {k: rows_where(tables, "ends", panel=_case(k, features, target)) for k in KERNELS}
-            for kernel, rows in found.items():
-                case = _case(kernel, features, target)
-                for fixed in (METHODS["ones"], METHODS["signs"]):
-                    yield _lower(case, rows, fixed) if rows else without_numbers("lower", case)
-                yield _represents(case, rows) if rows else without_numbers("represents", case)
-            case = f"{FEATURES[features]}, {TARGETS[target]}"
-            yield _sizes(case, found) if all(found.values()) else without_numbers("sizes", case)
+def _scalings(tables: Tables, settings: Settings) -> Iterator[tuple[str, dict[str, list[Row]]]]:
+    """Yield the ends of both kernels for every scaling, once there are some of both."""
+    for features, target in product(settings["features"], settings["targets"]):
+        found = {k: rows_where(tables, "ends", panel=panel_of(k, features, target)) for k in KERNELS}
+        yield f"{FEATURES[features]}, {TARGETS[target]}", found if all(found.values()) else {}
 
 
-def _lower(case: str, rows: list[Row], fixed: str) -> Check:
-    gaps = _gaps(rows, METHODS["fitted"], fixed)
-    verdict, wins, losses = by_balance(gaps, _SAME)
-    columns = median(row["columns in use"] for row in rows)
-    return Check(
-        "lower",
-        f"{case}, against {fixed}",
-        verdict,
+def _panels(tables: Tables, settings: Settings) -> Iterator[tuple[str, list[Row]]]:
+    for features, target, kernel in product(settings["features"], settings["targets"], KERNELS):
+        panel = panel_of(kernel, features, target)
+        yield panel, rows_where(tables, "ends", panel=panel)
+
+
+def _against_both(tables: Tables, settings: Settings) -> Iterator[tuple[str, Any]]:
+    for panel, rows in _panels(tables, settings):
+        for fixed in (METHODS["ones"], METHODS["signs"]):
+            yield f"{panel}, against {fixed}", rows and (rows, fixed)
+
+
+def _lower(given: tuple[list[Row], str]) -> Said:
+    gaps = _gaps(given[0], METHODS["fitted"], given[1])
+    held, wins, losses = by_balance(gaps, _SAME)
+    columns = median(row["columns in use"] for row in given[0])
+    return held, (
         f"Fitted λ ends lower in {wins} of {len(gaps)} starts and higher in {losses}; the median gap is "
-        f"{median(gaps):+.1%}. It keeps {columns:g} columns.",
+        f"{median(gaps):+.1%}. It keeps {columns:g} columns."
     )
 
 
-def _represents(case: str, rows: list[Row]) -> Check:
+def _represents(rows: list[Row]) -> Said:
     gaps = _gaps(rows, AFTER, METHODS["ones"])
-    verdict, wins, _ = by_balance(gaps, _SAME)
-    return Check(
-        "represents",
-        case,
-        verdict,
+    held, wins, _ = by_balance(gaps, _SAME)
+    return held, (
         f"Fitting λ from where λ = 1 and λ = ±1 ended, the better of the two, is lower than λ = 1 in {wins} "
-        f"of {len(gaps)} starts (it cannot be higher); the median gap is {median(gaps):.1%}.",
+        f"of {len(gaps)} starts (it cannot be higher); the median gap is {median(gaps):.1%}."
     )
 
 
-def _sizes(case: str, found: Mapping[str, list[Row]]) -> Check:
+def _sizes(found: dict[str, list[Row]]) -> Said:
     gap = {k: median(_gaps(rows, METHODS["fitted"], METHODS["ones"])) for k, rows in found.items()}
     large, smaller = gap["polynomial"] >= _LARGE, gap["anova"] < 0.5 * gap["polynomial"]
-    return Check(
-        "sizes",
-        case,
-        "holds" if large and smaller else "does not hold",
+    return verdict(large and smaller), (
         f"The gap between λ = 1 and fitted λ is {gap['polynomial']:.1%} of the objective for H² and "
-        f"{gap['anova']:.1%} for A² (large: at least {_LARGE:.0%}; small: less than half as much).",
+        f"{gap['anova']:.1%} for A² (large: at least {_LARGE:.0%}; small: less than half as much)."
     )
 
 
@@ -186,17 +167,22 @@ ARTEFACT = Artefact(
     title="Fig. 1: direct optimisation on diabetes, λ fitted or fixed",
     statements=(
         Statement(
-            "lower", "Not surprisingly, fitting λ allows us to achieve a smaller objective value.", "9.1"
+            "lower",
+            "Not surprisingly, fitting λ allows us to achieve a smaller objective value.",
+            "9.1",
+            over(_against_both, _lower),
         ),
         Statement(
             "sizes",
             "This is especially apparent when K = H². However, the difference is much smaller when K = A².",
             "9.1",
+            over(_scalings, _sizes),
         ),
         Statement(
             "represents",
             "Fitting λ does indeed improve representation power of the model when m is even.",
             "9.1, Lemma 4",
+            over(_panels, _represents),
         ),
     ),
     differences=(
@@ -228,12 +214,6 @@ ARTEFACT = Artefact(
     },
     minutes={"quick": 4, "full": 60},
     runner=_run,
-    judge=_judge,
-    picture=Picture(
-        "descent", {"columns": 4, "x_title": "Processor time (s)", "y_title": "Objective (13)", "log_y": True}
-    ),
-    published=tuple(
-        Published("data", {"data": f"diabetes, {FEATURES['unit']}"}, column, value, "Appendix E")
-        for column, value in (("n", 331), ("d", 10))
-    ),
+    picture=picture("Objective (13)", columns=4),
+    published=Published.sizes("Appendix E", f"diabetes, {FEATURES['unit']}", n=331, d=10),
 )

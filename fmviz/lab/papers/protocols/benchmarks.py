@@ -1,0 +1,95 @@
+"""The real data of atarashi2021: ML100K, a9a, RCV1 and flight delay, whole and split as in its Table 2."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fmviz.engine.design import Design
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets.drawn import rated_items
+from fmviz.lab.papers.base import Desk, Published
+from fmviz.lab.runner import load_dataset
+
+ML100K, A9A, RCV1, FD, DRAWN = "ML100K", "a9a", "RCV1", "FD", "drawn ratings"
+SETS = {ML100K: "movielens_100k", A9A: "a9a", RCV1: "rcv1", FD: "flight_delay"}
+
+
+class Rows(NamedTuple):
+    """Some rows of a data set."""
+
+    design: Design
+    y: np.ndarray
+
+
+class Parts(NamedTuple):
+    """A data set in three, and whether its score, the AUC and not the RMSE, is to be high."""
+
+    train: Rows
+    validation: Rows
+    test: Rows
+    highest: bool
+
+
+def wanted(desk: Desk) -> list[str]:
+    """Return the data sets of ``settings["data"]`` that are here; drawn ratings where there are none."""
+    names = []
+    for name in desk.settings["data"]:
+        reason = None if name == DRAWN else dataset_spec(SETS[name]).unavailable()
+        if reason is None:
+            names.append(name)
+        else:
+            desk.note(f"{name} is not here and left out. {reason}")
+    if not names:
+        desk.note("Drawn ratings stand in, since none of the data sets is here.")
+    return names or [DRAWN]
+
+
+def whole(data: str, drawn: int) -> tuple[Any, np.ndarray]:
+    """Return all rows of ML100K, of a9a or of so many ratings, about, that are drawn."""
+    if data == DRAWN:
+        users, items = max(10, drawn // 106), max(10, drawn // 60)
+        return rated_items(drawn, users, items, 4, np.random.default_rng(0))
+    own: dict[str, Any] = {"side_features": True} if data == ML100K else {"part": "both"}
+    found = load_dataset(SETS[data], **own)
+    return found.X, found.y
+
+
+@lru_cache(maxsize=2)
+def parts(data: str, split_seed: int, drawn: int) -> Parts:
+    """Return a data set, split as in Table 2 of the paper.
+
+    Parameters
+    ----------
+    data : str
+        A key of `SETS`, or `DRAWN`.
+    split_seed : int
+        Draws the rows.
+    drawn : int
+        How many ratings `DRAWN` has, about.
+    """
+    rng = np.random.default_rng([split_seed, 0])
+    if data in (ML100K, DRAWN):
+        X, y = whole(data, drawn)
+        order = rng.permutation(y.size)
+        cuts = [64 * y.size // 100, 80 * y.size // 100]
+        first, second, third = (Rows(Design(X[one]), y[one]) for one in np.split(order, cuts))
+        return Parts(first, second, third, highest=False)
+    known, unseen = (load_dataset(SETS[data], part=part) for part in ("train", "test"))
+    order = rng.permutation(known.y.size)
+    # a9a and RCV1: 26,048 of 32,561 and 16,193 of 20,242.
+    kept = np.split(order, [4 * known.y.size // 5])
+    train, validation = (Rows(Design(known.X[one]), known.y[one]) for one in kept)
+    return Parts(train, validation, Rows(Design(unseen.X), unseen.y), highest=True)
+
+
+def printed_sizes(section: str) -> tuple[Published, ...]:
+    """Return the printed rows and columns of ML100K and a9a, as a section of the paper counts them."""
+    counts = ((ML100K, 100_000, 2_703), (A9A, 48_642, 123))
+    return tuple(
+        one
+        for name, n, d in counts
+        for one in (*Published.sizes(section, name, n=n), *Published.sizes("Table 2", name, d=d))
+    )

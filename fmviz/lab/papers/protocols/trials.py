@@ -1,0 +1,74 @@
+"""Fits that do not know of each other: made on all cores, kept when they are done, failures told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from fmviz.lab.background.workers import stream
+from fmviz.lab.papers.base import Desk, Row
+from fmviz.lab.papers.checkpoints import key_of, resumed
+from fmviz.lab.search.sweep import LOST, attempt
+
+Trial = TypeVar("Trial", bound=Any)
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """Work in a worker, which must not raise."""
+
+    work: Callable[[Any], Row]
+    columns: Sequence[str]
+
+    def __call__(self, trial: Any) -> Row:
+        found, failure, _ = attempt(lambda: self.work(trial))
+        return self.failed(failure) if found is None else found
+
+    def failed(self, failure: str) -> Row:
+        return {**dict.fromkeys(self.columns), "failure": failure}
+
+
+def each(
+    desk: Desk, work: Callable[[Trial], Row], trials: Sequence[Trial], columns: Sequence[str], *named: Any
+) -> Iterator[tuple[Trial, Row]]:
+    """Do the work of all trials until the desk stops; a failure is a row of None that says why.
+
+    Parameters
+    ----------
+    desk : Desk
+        Counts what is done.
+    work : callable
+        ``work(trial)`` returns the columns of its row; importable by name.
+    trials : sequence
+        Frozen dataclasses; ``trial.data`` names the data in `Desk.data`.
+    columns : sequence of str
+        Those of a row that a failure has no values for.
+    *named
+        What tells the work from other work on the same trials in the checkpoints: its name, then settings.
+    """
+    guarded = _Guarded(work, columns)
+
+    def key(trial: Trial) -> str:
+        return key_of(named[0], asdict(trial), *named[1:], desk.data.get(trial.data))
+
+    def made(rest: list[Trial]) -> Generator[tuple[int, Row]]:
+        return stream(guarded, rest, lambda trial: guarded.failed(LOST), n_jobs=desk.n_jobs)
+
+    with closing(resumed(desk.memory, trials, key, made)) as results:
+        for index, found in results:
+            desk.done += 1
+            yield trials[index], found
+            if desk.should_stop():
+                return
+
+
+def ready(
+    desk: Desk, work: Callable[[Trial], Row], trials: Sequence[Trial], kind: Callable[[Trial], Hashable]
+) -> Iterator[str]:
+    """Do the work of one trial of each kind, so that workers find its kernels compiled."""
+    if desk.n_jobs != 1:
+        yield "Readying the kernels"
+        for trial in {kind(trial): trial for trial in trials}.values():
+            _Guarded(work, ())(trial)
