@@ -105,6 +105,15 @@ SPECS: tuple[ParamSpec, ...] = (
         symbol=r"\sigma",
         help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
     ),
+    ParamSpec(
+        "start",
+        "choice",
+        "random",
+        choices=("informed", "random"),
+        help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
+        "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
+        "to P = 0, and stays there.",
+    ),
     ParamSpec("max_epochs", "int", 300, 1, 100_000, help="The run ends here at the latest."),
     ParamSpec(
         "tol",
@@ -137,6 +146,8 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
+# Left out where they are the default, so that the digest of an earlier run stays what it was.
+_CAME_LATER = ("start",)
 
 
 @dataclass(frozen=True)
@@ -175,6 +186,7 @@ class Experiment:
     fit_linear: bool = True
     fit_intercept: bool = True
     init_scale: float = 0.01
+    start: str = "random"
     max_epochs: int = 300
     tol: float = 1e-4
     validation: float = 0.0
@@ -291,7 +303,11 @@ class Experiment:
         Changes on the way are a text, where there are any.
         """
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
-        chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
+        chosen = {
+            k: v
+            for k, v in settings.items()
+            if (defaults and k not in _CAME_LATER) or v != _BY_NAME[k].default
+        }
         for owner in OWNERS:
             chosen |= {f"{owner}_{name}": value for name, value in getattr(self, f"{owner}_params")}
         return chosen | ({"changes": changes_to_text(self.changes)} if self.changes else {})

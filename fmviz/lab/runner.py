@@ -17,6 +17,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.starts.informed import escaping, informed_start
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -170,11 +171,18 @@ class Run:
         experiment = self.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
+        solver = chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params))
+        start = None
+        if experiment.start == "informed":
+            solver = escaping(solver, self.problem)
+            if checkpoints.get("resume") is None:
+                start = informed_start(self.problem, experiment.init_scale, rng)
         return iterate(
             self.problem,
-            chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params)),
+            solver,
             budget,
             should_stop,
+            start=start,
             init_scale=experiment.init_scale,
             rng=rng,
             schedule=self.schedule,

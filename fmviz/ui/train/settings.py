@@ -31,7 +31,8 @@ OWN: tuple[ParamSpec | Changes, ...] = (
 )
 NAMES = tuple(spec.name for spec in OWN)
 _LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
-_MORE = ("validation", "tol", "init_scale")
+_MORE = ("validation", "tol", "start", "init_scale")
+_STARTS = {"informed": "Leaves P = 0 where it can", "random": "Random, as published"}
 EXPERT = (
     "now_lambda_p",
     "now_lambda_w",
@@ -140,12 +141,17 @@ def suggest(settings: Settings, linked: bool) -> None:
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    wanted = suggested(dataset, model, _model_params(settings) if model == settings["model"] else ())
+    wanted = _suggested(dataset, model, _model_params(settings) if model == settings["model"] else ())
     new = {name: getattr(wanted, name) for name in NAMES}
     settings.set(**new)
     st.session_state.pop(_NOTE, None)
     if before is not None and kept != new:
         st.session_state[_NOTE] = kept
+
+
+def _suggested(dataset: str, model: str, own: tuple[tuple[str, Any], ...]) -> Experiment:
+    """Return what is suggested, with a start that does not collapse where it need not."""
+    return dataclasses.replace(suggested(dataset, model, own), start="informed")
 
 
 def _note(settings: Settings) -> None:
@@ -226,6 +232,7 @@ def settings_panel(settings: Settings) -> Experiment:
             widgets.param(settings, "validation", "Validation share", style="slider")
             widgets.scale(settings, "tol", "Tolerance", highest=0.1)
             if model.factorised:
+                widgets.param(settings, "start", "Start", labels=_STARTS)
                 widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
@@ -259,7 +266,7 @@ def _suited(settings: Settings) -> Callable[[], None]:
         left[before.model, before.model_params] = before
         model = settings["model"]
         own = _model_params(settings) if model == before.model else _remembered(model)
-        wanted = left.get((model, own)) or suggested(settings["dataset"], model, own)
+        wanted = left.get((model, own)) or _suggested(settings["dataset"], model, own)
         now = experiment_of(settings)
         freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
         if model == before.model and not freed and now.why_not() is None:
@@ -328,7 +335,7 @@ def _regularizer(settings: Settings) -> None:
 
 def load_suggested(settings: Settings) -> None:
     """Load the settings that say something on the chosen data set."""
-    wanted = suggested(settings["dataset"], settings["model"], _model_params(settings))
+    wanted = _suggested(settings["dataset"], settings["model"], _model_params(settings))
     settings.set(**{name: getattr(wanted, name) for name in NAMES})
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
