@@ -16,8 +16,8 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
-from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.starts.informed import escaping, informed_start
+from fmviz.engine.snapshot import Snapshot, Status
+from fmviz.engine.starts.informed import escaping, informed_start, why_empty
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -152,7 +152,9 @@ class Run:
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
         for snapshot in self.stream(budget, should_stop, **checkpoints):
-            yield replace(snapshot, metrics=self.measure(snapshot.parameters))
+            yield replace(
+                snapshot, metrics=self.measure(snapshot.parameters), status=self._status_of(snapshot)
+            )
 
     def end(self, seconds: float | None = None) -> Snapshot:
         """Run and return the last snapshot alone, with its metrics.
@@ -162,7 +164,16 @@ class Run:
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
         *_, last = self.stream(budget, never)
-        return replace(last, metrics=self.measure(last.parameters))
+        return replace(last, metrics=self.measure(last.parameters), status=self._status_of(last))
+
+    def _status_of(self, snapshot: Snapshot) -> Status | None:
+        """Return the status, with a word on a fit that has no interaction."""
+        status = snapshot.status
+        if status is None or not status.converged:
+            return status
+        problem = self.problem.at(**self.schedule.after(snapshot.epoch))
+        why = why_empty(problem, snapshot.parameters)
+        return status if why is None else replace(status, message=f"{status.message} {why}")
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any

@@ -168,13 +168,20 @@ def test_paths_pass_through_the_planted_pairs():
 def test_an_empty_fit_says_what_would_leave_it():
     X, y = planted()
     problem = Problem.build(X, y, rank=3, lambda_w=0.01, lambda_p=0.1)
+    empty = linear_fit(problem)
+
+    def why(**given):
+        return why_empty(problem.at(**given), empty)
+
     limit = zero_threshold(problem).lower
-    assert f"below {limit:.3g}" in why_empty(problem.at(lambda_sparse=2.0 * limit))
-    assert "lowers the objective" in why_empty(problem.at(lambda_sparse=0.5 * limit))
-    assert "λ_p below" in why_empty(problem.at(lambda_p=100.0))
-    assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", lambda_sparse=9.0))
-    assert "no pair" in why_empty(Problem.build(X, 0.0 * y))
-    assert references(Problem.build(X, 0.0 * y)).lambda_sparse == 0.0
+    assert f"below {limit:.3g}" in why(lambda_sparse=2.0 * limit)
+    assert "lowers the objective" in why(lambda_sparse=0.5 * limit)
+    assert "λ_p below" in why(lambda_p=100.0)
+    assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", rank=3, lambda_sparse=9.0), empty)
+    nothing = Problem.build(X, 0.0 * y, rank=3)
+    assert "no pair" in why_empty(nothing, linear_fit(nothing))
+    assert references(nothing).lambda_sparse == 0.0
+    assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None
 
 
 def test_validation_finds_strengths_that_predict():

@@ -45,8 +45,23 @@ def informed_start(problem: Problem, init_scale: float, rng: np.random.Generator
     return end.parameters if np.isfinite(end.objective) else start
 
 
-def why_empty(problem: Problem) -> str:
-    """Return in a sentence or two why a fit of the problem has P = 0, and which strength would leave it."""
+def why_empty(problem: Problem, end: Parameters) -> str | None:
+    """Return why a fit that was to have interactions ended with P = 0, and which strength would leave it.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the strengths at the end.
+    end : Parameters
+        Those of the fit. Its w and bias are taken for the linear fit.
+
+    Returns
+    -------
+    str or None
+        A sentence or two; None where P is not 0, or there was none to fit.
+    """
+    if not problem.model.factorised or not end.P.size or end.P.any():
+        return None
     at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
     if problem.model.why_no_threshold() is not None:
         return f"No interaction is left: P = 0 at {at}. Lower them, or start with a larger init_scale."
@@ -55,7 +70,7 @@ def why_empty(problem: Problem) -> str:
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
             "λ > 0. Lower λ, or follow a path of strengths upwards."
         )
-    found = zero_threshold(problem)
+    found = zero_threshold(problem, end)
     if problem.lambda_sparse < found.lower:
         return (
             f"No interaction is left: P = 0 at {at}, though below λ = {found.lower:.3g} there is a P that "
