@@ -18,6 +18,9 @@ ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__]
 X = np.random.default_rng(0).normal(size=(30, 4))
 LABELS = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
 
+# Short fits: what is asked of them does not need their end.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def parameters_of(estimator: type) -> dict[str, inspect.Parameter]:
     _, *listed = inspect.signature(estimator.__init__).parameters.values()
@@ -55,11 +58,13 @@ def test_every_parameter_is_written_out_and_stored_as_given(estimator):
 
 
 @pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if one.__name__.endswith("Classifier")])
-def test_a_classifier_has_the_defaults_of_its_regressor_but_for_the_loss(estimator):
+def test_a_classifier_has_the_defaults_of_its_regressor_but_for_loss_and_class_weight(estimator):
     regressor = getattr(estimators, estimator.__name__.replace("Classifier", "Regressor"))
     expected = {name: one.default for name, one in parameters_of(regressor).items()} | {"loss": "logistic"}
-    assert {name: one.default for name, one in parameters_of(estimator).items()} == expected
-    assert list(parameters_of(estimator)) == list(expected)
+    found = {name: one.default for name, one in parameters_of(estimator).items()}
+    assert found.pop("class_weight") is None
+    assert found == expected
+    assert list(found) == list(expected)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

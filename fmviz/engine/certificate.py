@@ -62,6 +62,9 @@ def stationarity(problem: Problem, parameters: Parameters) -> float:
 
 def _factor_step(problem: Problem, parameters: Parameters) -> float:
     P = parameters.P
+    if P.size == 0:
+        # Rank 0: the linear model.
+        return 0.0
     gradient = loss_gradient(problem, parameters)[0]
     h = curvature(problem, parameters)
     shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -93,8 +93,9 @@ def iterate(
     rng: np.random.Generator | None = None,
     resume: Checkpoint | None = None,
     keep: Keep = _keep_none,
+    leave: Callable[[Mapping[str, Any]], Any] | None = None,
     schedule: Schedule | None = None,
-) -> Iterator[Snapshot]:
+) -> Generator[Snapshot, None, None]:
     """Run a solver and report.
 
     Parameters
@@ -120,6 +121,9 @@ def iterate(
     keep : callable
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
         epoch is yielded; ``take()`` returns the `Checkpoint`. Solvers with an empty `memory` have none.
+    leave : callable, optional
+        ``leave(memory)`` is called with what the solver remembers once the run has ended or is closed. A
+        checkpoint of it goes on with the same iterates, to rounding, whatever the epoch.
     schedule : Schedule, optional
         Changes of the strengths on the way. At each the solver starts anew from the present parameters, with
         the generator as it is; the figures of an epoch belong to the strengths under which it was made. The
@@ -151,7 +155,7 @@ def iterate(
     if resume is not None:
         course.method.start(start, rng)
         recall(course.method, resume.memory)
-    return _closing(course, budget, should_stop, start, resume, keep)
+    return _closing(course, leave, budget, should_stop, start, resume, keep)
 
 
 class _Course:
@@ -196,10 +200,14 @@ class _Course:
         return self.start(here)
 
 
-def _closing(course: _Course, *rest: Any) -> Iterator[Snapshot]:
+def _closing(
+    course: _Course, leave: Callable[[Mapping[str, Any]], Any] | None, *rest: Any
+) -> Generator[Snapshot, None, None]:
     try:
         yield from _loop(course, *rest)
     finally:
+        if leave is not None:
+            leave(remember(course.method))
         course.method.close()
 
 

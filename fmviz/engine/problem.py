@@ -82,7 +82,8 @@ class Problem(Formulation):
     target : Target
         y, shape (N,).
     rank : int
-        Columns of P, for each of its orders; not used where the model has no factors.
+        Columns of P, for each of its orders; 0 leaves the linear model. Not used where the model has no
+        factors.
     lambda_w, lambda_p, lambda_sparse : float
         λ_w, λ_p and λ, all ≥ 0.
     fit_linear, fit_intercept : bool
@@ -137,7 +138,7 @@ class Problem(Formulation):
             If anything is out of range or does not fit together.
         """
         design = X if isinstance(X, Design) else Design(X)
-        rank = whole_number("rank", rank, 1, 10_000)
+        rank = whole_number("rank", rank, 0, 10_000)
         formulation = Formulation.build(model, penalty, loss, rank)
         chosen = formulation.model
         chosen.check_size(design.n_features, rank)
@@ -169,6 +170,16 @@ class Problem(Formulation):
         found = replace(self, **new) if new else self
         self.model.check_strengths(found.lambda_p, found.lambda_sparse)
         return found
+
+    def of_rows(self, rows: np.ndarray) -> Problem:
+        """Return the problem of some rows, given by their indices, weights scaled to a mean of 1 again."""
+        weights = self.sample_weight
+        return replace(
+            self,
+            design=Design(self.design.matrix[rows], self.design.dtype),
+            target=replace(self.target, values=self.target.values[rows]),
+            sample_weight=None if weights is None else _weights(weights[rows], rows.size),
+        )
 
     @property
     def y(self) -> np.ndarray:

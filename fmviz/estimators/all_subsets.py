@@ -12,8 +12,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .base import Callback, RandomState
+from .classifier import ModelClassifier, Weights
 from .kernel_sums import KernelSumEstimator
+from .regressor import ModelRegressor
 
 
 class _AllSubsets(KernelSumEstimator):
@@ -51,38 +53,17 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     ----------
     rank : int, default=10
         The number of columns of P.
-    loss : str or Loss, default="squared"
-        "squared" or "huber".
-    loss_param : float, optional
-        The parameter of the loss: δ of "huber", 1 by default.
     regularizer : str or Penalty, default="omega_ti"
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="all_subsets")` tells which suit.
-    regularizer_params : dict, optional
-        The parameters of the regularizer.
-    solver : str or Solver, default="auto"
-        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
-    solver_params : dict, optional
-        The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
         λ_w, λ_p and λ, all ≥ 0.
-    fit_linear, fit_intercept : bool, default=True
-        Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.01
         The standard deviation of the normal distribution from which the entries of P start.
-    max_iter : int, default=200
-        The maximum number of epochs.
-    tol : float, default=1e-4
-        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
-    warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit.
-    random_state : int, numpy Generator or RandomState, optional
-        The source of the random start and of the solver's draws.
-    callback : callable, optional
-        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
-    dtype : {"float64", "float32"}, default="float64"
-        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
-        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+    loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
+        As for `FactorizationMachineRegressor`.
+    warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
+        As for `FactorizationMachineRegressor`.
 
     Attributes
     ----------
@@ -99,17 +80,8 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         non-zero.
     n_used_interactions_ : int
         The sum of these numbers.
-    history_ : DataFrame
-        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
-        epoch and the last one), seconds of the solver.
-    certificate_ : float
-        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
-    status_ : fmviz.engine.snapshot.Status
-        How the run ended, with a sentence in ``status_.message``.
-    n_iter_ : int
-        The number of epochs made.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    history_, certificate_, status_, n_iter_, n_features_in_, feature_names_in_
+        As for `FactorizationMachineRegressor`.
 
     Examples
     --------
@@ -141,6 +113,10 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -161,6 +137,10 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype
@@ -176,11 +156,13 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
     ----------
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    class_weight : dict or "balanced", optional
+        As for `FactorizationMachineClassifier`.
     rank, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
         As for `AllSubsetsRegressor`.
-    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, random_state
+    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, early_stopping
         As for `AllSubsetsRegressor`.
-    callback, dtype
+    validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
         As for `AllSubsetsRegressor`.
 
     Attributes
@@ -205,6 +187,7 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
         *,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
+        class_weight: Weights | None = None,
         regularizer: str | Penalty = "omega_ti",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
@@ -218,6 +201,10 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -225,6 +212,7 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
         self.rank = rank
         self.loss = loss
         self.loss_param = loss_param
+        self.class_weight = class_weight
         self.regularizer = regularizer
         self.regularizer_params = regularizer_params
         self.solver = solver
@@ -238,6 +226,10 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fmviz.choices import bound
+from fmviz.engine.certificate import certify
+from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
@@ -20,10 +24,13 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
-from fmviz.engine.problem import Problem
-from fmviz.engine.snapshot import Reason, Snapshot
-from fmviz.engine.solvers import Solver
+from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.snapshot import Reason, Snapshot, Status
+from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
+
+from .held_out import HeldOut
+from .warm_start import Memory, overlaid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +57,10 @@ class ModelEstimator(BaseEstimator):
     max_iter: int
     tol: float
     warm_start: bool
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    verbose: int
     callback: Callback | None
 
     # Parameters of some estimators only, with what the others pass to the engine.
@@ -69,6 +80,9 @@ class ModelEstimator(BaseEstimator):
     _fitted_loss: Loss
     _fitted_target: Target
     _fitted_dummies: int
+    # Parameters of the engine that are attributes, and so can be set by hand for a warm start.
+    _settable: ClassVar[tuple[str, ...]] = ("P", "w", "intercept")
+    _memory: Memory | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,20 +122,12 @@ class ModelEstimator(BaseEstimator):
             "fit_intercept": self._switch("fit_intercept"),
         }
 
-    def _run_arguments(self) -> dict[str, Any]:
-        """Return the keywords of `iterate`, besides the problem and when to stop."""
-        return {
-            "budget": Budget(
-                epochs=whole_number("max_iter", self.max_iter, 1),
-                tol=finite_number("tol", self.tol, low=0),
-                certify_every=10,
-            ),
-            "start": self._fitted_parameters()
-            if self._switch("warm_start") and hasattr(self, "w_")
-            else None,
-            "init_scale": self.init_scale,
-            "rng": _generator(self.random_state),
-        }
+    def _budget(self) -> Budget:
+        return Budget(
+            epochs=whole_number("max_iter", self.max_iter, 1),
+            tol=finite_number("tol", self.tol, low=0),
+            certify_every=10,
+        )
 
     def _switch(self, name: str) -> bool:
         value = getattr(self, name)
@@ -137,33 +143,129 @@ class ModelEstimator(BaseEstimator):
             raise ValueError(f"{name} = {value!r} must be a dict of parameter names and values, or None.")
         return dict(value)
 
-    def _precision(self) -> str:
-        return one_of("dtype", self.dtype, DTYPES)
+    def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
+        """Return X, or X and y, as arrays of finite numbers."""
+        dtype = one_of("dtype", self.dtype, DTYPES)
+        return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
-    def _run(self, X: Any, target: Target, sample_weight: Any) -> None:
-        about_problem, about_run, dummies = self._problem_arguments(), self._run_arguments(), self._dummies()
+    def _problem(self, X: Any, target: Target, sample_weight: Any) -> Problem:
+        design = Design(augmented(X, self._dummies()), self.dtype)
+        return Problem.build(design, target, sample_weight=sample_weight, **self._problem_arguments())
+
+    def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
+        """Fit to checked data; held-out rows are stratified by class where that is asked for."""
+        warm, budget, rng = self._switch("warm_start"), self._budget(), _generator(self.random_state)
+        whole = problem = self._problem(X, target, sample_weight)
+        held_out = None
+        if self._switch("early_stopping"):
+            fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
+            patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
+            problem, held_out = HeldOut.split(whole, fraction, patience, rng, stratified)
+        solver = chosen_solver(problem, self.solver, self._mapping("solver_params"))
+        start, memory = self._start(problem, rng, warm), None
+        if warm and self._memory is not None:
+            memory = self._memory.at(problem, solver, start)
+        left = self._run(problem, solver, budget, start, rng, memory, held_out)
+        self._memory = Memory.of(problem, solver, self._fitted_parameters(), left) if warm and left else None
+
+    def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
+        """Make an epoch on checked rows that are a part of all."""
+        if self._switch("early_stopping"):
+            raise ValueError(
+                "early_stopping = True is for fit, which holds out some of its rows; partial_fit sees a part "
+                "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
+            )
+        rng = _generator(self.random_state)
+        problem, solver = self._problem(X, target, sample_weight), self._part_solver()
+        start, memory = self._start(problem, rng, True), None
+        if self._memory is not None:
+            memory = self._memory.on_other_rows(solver)
+        left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
+        self._memory = Memory(solver.name, "", left)
+
+    def _part_solver(self) -> Solver:
+        """Return the solver of `partial_fit`; ValueError where there is none."""
+        about, settings = self._problem_arguments(), self._mapping("solver_params")
+        solver = get_solver("psgd" if self.solver == "auto" else self.solver, settings)
+        if not solver.takes_parts:
+            able = ", ".join(one.name for one in SOLVERS.values() if one.takes_parts)
+            raise ValueError(
+                f"partial_fit gives a part of the rows at a time, and solver = {solver.name!r} needs all of "
+                f"them at every step; choose one of {able}, or call fit."
+            )
+        formulation = Formulation.build(about["model"], about["penalty"], about["loss"], about["rank"])
+        if (reason := solver.why_not(formulation)) is not None:
+            raise ValueError(reason)
+        return solver
+
+    def _start(self, problem: Problem, rng: np.random.Generator, warm: bool) -> Parameters:
+        start = problem.start(finite_number("init_scale", self.init_scale, low=0), rng)
+        if not warm:
+            return start
+        names = [name for name in self._settable if hasattr(self, f"{name}_")]
+        if hasattr(self, "_fitted_model"):
+            start = overlaid(start, self._fitted_parameters(), 0)
+            # Others are there already, or hold what is due to dummy features.
+            names = [name for name in names if name == "P"]
+        return overlaid(start, {name: getattr(self, f"{name}_") for name in names}, self._dummies())
+
+    def _run(
+        self,
+        problem: Problem,
+        solver: Solver,
+        budget: Budget,
+        start: Parameters,
+        rng: np.random.Generator,
+        memory: Mapping[str, Any] | None = None,
+        held_out: HeldOut | None = None,
+    ) -> dict[str, Any]:
+        """Run the solver and store the end; return what it remembers there, nothing where it ended beyond."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
-        design = Design(augmented(X, dummies), self.dtype)
-        problem = Problem.build(design, target, sample_weight=sample_weight, **about_problem)
-        solver = chosen_solver(problem, self.solver, self._mapping("solver_params"))
+        every = (
+            int(self.verbose) if isinstance(self.verbose, bool) else whole_number("verbose", self.verbose, 0)
+        )
+        resume = None
+        if memory is not None:
+            # The generator may be the user's, and the solver sets its state.
+            resume, rng = Checkpoint(0, 0.0, float("nan"), memory), deepcopy(rng)
+        left: dict[str, Any] = {}
+        snapshots = iterate(problem, solver, budget, start=start, rng=rng, resume=resume, leave=left.update)
         records = []
-        stopping = False
-        snapshots = iterate(problem, solver, should_stop=lambda: stopping, **about_run)
         for snapshot in snapshots:
-            records.append(snapshot.record())
+            enough = None
+            if held_out is not None:
+                snapshot = held_out.measured(snapshot)
+                enough = held_out.why_enough(snapshot)
             if self.callback is not None and self.callback(snapshot):
-                stopping = True
-        assert snapshot.status is not None, "the last snapshot carries the status"
-        if snapshot.status.reason is Reason.DIVERGED:
-            warnings.warn(snapshot.status.message, ConvergenceWarning, stacklevel=3)
+                enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
+            if enough is not None and snapshot.status is None:
+                snapshots.close()
+                residual = certify(problem, snapshot.parameters)
+                snapshot = replace(snapshot, certificate=residual, status=Status(Reason.STOPPED, enough))
+            records.append(snapshot.record())
+            if every and (snapshot.epoch % every == 0 or snapshot.status is not None):
+                print(_line(snapshot))
+            if snapshot.status is not None:
+                break
+        end = snapshot if held_out is None else held_out.kept(problem, snapshot)
+        assert end.status is not None, "the last snapshot carries the status"
+        if every:
+            print(end.status.message)
+        unfinished = budget.tol > 0 and end.status.reason in (Reason.EPOCHS, Reason.STALLED)
+        if unfinished or end.status.reason is Reason.DIVERGED:
+            warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
-        self._fitted_target, self._fitted_dummies = target, dummies
-        self._store(snapshot)
+        # Labels are needed for predictions, values are not.
+        self._fitted_target = replace(problem.target, values=np.empty(0))
+        self._fitted_dummies = self._dummies()
+        self._store(end)
         self._records = records
-        self.certificate_ = snapshot.certificate
-        self.status_ = snapshot.status
+        self.certificate_ = end.certificate
+        self.status_ = end.status
         self.n_iter_ = snapshot.epoch
+        beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
+        return {} if beyond else left
 
     def _store(self, end: Snapshot) -> None:
         """Store the end of a run as attributes."""
@@ -181,7 +283,7 @@ class ModelEstimator(BaseEstimator):
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=self._precision())
+        X = self._checked(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             design = Design(augmented(X, self._fitted_dummies), self.dtype)
             f = self._fitted_model.predict(design, self._fitted_parameters())
@@ -221,181 +323,26 @@ class FactorEstimator(ModelEstimator):
         return np.flatnonzero(self.P_.any(axis=1))
 
 
-class ModelRegressor(RegressorMixin, ModelEstimator):
-    """A regressor of one of the engine's models."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,).
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            Finite numbers.
-        y : (N,) array_like
-            Finite targets.
-        sample_weight : (N,) array_like, optional
-            Weights c_n ≥ 0, rescaled to a mean of 1.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not allowed, with the reason.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver diverged; the last finite iterate is kept.
-        """
-        X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision(), y_numeric=True
-        )
-        self._run(X, Target.of(y), sample_weight)
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
-
-        Returns
-        -------
-        (N,) ndarray
-
-        Raises
-        ------
-        ValueError
-            If X does not suit the fit, or f(x) overflows.
-        """
-        return self._predict(X)
+def takes_parts(estimator: ModelEstimator) -> bool:
+    """Return True where `partial_fit` has a solver; else raise the ValueError that says why not."""
+    estimator._part_solver()
+    return True
 
 
-class ModelClassifier(ClassifierMixin, ModelEstimator):
-    """A classifier of one of the engine's models: two classes, -1 and +1 to the engine."""
-
-    classes_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,), of two classes.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            Finite numbers.
-        y : (N,) array_like
-            Labels of two classes, numbers or strings.
-        sample_weight : (N,) array_like, optional
-            Weights c_n ≥ 0, rescaled to a mean of 1.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not allowed, with the reason.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver diverged; the last finite iterate is kept.
-        """
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=self._precision())
-        check_classification_targets(y)
-        target = Target.of_labels(y)
-        if target.kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. y has {target.n_outputs} classes; wrap the "
-                "classifier in sklearn.multiclass.OneVsRestClassifier."
-            )
-        assert target.labels is not None, "classes have labels"
-        self.classes_ = target.labels
-        self._run(X, target, sample_weight)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X, positive for the second class.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
-
-        Returns
-        -------
-        (N,) ndarray
-
-        Raises
-        ------
-        ValueError
-            If X does not suit the fit, or f(x) overflows.
-        """
-        return self._predict(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
-
-        Returns
-        -------
-        (N,) ndarray
-
-        Raises
-        ------
-        ValueError
-            If X does not suit the fit, or f(x) overflows.
-        """
-        f = self._predict(X)
-        return self._fitted_target.decode(f)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class probabilities of every row of X, for a fit with the logistic loss.
-
-        Parameters
-        ----------
-        X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
-
-        Returns
-        -------
-        (N, 2) ndarray, columns in the order of `classes_`
-
-        Raises
-        ------
-        ValueError
-            If X does not suit the fit, f(x) overflows, or the loss of the fit is another, whose scores are no
-            probabilities.
-        """
-        check_is_fitted(self)
-        positive = self._fitted_loss.probability(self._predict(X))
-        if positive is None:
-            raise ValueError(
-                f"The loss {self._fitted_loss.name!r} gives scores, not probabilities; fit with "
-                "loss='logistic', or use decision_function."
-            )
-        return np.column_stack([1.0 - positive, positive])
+def _line(snapshot: Snapshot) -> str:
+    """Return what `verbose` prints of a snapshot."""
+    parts = [
+        f"Epoch {snapshot.epoch:,}: objective {snapshot.objective:.6g}",
+        f"{snapshot.used_interactions:,} interactions of {snapshot.used_features:,} features",
+        *(f"{name.replace('_', ' ')} {value:.6g}" for name, value in snapshot.metrics.items()),
+    ]
+    return ", ".join(parts)
 
 
 def _generator(random_state: Any) -> np.random.Generator:
     """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):

@@ -13,14 +13,17 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .base import Callback, RandomState
+from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
+from .regressor import ModelRegressor
 
 
 class _ConvexFM(PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l2"
+    _settable = ("P", "coefficients", "w", "intercept")
 
     diagonal: bool
     lambda_trace: float
@@ -63,29 +66,23 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     diagonal : bool, default=False
         Whether f sees the diagonal of W: with it w_ij and w_ji both count, so that x_i x_j has the weight
         2w_ij and x_i² the weight w_ii.
-    loss : str or Loss, default="squared"
-        "squared" or "huber".
-    loss_param : float, optional
-        The parameter of the loss: δ of "huber", 1 by default.
     solver : str, default="auto"
         "gcd", which is "auto".
     solver_params : dict, optional
         The parameters of the solver, for instance ``{"refit": "diagonal"}``.
     lambda_w, lambda_trace : float, default=1e-3
         λ_w and λ_tr, both ≥ 0.
-    fit_linear, fit_intercept : bool, default=True
-        Whether f has linear weights w, and a bias b, which is not penalised.
     max_iter : int, default=100
         The maximum number of epochs; each refits everything.
     tol : float, default=1e-6
         The fit has converged once neither W nor a linear weight changes by more than `tol` times the largest
         eigenvalue or weight in an epoch.
-    warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit instead of 0.
+    loss, loss_param, fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction
+        As for `FactorizationMachineRegressor`.
+    n_iter_no_change, verbose, callback
+        As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        Where the search for eigenvectors starts, with many features.
-    callback : callable, optional
-        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+        Where the search for eigenvectors starts, with many features, and the rows held out.
 
     Attributes
     ----------
@@ -104,18 +101,11 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero. The trace norm
         makes W low in rank, not sparse.
-    history_ : DataFrame
-        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
-        epoch and the last one), seconds of the solver.
     certificate_ : float
         The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
         by at most this share of itself; with ``lambda_trace=0``, that of any W of no larger trace norm.
-    status_ : fmviz.engine.snapshot.Status
-        How the run ended, with a sentence in ``status_.message``.
-    n_iter_ : int
-        The number of epochs made.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    history_, status_, n_iter_, n_features_in_, feature_names_in_
+        As for `FactorizationMachineRegressor`.
 
     Examples
     --------
@@ -144,6 +134,10 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         max_iter: int = 100,
         tol: float = 1e-6,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
@@ -160,6 +154,10 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
 
@@ -174,9 +172,13 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
     ----------
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    class_weight : dict or "balanced", optional
+        As for `FactorizationMachineClassifier`.
     rank, diagonal, loss_param, solver, solver_params, lambda_w, lambda_trace, fit_linear, fit_intercept
         As for `ConvexFMRegressor`.
-    max_iter, tol, warm_start, random_state, callback
+    max_iter, tol, warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose
+        As for `ConvexFMRegressor`.
+    random_state, callback
         As for `ConvexFMRegressor`.
 
     Attributes
@@ -204,6 +206,7 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
         diagonal: bool = False,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
+        class_weight: Weights | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
         lambda_w: float = 1e-3,
@@ -213,6 +216,10 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
         max_iter: int = 100,
         tol: float = 1e-6,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
@@ -220,6 +227,7 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
         self.diagonal = diagonal
         self.loss = loss
         self.loss_param = loss_param
+        self.class_weight = class_weight
         self.solver = solver
         self.solver_params = solver_params
         self.lambda_w = lambda_w
@@ -229,5 +237,9 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback

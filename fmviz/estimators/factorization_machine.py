@@ -10,8 +10,10 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, FactorEstimator, ModelClassifier, ModelRegressor, RandomState
+from .base import Callback, FactorEstimator, RandomState
+from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
+from .regressor import ModelRegressor
 
 
 class _FactorizationMachine(FactorEstimator, PairEstimator):
@@ -36,7 +38,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     Parameters
     ----------
     rank : int, default=10
-        The number of columns of P.
+        The number of columns of P; 0 leaves the linear model.
     degree : int, default=2
         The order of the interactions: 2. For higher orders see `HigherOrderFMRegressor`.
     loss : str or Loss, default="squared"
@@ -63,11 +65,27 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     max_iter : int, default=200
         The maximum number of epochs.
     tol : float, default=1e-4
-        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch;
+        a fit that does not get there in `max_iter` epochs warns. 0 makes all of them.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit.
+        Whether `fit` starts from the parameters of the previous fit, or from `P_`, `w_` and `intercept_` as
+        set by hand. On the same rows and with the same strengths it goes on as if it had not been
+        interrupted, to rounding: ten fits of one epoch are one of ten. Only "lbfgs" learns the curvature anew
+        each time, as scipy does not hand out what it has learned. On other rows, or with other strengths, the
+        parameters alone are taken over.
+    early_stopping : bool, default=False
+        Whether to hold out a random part of the rows and to stop once the mean loss there has not fallen for
+        `n_iter_no_change` epochs. The parameters are then those of the epoch in which it was lowest;
+        `history_` has it as ``validation_loss``.
+    validation_fraction : float, default=0.1
+        The share of the rows held out, by classifiers the same of both classes.
+    n_iter_no_change : int, default=10
+        The number of epochs that early stopping waits for a lower loss.
+    verbose : int, default=0
+        Print a line every so many epochs; 0 prints nothing.
     random_state : int, numpy Generator or RandomState, optional
-        The source of the random start and of the solver's draws.
+        The source of the random start, of the solver's draws and of the rows held out; by default numpy's
+        global one.
     callback : callable, optional
         Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
     dtype : {"float64", "float32"}, default="float64"
@@ -131,6 +149,10 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -152,6 +174,10 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype
@@ -167,11 +193,14 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     ----------
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    class_weight : dict or "balanced", optional
+        What the rows of a class weigh: a number for each label, or with "balanced" in inverse proportion to
+        the number of its rows. `sample_weight` multiplies it.
     rank, degree, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
         As for `FactorizationMachineRegressor`.
-    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, random_state
+    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, early_stopping
         As for `FactorizationMachineRegressor`.
-    callback, dtype
+    validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
         As for `FactorizationMachineRegressor`.
 
     Attributes
@@ -199,6 +228,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         degree: int = 2,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
+        class_weight: Weights | None = None,
         regularizer: str | Penalty = "ti",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
@@ -212,6 +242,10 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -220,6 +254,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         self.degree = degree
         self.loss = loss
         self.loss_param = loss_param
+        self.class_weight = class_weight
         self.regularizer = regularizer
         self.regularizer_params = regularizer_params
         self.solver = solver
@@ -233,6 +268,10 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype

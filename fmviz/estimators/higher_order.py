@@ -10,8 +10,10 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, ModelClassifier, ModelRegressor, RandomState
+from .base import Callback, RandomState
+from .classifier import ModelClassifier, Weights
 from .kernel_sums import KernelSumEstimator
+from .regressor import ModelRegressor
 
 
 class _HigherOrderFM(KernelSumEstimator):
@@ -30,7 +32,9 @@ class _HigherOrderFM(KernelSumEstimator):
                 f"coefficients = {self.coefficients!r} needs one P for all orders: set shared=True, or leave "
                 "coefficients='ones'."
             )
-        return "hofm", {"order": self.order}
+        order = whole_number("order", self.order, 2, 10)
+        # Orders beyond the number of features have no products.
+        return "hofm", {"order": max(2, min(order, getattr(self, "n_features_in_", order)))}
 
     def _dummies(self) -> int:
         return whole_number("order", self.order, 2, 10) - 1 if self.shared else 0
@@ -52,45 +56,25 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     rank : int, default=10
         The number of columns of P for each order.
     order : int, default=3
-        M, from 2 to 10. X must have as many features, unless `shared` is true.
+        M, from 2 to 10. Unless `shared` is true, orders beyond the number of features, which have no
+        products, are left out.
     shared : bool, default=False
         Whether one P serves all orders.
     coefficients : {"ones", "signs", "fitted"}, default="ones"
         λ_s of a shared P: all 1, random signs, or fitted, which takes the regularizer "l2" with
         ``lambda_sparse=0`` and then minimises λ_p Σ_s |λ_s|‖p̃_s‖^M in place of λ_p‖P‖²_F.
-    loss : str or Loss, default="squared"
-        "squared" or "huber".
-    loss_param : float, optional
-        The parameter of the loss: δ of "huber", 1 by default.
     regularizer : str or Penalty, default="omega_ti"
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="hofm")` tells which suit.
-    regularizer_params : dict, optional
-        The parameters of the regularizer.
-    solver : str or Solver, default="auto"
-        A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
-    solver_params : dict, optional
-        The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, default=1e-3
         λ_w, λ_p and λ, all ≥ 0.
-    fit_linear, fit_intercept : bool, default=True
-        Whether f has linear weights w, and a bias b, which is not penalised.
     init_scale : float, default=0.1
         The standard deviation of the normal distribution from which the entries of P start. It is larger
         than for order 2, since the gradient in the factors of order m shrinks with its power m − 1.
-    max_iter : int, default=200
-        The maximum number of epochs.
-    tol : float, default=1e-4
-        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch.
-    warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit.
-    random_state : int, numpy Generator or RandomState, optional
-        The source of the random start and of the solver's draws.
-    callback : callable, optional
-        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
-    dtype : {"float64", "float32"}, default="float64"
-        "float32" keeps X in single precision: half the memory, and quicker sweeps of CD and PCD over a large
-        dense X. All else is computed in double precision, on the rounded X, in `fit` and in `predict`.
+    loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
+        As for `FactorizationMachineRegressor`.
+    warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
+        As for `FactorizationMachineRegressor`.
 
     Attributes
     ----------
@@ -113,16 +97,9 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     n_used_interactions_ : int
         The sum of these numbers.
     history_ : DataFrame
-        One row per epoch: objective and its parts, used features and interactions, certificate (every tenth
-        epoch and the last one), seconds of the solver. Counts are those with the dummy features, if any.
-    certificate_ : float
-        The stationarity residual at the end, recomputed from the parameters; 0 at a stationary point.
-    status_ : fmviz.engine.snapshot.Status
-        How the run ended, with a sentence in ``status_.message``.
-    n_iter_ : int
-        The number of epochs made.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As for `FactorizationMachineRegressor`; counts are those with the dummy features, if any.
+    certificate_, status_, n_iter_, n_features_in_, feature_names_in_
+        As for `FactorizationMachineRegressor`.
 
     Examples
     --------
@@ -159,6 +136,10 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -182,6 +163,10 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype
@@ -197,11 +182,15 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
     ----------
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    class_weight : dict or "balanced", optional
+        As for `FactorizationMachineClassifier`.
     rank, order, shared, coefficients, loss_param, regularizer, regularizer_params, solver
         As for `HigherOrderFMRegressor`.
     solver_params, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter
         As for `HigherOrderFMRegressor`.
-    tol, warm_start, random_state, callback, dtype
+    tol, warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state
+        As for `HigherOrderFMRegressor`.
+    callback, dtype
         As for `HigherOrderFMRegressor`.
 
     Attributes
@@ -231,6 +220,7 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         coefficients: str = "ones",
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
+        class_weight: Weights | None = None,
         regularizer: str | Penalty = "omega_ti",
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
@@ -244,6 +234,10 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
         random_state: RandomState | None = None,
         callback: Callback | None = None,
         dtype: str = "float64",
@@ -254,6 +248,7 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         self.coefficients = coefficients
         self.loss = loss
         self.loss_param = loss_param
+        self.class_weight = class_weight
         self.regularizer = regularizer
         self.regularizer_params = regularizer_params
         self.solver = solver
@@ -267,6 +262,10 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype

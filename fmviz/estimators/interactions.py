@@ -147,7 +147,9 @@ class ProductEstimator(FactorEstimator):
         if not self._has_order(chosen):
             has = ", ".join(str(m) for m in self._orders())
             raise ValueError(f"order = {chosen} is not in this model; it has products of order {has}.")
-        features, weight = self._ranked(chosen, top)
+        # Without columns there is nothing to rank.
+        none = np.empty((0, chosen), dtype=int), np.empty(0)
+        features, weight = self._ranked(chosen, top) if self.P_.size else none
         names = self._names()
         table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
         return pd.DataFrame({**table, "weight": weight})
@@ -172,4 +174,4 @@ class ProductEstimator(FactorEstimator):
         """
         check_is_fitted(self)
         chosen = self._indices(features)
-        return self._weight(chosen) if self._has_order(len(chosen)) else 0.0
+        return self._weight(chosen) if self.P_.size and self._has_order(len(chosen)) else 0.0

@@ -13,14 +13,17 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 from fmviz.metrics import used_pairs
 
-from .base import Callback, ModelClassifier, ModelRegressor
+from .base import Callback, RandomState
+from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
+from .regressor import ModelRegressor
 
 
 class _Quadratic(PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l1"
+    _settable = ("W", "w", "intercept")
 
     lambda_trace: float
 
@@ -57,25 +60,21 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
 
     Parameters
     ----------
-    loss : str or Loss, default="squared"
-        "squared" or "huber".
-    loss_param : float, optional
-        The parameter of the loss: δ of "huber", 1 by default.
     solver : str, default="auto"
         "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
     lambda_w, lambda_trace, lambda_sparse : float, default=1e-3
         λ_w, λ_tr and λ, all ≥ 0.
-    fit_linear, fit_intercept : bool, default=True
-        Whether f has linear weights w, and a bias b, which is not penalised.
     max_iter : int, default=2000
         The maximum number of iterations.
     tol : float, default=1e-6
         The fit has converged once no parameter changes by more than `tol` times the largest one in an
         iteration.
-    warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit instead of 0.
-    callback : callable, optional
-        Called with every `fmviz.engine.snapshot.Snapshot`; a true return value stops the run.
+    loss, loss_param, fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction
+        As for `FactorizationMachineRegressor`.
+    n_iter_no_change, verbose, callback
+        As for `FactorizationMachineRegressor`.
+    random_state : int, numpy Generator or RandomState, optional
+        Which rows are held out.
 
     Attributes
     ----------
@@ -90,18 +89,11 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         The features in a pair whose weight is not 0.
     n_used_interactions_ : int
         The number of pairs i < j with w_ij ≠ 0, without a tolerance.
-    history_ : DataFrame
-        One row per iteration: objective and its parts, used features and interactions, certificate (every
-        tenth iteration and the last one), seconds of the solver.
     certificate_ : float
         The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
         by at most this share of itself.
-    status_ : fmviz.engine.snapshot.Status
-        How the run ended, with a sentence in ``status_.message``.
-    n_iter_ : int
-        The number of iterations made.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    history_, status_, n_iter_, n_features_in_, feature_names_in_
+        As for `FactorizationMachineRegressor`.
 
     Examples
     --------
@@ -128,6 +120,11 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         max_iter: int = 2000,
         tol: float = 1e-6,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
+        random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.loss = loss
@@ -141,6 +138,11 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
+        self.random_state = random_state
         self.callback = callback
 
 
@@ -154,9 +156,11 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
     ----------
     loss : str or Loss, default="logistic"
         "logistic" or "squared_hinge"; the losses for regression take the labels -1 and +1 as numbers.
+    class_weight : dict or "balanced", optional
+        As for `FactorizationMachineClassifier`.
     loss_param, solver, lambda_w, lambda_trace, lambda_sparse, fit_linear, fit_intercept, max_iter, tol
         As for `QuadraticRegressor`.
-    warm_start, callback
+    warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback
         As for `QuadraticRegressor`.
 
     Attributes
@@ -180,6 +184,7 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         *,
         loss: str | Loss = "logistic",
         loss_param: float | None = None,
+        class_weight: Weights | None = None,
         solver: str | Solver = "auto",
         lambda_w: float = 1e-3,
         lambda_trace: float = 1e-3,
@@ -189,10 +194,16 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         max_iter: int = 2000,
         tol: float = 1e-6,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        verbose: int = 0,
+        random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.loss = loss
         self.loss_param = loss_param
+        self.class_weight = class_weight
         self.solver = solver
         self.lambda_w = lambda_w
         self.lambda_trace = lambda_trace
@@ -202,4 +213,9 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.verbose = verbose
+        self.random_state = random_state
         self.callback = callback

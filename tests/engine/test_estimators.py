@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -15,6 +16,9 @@ from fmviz.engine.parameters import Parameters
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6))
 Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
+
+# Short fits: what is asked of them does not need their end.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.mark.sample(70)
@@ -57,8 +61,7 @@ def test_classifier_takes_any_labels(loss):
         assert proba.sum(axis=1) == pytest.approx(1)
         assert ((proba[:, 1] > 0.5) == (machine.predict(X) == "yes")).all()
     else:
-        with pytest.raises(ValueError, match="not probabilities"):
-            machine.predict_proba(X)
+        assert not hasattr(machine, "predict_proba")
 
 
 def test_sparse_and_dense_agree():
@@ -70,38 +73,19 @@ def test_sparse_and_dense_agree():
     assert dense.predict(mask) == pytest.approx(sparse.predict(sp.coo_array(mask)), abs=1e-9)
 
 
-def test_whole_weights_are_repeated_rows():
-    counts = RNG.integers(0, 3, size=120)
-    settings = {"rank": 3, "random_state": 1, "regularizer": "l21", "max_iter": 40, "tol": 0.0}
-    weighted = FactorizationMachineRegressor(**settings).fit(X, Y, sample_weight=counts)
-    repeated = FactorizationMachineRegressor(**settings).fit(np.repeat(X, counts, 0), np.repeat(Y, counts))
+@pytest.mark.parametrize(
+    ("regularizer", "solver"), [("l21", "pbcd"), ("ti", "pcd"), ("l2", "cd"), ("l1", "apgd"), ("l2", "lbfgs")]
+)
+def test_whole_weights_are_repeated_rows(regularizer, solver):
+    counts = np.random.default_rng(1).integers(0, 3, size=120)
+    settings = {"rank": 3, "random_state": 1, "max_iter": 40, "tol": 0.0, "init_scale": 0.3}
+    machine = FactorizationMachineRegressor(regularizer=regularizer, solver=solver, **settings)
+    if regularizer == "l2":
+        machine.set_params(lambda_sparse=0.0)
+    weighted = clone(machine).fit(X, Y, sample_weight=counts)
+    repeated = machine.fit(np.repeat(X, counts, 0), np.repeat(Y, counts))
     assert pytest.approx(repeated.P_, abs=1e-9) == weighted.P_
     assert weighted.w_ == pytest.approx(repeated.w_, abs=1e-9)
-
-
-def test_warm_start_goes_on():
-    machine = FactorizationMachineRegressor(
-        rank=3, regularizer="l1", random_state=0, warm_start=True, max_iter=10, tol=0.0
-    )
-    first = machine.fit(X, Y).history_["objective"].iloc[-1]
-    again = machine.fit(X, Y).history_["objective"]
-    assert again.iloc[0] == pytest.approx(first, rel=1e-12)
-    machine.set_params(rank=5)
-    with pytest.raises(ValueError, match="P of shape"):
-        machine.fit(X, Y)
-
-
-def test_callback_sees_snapshots_and_stops():
-    seen = []
-
-    def stop_at_five(snapshot):
-        seen.append(snapshot.objective)
-        return snapshot.epoch >= 5
-
-    machine = FactorizationMachineRegressor(rank=2, callback=stop_at_five, tol=0.0, random_state=0).fit(X, Y)
-    assert machine.status_.message.startswith("Stopped on request")
-    assert machine.n_iter_ <= 6
-    assert len(seen) == len(machine.history_)
 
 
 def test_history_is_the_objective():
@@ -121,7 +105,10 @@ def test_grid_search_works():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rank": 0}, "rank = 0"),
+        ({"rank": -1}, "rank = -1"),
+        ({"verbose": "much"}, "verbose = 'much'"),
+        ({"early_stopping": True, "validation_fraction": 2}, "validation_fraction = 2"),
+        ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change = 0"),
         ({"degree": 3}, "degree = 3"),
         ({"max_iter": 0}, "max_iter = 0"),
         ({"tol": -1}, "tol = -1"),

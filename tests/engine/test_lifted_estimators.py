@@ -15,6 +15,9 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))
 Y = 2 * X[:, 0] * X[:, 1] * X[:, 2] - X[:, 2] + X[:, 3] * X[:, 4] + 0.05 * RNG.normal(size=120)
 
+# Short fits: what is asked of them does not need their end.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 CASES = {
     "H2": fmviz.LiftedRegressor(rank=3, random_state=0),
     "A2": fmviz.LiftedRegressor(rank=3, kernel="anova", regularizer="ti", lambda_sparse=0.1, random_state=0),

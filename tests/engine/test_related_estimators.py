@@ -21,6 +21,9 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5))
 Y = 2 * X[:, 0] * X[:, 1] * X[:, 2] - X[:, 2] + 0.05 * RNG.normal(size=120)
 
+# Short fits: what is asked of them does not need their end.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 CASES = {
     "hofm": fmviz.HigherOrderFMRegressor(rank=3, random_state=0),
     "shared": fmviz.HigherOrderFMRegressor(rank=3, shared=True, random_state=0),

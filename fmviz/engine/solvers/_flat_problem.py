@@ -97,9 +97,8 @@ class Joint:
         shrink = 1.0 + 2.0 * eta * problem.lambda_p * self._weights(theta)
         P = out[:dk].reshape(self._d, self._k)
         P /= shrink
-        strength = eta * problem.lambda_sparse / shrink[0]
-        if strength > 0.0:
-            out[:dk] = problem.penalty.prox(P, strength).ravel()
+        if P.size and problem.lambda_sparse > 0.0:
+            out[:dk] = problem.penalty.prox(P, eta * problem.lambda_sparse / shrink[0]).ravel()
         if problem.fit_linear:
             out[dk:-1] /= 1.0 + 2.0 * eta * problem.lambda_w
         return out
@@ -115,7 +114,7 @@ class Joint:
     def change(self, theta: np.ndarray, *steps: np.ndarray) -> float:
         """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""
         dk = self._d * self._k
-        in_P = max(float(np.abs(step[:dk]).max()) for step in steps)
+        in_P = max(float(np.abs(step[:dk]).max(initial=0.0)) for step in steps)
         rest = max(float(np.abs(step[dk:]).max()) for step in steps)
         if not np.isfinite(in_P + rest):
             return float("inf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -69,6 +70,8 @@ class Solver:
     memory : tuple of str
         The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
         iterates; empty where nothing does.
+    takes_parts : bool
+        Whether it can be given the rows part by part: no step needs all of them.
     """
 
     name: ClassVar[str]
@@ -83,6 +86,7 @@ class Solver:
     fits_coefficients: ClassVar[bool] = False
     takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
+    takes_parts: ClassVar[bool] = False
 
     problem: Problem
 
@@ -207,6 +211,10 @@ class Solver:
     def at_rest(self) -> bool:
         """Return whether `memory` alone tells, after the last epoch, how the solver goes on."""
         return bool(self.memory)
+
+    def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+        """Return of what was remembered that which holds when the rows change, too."""
+        return {}
 
     def rehearse(self) -> None:
         """Call every kernel that an epoch may need; asked of a started solver of a small problem."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +50,7 @@ class StochasticSolver(Solver):
         "target down. With monotone = True, such epochs are undone."
     )
 
+    takes_parts: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
 
     def prepare(self) -> None:
@@ -94,6 +96,13 @@ class StochasticSolver(Solver):
             now, change = guard.instead(before)
             self._take(now)
             return change
+
+    def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Solver.for_other_rows`: the draws, the count of steps and their scale."""
+        held = {name: memory[name] for name in ("_rng", "_t")}
+        if self.settings["monotone"] and memory["_guard"] is not None:
+            held["_guard"] = {"scale": memory["_guard"]["scale"]}
+        return held
 
     def rehearse(self) -> None:
         """See `Solver.rehearse`."""
@@ -227,7 +236,7 @@ def no_stochastic_steps(label: str, problem: Formulation, columns: bool = False)
 
 def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
     """Return how far an epoch moved the parameters, relative to the largest; inf where not finite."""
-    moved_p = float(np.abs(P - before.P).max())
+    moved_p = float(np.abs(P - before.P).max(initial=0.0))
     moved_w = max(float(np.abs(w - before.w).max()), abs(bias - before.intercept))
     if not (np.isfinite(moved_p) and np.isfinite(moved_w)):
         return float("inf")
