@@ -200,7 +200,7 @@ def test_split_of_movielens_holds_as_many_features_as_the_paper_counts():
     assert abs(live - 2_640) < 10
 
 
-@pytest.mark.parametrize("method", (*searched.SPARSE, searched.FM))
+@pytest.mark.parametrize("method", [*searched.SPARSE, searched.FM])
 def test_problems_of_table_3(method):
     trial = searched.Trial(benchmarks.DRAWN, method, 0, 0.2, 0.3, 0.0 if method == "FM" else 0.4)
     problem = searched._problem(trial, protocol())
