@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +18,7 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.papers.checkpoints import Memory, Pieces
+from fmviz.lab.papers.references import REFERENCES
 from fmviz.lab.runs.provenance import array_hash, made_with
 from fmviz.lab.values import plain
 
@@ -105,13 +108,6 @@ class Published:
     value: float
     source: str
     tolerance: float = 0.0
-
-    @staticmethod
-    def sizes(source: str, data: str, **columns: float) -> tuple[Published, ...]:
-        """Return the numbers of rows, features and so on that are printed of a data set."""
-        return tuple(
-            Published("data", {"data": data}, name, value, source) for name, value in columns.items()
-        )
 
 
 @dataclass(frozen=True)
@@ -451,6 +447,76 @@ class Artefact:
                 }
             )
         return rows
+
+
+def figure(
+    module: str,
+    runner: Runner,
+    judges: Mapping[str, Judge],
+    *,
+    settings: Settings | None = None,
+    budgets: Mapping[str, Settings] | None = None,
+    published: Iterable[Published] = (),
+    **words: Any,
+) -> Artefact:
+    """Return the artefact whose words and numbers stand in the TOML file beside a module.
+
+    The file has ``title``, ``minutes``, ``differences``, ``[settings]``, ``[budgets]`` and ``[picture]``, a
+    table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of data sets.
+
+    Parameters
+    ----------
+    module : str
+        Its name, which ends in the folder of the paper and the name of the figure.
+    runner : callable
+        See `Artefact`.
+    judges : mapping of str to callable
+        The judge of each statement, by its key.
+    settings, budgets : mapping, optional
+        Settings that are computed, and those of budgets.
+    published : iterable of Published
+        Further published numbers.
+    **words
+        What the differences name in braces.
+
+    Raises
+    ------
+    ValueError
+        If the statements of the file and the judges are not the same.
+    """
+    _, paper, name = module.rsplit(".", 2)
+    told = declared(module)
+    keys = {one["key"] for one in told["statements"]}
+    if keys != set(judges):
+        raise ValueError(f"{name}.toml and its judges differ in {', '.join(sorted(keys ^ set(judges)))}.")
+    picture = dict(told["picture"])
+    sizes = [
+        Published("data", {"data": one["data"]}, column, value, one["source"])
+        for one in told.get("sizes", ())
+        for column, value in one.items()
+        if column not in ("data", "source")
+    ]
+    return Artefact(
+        name=f"{paper}_{name}",
+        paper=REFERENCES[paper],
+        title=told["title"],
+        statements=tuple(Statement(**one, judge=judges[one["key"]]) for one in told["statements"]),
+        differences=tuple(text.format_map(words) if words else text for text in told["differences"]),
+        settings={**told["settings"], **(settings or {})},
+        budgets={
+            budget: {**own, **(budgets or {}).get(budget, {})} for budget, own in told["budgets"].items()
+        },
+        minutes=told["minutes"],
+        runner=runner,
+        picture=Picture(picture.pop("kind"), picture),
+        published=(*(Published(**one) for one in told.get("published", ())), *sizes, *published),
+    )
+
+
+def declared(module: str) -> dict[str, Any]:
+    """Return what the TOML file beside a module says."""
+    package, _, name = module.rpartition(".")
+    return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _named(column: str, value: Any) -> str:

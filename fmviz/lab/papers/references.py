@@ -1,15 +1,14 @@
-"""Sentences that several figures share."""
+"""The papers, and a sentence that several figures share."""
 
 from __future__ import annotations
 
-ATARASHI2021 = (
-    "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature Interactions, "
-    "JMLR 22, 2021"
-)
-BLONDEL2016 = (
-    "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New Insights and "
-    "Efficient Training Algorithms, ICML 2016"
-)
+REFERENCES = {
+    "atarashi2021": "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature "
+    "Interactions, JMLR 22, 2021",
+    "blondel2016": "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New "
+    "Insights and Efficient Training Algorithms, ICML 2016",
+}
+"""By the names of their folders."""
 SUMS = (
     "The paper sums the losses where fmviz averages them: its β is our λ_p = β/N in (13) and, for m = 2, in "
     "(12), and λ_p = mβ/(2N) in the lifted objective of any m."

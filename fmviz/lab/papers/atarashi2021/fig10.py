@@ -11,9 +11,8 @@ from statistics import median
 import numpy as np
 
 from fmviz.engine.penalties._squared_norm import prox_squared_l1
-from fmviz.lab.papers.base import Artefact, Desk, Picture, Settings, Statement, Tables, rows_where
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.judging import Said, by_majority, over, verdict
-from fmviz.lab.papers.references import ATARASHI2021
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
 # Faster by less is as fast.
@@ -100,50 +99,11 @@ def _small(ratios: Ratios) -> Said | None:
     return verdict(all(d <= _SMALL for d in faster)), words
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig10",
-    paper=ATARASHI2021,
-    title="Fig. 10: Sort, Random and our algorithm for the operator of TI",
-    statements=(
-        Statement("mostly", "Random outperformed Sort in most cases.", "C.3", over(_ratios, _mostly)),
-        Statement(
-            "small",
-            "Sort sometimes ran faster than Random only when d was very small (d ≤ 2⁵ = 32).",
-            "C.3",
-            over(_ratios, _small),
-        ),
-    ),
-    differences=(
-        "Times depend on the machine and on what else runs there; comparisons within one run carry over. "
-        "They are processor times of one thread, medians of rounds in which the algorithms take turns.",
-        "The paper averages over 100 runs; here one call works through at least as many different vectors, "
-        "so that no branch is foreseen from the last one, and allocates its memory once.",
-        "Sort uses the sort of numba, a quicksort with insertion sort for short vectors; the paper uses the "
-        "merge sort of Nim.",
-        "Ours: the algorithm that fmviz uses itself.",
-    ),
-    settings={
-        "log2_d": list(range(3, 15)),
-        "sigma": [1.0, 10.0],
-        "lambda": [0.001, 0.1, 10.0],
-        "vectors": 100,
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "mostly": over(_ratios, _mostly),
+        "small": over(_ratios, _small),
     },
-    budgets={
-        "quick": {"rounds": 3, "entries": 2**15},
-        "full": {"rounds": 15, "entries": 2**17},
-    },
-    minutes={"quick": 0.5, "full": 3},
-    runner=_run,
-    picture=Picture(
-        "lines",
-        {
-            "table": "times",
-            "x": "d",
-            "y": "microseconds",
-            "columns": 3,
-            "x_title": "d",
-            "y_title": "Processor time (µs)",
-            "log": True,
-        },
-    ),
 )

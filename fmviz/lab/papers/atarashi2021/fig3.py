@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.papers.base import (
-    Artefact,
     Desk,
-    Picture,
-    Published,
     Row,
     Settings,
-    Statement,
     Tables,
+    figure,
     rows_where,
 )
 from fmviz.lab.papers.judging import Cases, Said, by_balance, by_majority, listed, over, verdict
@@ -35,7 +32,6 @@ from fmviz.lab.papers.protocols.recovery import (
     planted,
     strengths,
 )
-from fmviz.lab.papers.references import ATARASHI2021
 
 OMEGA = [name for name, method in METHODS.items() if method.dense and name != "SLQR"]
 _SAME = {ERROR: 0.005, F1: 0.005}
@@ -225,107 +221,17 @@ def _selects(given: tuple[str, Means]) -> Said:
     return verdict(at >= 0.5), f"PSSR is {at:.3f} at the largest N."
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig3",
-    paper=ATARASHI2021,
-    title="Fig. 3: recovery of planted interactions and features, by the number of rows",
-    statements=(
-        Statement(
-            "ti_best",
-            "TI performs best on the interaction selection sets, on all metrics.",
-            "8.2.2, Fig. 3a",
-            over(_in(INTERACTIONS, *METRICS), partial(_best, "TI")),
-        ),
-        Statement(
-            "ti_grows",
-            "F1 and PSSR of TI increase with N there; its PSSR is about 80% at N = 200.",
-            "8.2.2, Fig. 3a",
-            over(_in(INTERACTIONS, F1, PSSR), _grows),
-        ),
-        Statement(
-            "ti_alone",
-            "The PSSR of all other methods is 0 there.",
-            "8.2.2, Fig. 3a",
-            over(_in(INTERACTIONS, PSSR), _only),
-        ),
-        Statement(
-            "dense",
-            "Ω*-nmAPGD and Ω*-SubGD have lower estimation errors there than CS, L21, L1 and FM.",
-            "8.2.2, Fig. 3a",
-            over(_in(INTERACTIONS, *OMEGA), _lower),
-        ),
-        Statement(
-            "slqr",
-            "SLQR has a higher F1 there than all methods but TI, and within N/50 seconds the worst "
-            "estimation error.",
-            "8.2.2, Fig. 3a",
-            over(_in(INTERACTIONS, F1, ERROR), _slqr),
-        ),
-        Statement(
-            "cs_best",
-            "CS performs best on the feature selection sets, on all metrics.",
-            "8.2.2, Fig. 3b",
-            over(_in(FEATURES, *METRICS), partial(_best, "CS")),
-        ),
-        Statement(
-            "several",
-            "TI, L21 and L1, too, select the features correctly there.",
-            "8.2.2, Fig. 3b",
-            over(_in(FEATURES, "TI", "L21", "L1"), _selects),
-        ),
-    ),
-    differences=(
-        "10 data sets for tuning, 30 unseen ones and one start each, where the paper has 50, 100 and 10; the "
-        "quick budget has fewer still.",
-        "Each metric is tuned by itself, since no one pair of strengths is best for all; the paper does not "
-        "say how it chose between the metrics.",
-        "A fit ends when no parameter changes by more than 1e-4 of the largest one, with the dense methods "
-        "(SLQR, Ω*) 1e-6; the paper has absolute changes of 1e-3 and 1e-7.",
-        "Fits have the paper's N/50 seconds, those of the dense methods a tenth of it; in the quick budget a "
-        "half and a tenth. They are processor time of the fit's own thread: what else the "
-        "machine does does not shorten them.",
-        "SLQR and Ω*-nmAPGD are our implementations: which estimates they reach within their time says as "
-        "much about the program as about the method.",
-        "A pair is used where its rows of P share a column in which both are non-zero; the paper asks "
-        "whether their inner product is not 0.",
-        "To select correctly means a PSSR of at least a half at the largest N. Estimation errors and F1 "
-        "that differ by up to 0.005 are called equal, and so are PSSRs up to two standard errors, 1/√(test "
-        "sets).",
-    ),
-    settings={
-        "settings": [INTERACTIONS, FEATURES],
-        "methods": list(METHODS),
-        "grid": list(GRID),
-        "fm_grid": list(FM_GRID),
-        "inits": 1,
-        "epochs": 20_000,
-        "tol": 1e-4,
-        "dense_tol": 1e-6,
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "ti_best": over(_in(INTERACTIONS, *METRICS), partial(_best, "TI")),
+        "ti_grows": over(_in(INTERACTIONS, F1, PSSR), _grows),
+        "ti_alone": over(_in(INTERACTIONS, PSSR), _only),
+        "dense": over(_in(INTERACTIONS, *OMEGA), _lower),
+        "slqr": over(_in(INTERACTIONS, F1, ERROR), _slqr),
+        "cs_best": over(_in(FEATURES, *METRICS), partial(_best, "CS")),
+        "several": over(_in(FEATURES, "TI", "L21", "L1"), _selects),
     },
-    budgets={
-        "quick": {"n_samples": [100, 200], "validation": 2, "test": 5, "share": 0.5, "dense_share": 0.1},
-        "full": {
-            "n_samples": [50, 100, 150, 200],
-            "validation": 10,
-            "test": 30,
-            "share": 1.0,
-            "dense_share": 0.1,
-        },
-    },
-    minutes={"quick": 8, "full": 100},
-    runner=_run,
-    picture=Picture(
-        "curves",
-        {"columns": 3, "x_title": "Training rows N", "y_title": "Mean, standard error", "size": "rows"},
-    ),
-    published=(
-        Published(
-            "means",
-            {"setting": INTERACTIONS, "n_samples": 200, "method": "TI"},
-            PSSR,
-            0.80,
-            "8.2.2 (“about 80%”)",
-            0.1,
-        ),
-    ),
+    settings={"grid": list(GRID), "fm_grid": list(FM_GRID)},
 )

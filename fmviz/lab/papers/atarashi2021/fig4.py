@@ -10,11 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.papers.base import Artefact, Desk, Picture, Published, Settings, Statement, Tables, rows_where
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.checkpoints import fits
 from fmviz.lab.papers.judging import Cases, Said, listed, over, verdict
 from fmviz.lab.papers.protocols import recovery
-from fmviz.lab.papers.references import ATARASHI2021
 from fmviz.lab.runner import load_dataset
 
 METHODS = ("TI", "CS", "L21", "L1")
@@ -131,61 +130,13 @@ def _wider(name: str, others: Sequence[str], widths: Widths) -> Said:
     return held, f"Strengths λ, a factor of 2 apart, at which it is adequate: {listed(widths.items())}."
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig4",
-    paper=ATARASHI2021,
-    title="Fig. 4: sensitivity to λ in the feature selection setting",
-    statements=(
-        Statement(
-            "cs_widest",
-            "Although the regions of an adequate λ̃ₚ differed among methods, that of CS was wider than those "
-            "of the other methods for all metrics.",
-            "8.2.3",
-            over(_adequate(list(METRICS.values())), partial(_wider, "CS", ("TI", "L21", "L1"))),
-        ),
-        Statement(
-            "ti_next",
-            "The regions of an adequate λ̃ₚ of TI for the F1-score and PSSR were also wider than those of "
-            "other methods.",
-            "8.2.3",
-            over(_adequate(SCORES), partial(_wider, "TI", ("L21", "L1"))),
-        ),
-    ),
-    differences=(
-        "The paper does not say when a λ is adequate. Here it is where the mean is close to the best of all "
-        f"methods and strengths: an estimation error at most {_ABOVE:g} above it, F1 and PSSR at least "
-        f"{_SHARE:.0%} of it.",
-        "“Other methods” of the second statement are read as L21 and L1, since CS is said to be the widest.",
-        "Without Ω*-nmAPGD, Ω*-SubGD and SLQR, which the paper draws, too, and says nothing of.",
-        "Fits end when the objective stalls, at a relative 10⁻⁶, where the paper stops at a change of the "
-        "parameters below 10⁻³; both end at N/50 s, ours of the processor time of their thread.",
-        "A pair counts as used where its rows share a column in which both are non-zero: exactly.",
-    ),
-    settings={
-        "d_true": 20,
-        "b": 1,
-        "d_noise": 80,
-        "N": 200,
-        "k": 30,
-        "lambda_p": 0.1,
-        "log2_lambda": [-10, 6],
-        "epochs": 20_000,
-        "tol": 1e-6,
-        "seconds": 4.0,
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "cs_widest": over(_adequate(list(METRICS.values())), partial(_wider, "CS", ("TI", "L21", "L1"))),
+        "ti_next": over(_adequate(SCORES), partial(_wider, "TI", ("L21", "L1"))),
     },
-    budgets={"quick": {"data_sets": 5, "starts": 1}, "full": {"data_sets": 50, "starts": 10}},
-    minutes={"quick": 1.5, "full": 120},
-    runner=_run,
-    picture=Picture(
-        "lines",
-        {
-            "table": "scores",
-            "x": "lambda_sparse",
-            "y": "value",
-            "columns": 3,
-            "x_title": "λ",
-            "y_title": "Mean over data sets",
-        },
-    ),
-    published=Published.sizes("8.2.3", "seed 0", n=200, d=100),
+    above=_ABOVE,
+    share=_SHARE,
 )

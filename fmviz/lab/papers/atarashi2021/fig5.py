@@ -8,14 +8,13 @@ from itertools import product
 from statistics import fmean, median
 from typing import Any
 
-from fmviz.lab.papers.base import Artefact, Desk, Published, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure
 from fmviz.lab.papers.judging import Cases, Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import SHARE, Race, racing
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
 from fmviz.lab.papers.protocols.weights import (
     METHODS,
     OTHERS,
-    PICTURE,
     PROPOSED,
     READING,
     ends,
@@ -23,7 +22,6 @@ from fmviz.lab.papers.protocols.weights import (
     panel_of,
     race_of,
 )
-from fmviz.lab.papers.references import ATARASHI2021
 
 # Ends that differ by less, relative to the smaller, are equal; and the lead that is remarkable.
 _SAME, _REMARKABLE = 1e-3, 0.1
@@ -93,63 +91,17 @@ def _fastest(found: _Ends) -> Said:
     return verdict(held), f"Median seconds to within {SHARE:.0%} of the own end: {in_words(times, ' s')}"
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig5",
-    paper=ATARASHI2021,
-    title="Fig. 5: the ‖W‖₁-regularized objective on planted data",
-    statements=(
-        Statement(
-            "ti_lowest",
-            "TI achieved the lowest ‖W‖₁-regularized objective value on the interaction selection sets.",
-            "8.2.4, Fig. 5a",
-            over(_in_readings(INTERACTIONS), partial(_lowest, ("TI",))),
-        ),
-        Statement(
-            "remarkable",
-            "The difference was remarkable for λ̃ = 1.0.",
-            "8.2.4, Fig. 5a",
-            over(_in_readings(INTERACTIONS, largest=True), _remarkable),
-        ),
-        Statement(
-            "both_lowest",
-            "TI and CS achieved lower values on the feature selection sets than the other methods, for all "
-            "settings.",
-            "8.2.4, Fig. 5b",
-            over(_in_readings(FEATURES), partial(_lowest, PROPOSED)),
-        ),
-        Statement(
-            "both_fastest",
-            "The values converged faster with TI and CS than with the others.",
-            "8.2.4, Fig. 5b",
-            over(_settled, _fastest),
-        ),
-    ),
-    differences=(
-        READING,
-        "SLQR minimises just this objective and the trace norm, and is convex: with enough time it is the "
-        "lowest of all. Our program gets so far within the time that the paper gives it, which its own did "
-        "not; statements are judged with it and without it.",
-        "Fits end when no parameter changes by more than 1e-6 of the largest one, or after N/50 seconds of "
-        "processor time of their thread, in the quick budget a half of it. Curves are those of the first "
-        f"data sets, ends those of all. Ends within {_SAME:.1%} of each other are equal, and a lead of "
-        f"{_REMARKABLE:.0%} is remarkable.",
-        f"To converge means to stay within {SHARE:.0%} of the own end.",
-    ),
-    settings={
-        "settings": [INTERACTIONS, FEATURES],
-        "N": 200,
-        "lambda_p": 0.1,
-        "lambda": [0.1, 1.0],
-        "epochs": 100_000,
-        "tol": 1e-6,
-        "drawn_sets": 2,
+ARTEFACT = figure(
+    __name__,
+    racing(_races),
+    {
+        "ti_lowest": over(_in_readings(INTERACTIONS), partial(_lowest, ("TI",))),
+        "remarkable": over(_in_readings(INTERACTIONS, largest=True), _remarkable),
+        "both_lowest": over(_in_readings(FEATURES), partial(_lowest, PROPOSED)),
+        "both_fastest": over(_settled, _fastest),
     },
-    budgets={"quick": {"data_sets": 2, "seconds": 2.0}, "full": {"data_sets": 50, "seconds": 4.0}},
-    minutes={"quick": 2, "full": 100},
-    runner=racing(_races),
-    picture=PICTURE,
-    published=(
-        *Published.sizes("8.2.1", f"{INTERACTIONS}, seed 0", n=200, d=100),
-        *Published.sizes("8.2.1", f"{FEATURES}, seed 0", n=200, d=100),
-    ),
+    reading=READING,
+    same=_SAME,
+    remarkable=_REMARKABLE,
+    stay=SHARE,
 )

@@ -12,12 +12,11 @@ import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
-from fmviz.lab.papers.base import Artefact, Desk, Picture, Settings, Statement, Tables, rows_where
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.judging import Cases, Said, over, verdict
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 from fmviz.lab.papers.protocols.weights import METHODS, in_words, problem_of, start_of
-from fmviz.lab.papers.references import ATARASHI2021
 
 _SPARSE = ("TI", "CS", "L1", "L21")
 # Whose epochs grow with which power of d.
@@ -115,64 +114,16 @@ def _overlap(given: tuple[tuple[str, str], Mapping[str, Mapping[int, float]]]) -
     return verdict(near), f"{one} takes so many times as long as {other}: {words}."
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig6",
-    paper=ATARASHI2021,
-    title="Fig. 6: the time of an epoch, by the number of features",
-    statements=(
-        Statement(
-            "linear",
-            "The running time of TI, CS, L1 and L21 increased linearly with d.",
-            "8.2.4",
-            over(_courses(1), _growth),
-        ),
-        Statement(
-            "quadratic",
-            "That of Ω*-nmAPGD and Ω*-SubGD increased quadratically.",
-            "8.2.4",
-            over(_courses(2), _growth),
-        ),
-        Statement("cubic", "That of SLQR increased cubically.", "8.2.4", over(_courses(3), _growth)),
-        Statement(
-            "slqr",
-            "At d = 4,000 SLQR ran more than 100 times slower than TI, CS, L1 and L21.",
-            "8.2.4",
-            over(_at_largest, _slower),
-        ),
-        Statement(
-            "overlap",
-            "The plots of TI and L1 overlap, and those of CS and L21.",
-            "Fig. 6",
-            over(_pairs, _overlap),
-        ),
-    ),
-    differences=(
-        "λ_p and λ are 0.1; the paper does not say which it takes here.",
-        "Processor time of one thread, the median over epochs after the first one; comparisons within one "
-        "run carry over to other machines, seconds do not.",
-        "An epoch of the Ω* methods costs O(Ndk + d²k): with N = 2,500 rows the part that is linear in d is "
-        "still large for d of this size, and fitted exponents lie between 1 and 2. An epoch of SLQR costs "
-        "O(Nd² + d³).",
-        f"Exponents within {_NEAR:g} of those named count as these. Lines overlap where neither takes more "
-        f"than {_OVERLAP:g} times as long as the other. The quick budget ends at d = 2,000.",
-    ),
-    settings={"N": 2_500, "block": 100, "strength": 0.1},
-    budgets={
-        "quick": {"d": [500, 1_000, 2_000], "data_sets": 1, "epochs": 4},
-        "full": {"d": [1_000, 2_000, 3_000, 4_000], "data_sets": 10, "epochs": 5},
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "linear": over(_courses(1), _growth),
+        "quadratic": over(_courses(2), _growth),
+        "cubic": over(_courses(3), _growth),
+        "slqr": over(_at_largest, _slower),
+        "overlap": over(_pairs, _overlap),
     },
-    minutes={"quick": 2, "full": 120},
-    runner=_run,
-    picture=Picture(
-        "lines",
-        {
-            "table": "times",
-            "x": "d",
-            "y": "seconds",
-            "x_title": "d",
-            "y_title": "Processor time of an epoch (s)",
-            "log": True,
-            "ticks": "numbers",
-        },
-    ),
+    near=_NEAR,
+    overlap=_OVERLAP,
 )

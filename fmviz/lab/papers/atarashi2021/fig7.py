@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from fmviz.lab.papers.base import Artefact, Desk, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure
 from fmviz.lab.papers.judging import over
-from fmviz.lab.papers.protocols.benchmarks import A9A, DRAWN, ML100K, printed_sizes, wanted, whole
+from fmviz.lab.papers.protocols.benchmarks import wanted, whole
 from fmviz.lab.papers.protocols.descent import CLOSE, MUCH, Race, Times, median_times, racing, sooner
 from fmviz.lab.papers.protocols.weights import (
     METHODS,
     ONCE,
     OTHERS,
-    PICTURE,
     PROPOSED,
     READING,
     panel_of,
     race_of,
 )
-from fmviz.lab.papers.references import ATARASHI2021
 
 
 def _races(desk: Desk) -> list[Race]:
@@ -46,40 +44,13 @@ def _panels(tables: Tables, settings: Settings) -> Iterator[tuple[str, Times | N
         yield panel, median_times(tables, panel, ONCE)
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig7",
-    paper=ATARASHI2021,
-    title="Fig. 7: the ‖W‖₁-regularized objective on real data",
-    statements=(
-        Statement(
-            "fastest",
-            "TI and CS converged much faster than the other methods in terms of the ‖W‖₁-regularized "
-            "objective, on both ML100K and a9a.",
-            "C.1, Fig. 7",
-            over(_panels, sooner(PROPOSED, OTHERS, MUCH, tell=METHODS)),
-        ),
-    ),
-    differences=(
-        READING,
-        "As in 8.2.4, to which C.1 refers for what it does not say, there is no linear term and no bias.",
-        "The paper's N/50 seconds would be 2,000 for ML100K; fits have fewer, told with the settings, of "
-        "processor time of their thread.",
-        f"To converge is read in two ways: {CLOSE}. Much faster means by a factor of {MUCH:g} at least, each "
-        "of the two against each of the others. Where the two readings disagree, the statement is not "
-        "settled.",
-        "Times are looked at in steps of 15% after the first ten epochs.",
-    ),
-    settings={
-        "data": [ML100K, A9A],
-        "drawn": 10_000,
-        "lambda_p": {ML100K: 1e-4, A9A: 1e-3, DRAWN: 1e-4},
-        "lambda": [1e-4, 1e-5],
-        "epochs": 100_000,
-        "tol": 1e-6,
+ARTEFACT = figure(
+    __name__,
+    racing(_races),
+    {
+        "fastest": over(_panels, sooner(PROPOSED, OTHERS, MUCH, tell=METHODS)),
     },
-    budgets={"quick": {"starts": 1, "seconds": 3.0}, "full": {"starts": 10, "seconds": 60.0}},
-    minutes={"quick": 5, "full": 360},
-    runner=racing(_races),
-    picture=PICTURE,
-    published=printed_sizes("C.1"),
+    reading=READING,
+    close=CLOSE,
+    much=MUCH,
 )

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers.base import Artefact, Desk, Published, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure
 from fmviz.lab.papers.judging import Cases, over
 from fmviz.lab.papers.protocols.descent import (
     MUCH,
@@ -18,13 +18,11 @@ from fmviz.lab.papers.protocols.descent import (
     Times,
     median_times,
     n_runs,
-    picture,
     racing,
     sooner,
 )
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
-from fmviz.lab.papers.references import ATARASHI2021
 
 PANELS = {"a": (INTERACTIONS, "ti"), "b": (FEATURES, "ti"), "c": (FEATURES, "cs")}
 
@@ -86,46 +84,12 @@ def _panels(letters: str, size: Callable[[list[int]], int]) -> Cases:
     return cases
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig8",
-    paper=ATARASHI2021,
-    title="Fig. 8: algorithms on planted data, by the number of rows",
-    statements=(
-        Statement(
-            "coordinate",
-            "PCD was much faster than APGD and nmAPGD on the interaction selection sets with N = 200.",
-            "C.2, Fig. 8a",
-            over(_panels("a", min), sooner(COORDINATE, BATCH, MUCH)),
-        ),
-        Statement(
-            "stochastic",
-            "With N = 20,000 the stochastic algorithms (PSGD and Katyusha) were faster than the batch "
-            "algorithms (PCD, PBCD, APGD and nmAPGD).",
-            "C.2, Fig. 8",
-            over(_panels("abc", max), sooner(STOCHASTIC, (*COORDINATE, *BATCH))),
-        ),
-    ),
-    differences=(
-        "Rows are divided by √d and targets by d for all algorithms, where the paper does so for the "
-        "stochastic ones only: the problem is the same over d², and so are its starts. Objectives are shown "
-        "in the units of the problem as it is.",
-        *READINGS,
-    ),
-    settings={
-        "panels": list(PANELS),
-        "N": [200, 20_000],
-        "strength": 0.1,
-        "eta0": [1.0, 0.1, 0.01],
-        "epochs": 1_000_000,
-        "tol": 1e-7,
+ARTEFACT = figure(
+    __name__,
+    racing(_races),
+    {
+        "coordinate": over(_panels("a", min), sooner(COORDINATE, BATCH, MUCH)),
+        "stochastic": over(_panels("abc", max), sooner(STOCHASTIC, (*COORDINATE, *BATCH))),
     },
-    budgets={"quick": {"starts": 1, "seconds": [1.0, 5.0]}, "full": {"starts": 10, "seconds": [4.0, 30.0]}},
-    minutes={"quick": 4, "full": 300},
-    runner=racing(_races),
-    picture=picture("Objective", columns=3),
-    published=tuple(
-        one
-        for setting, n in product((INTERACTIONS, FEATURES), (200, 20_000))
-        for one in Published.sizes("C.2", f"{setting}, N = {n:,}", n=n, d=100)
-    ),
+    readings=READINGS,
 )

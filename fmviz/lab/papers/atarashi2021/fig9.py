@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers.base import Artefact, Desk, Row, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure
 from fmviz.lab.papers.judging import Said, agreed, by_majority, over
-from fmviz.lab.papers.protocols.benchmarks import A9A, DRAWN, ML100K, printed_sizes, wanted, whole
+from fmviz.lab.papers.protocols.benchmarks import A9A, wanted, whole
 from fmviz.lab.papers.protocols.descent import (
     MUCH,
     STAGES,
@@ -22,13 +22,11 @@ from fmviz.lab.papers.protocols.descent import (
     ahead,
     median_times,
     n_runs,
-    picture,
     racing,
     sooner,
     told,
 )
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
-from fmviz.lab.papers.references import ATARASHI2021
 
 _SMALL = tuple(f"MB-{name}" for name in STOCHASTIC)
 # Of the steps η₀ it is the largest that usually diverged.
@@ -100,65 +98,15 @@ def _diverged(large: list[Row]) -> Said:
     )
 
 
-ARTEFACT = Artefact(
-    name="atarashi2021_fig9",
-    paper=ATARASHI2021,
-    title="Fig. 9: algorithms on real data",
-    statements=(
-        Statement(
-            "coordinate",
-            "PCD and PBCD were much faster than APGD and nmAPGD on real-world data.",
-            "C.2, Fig. 9",
-            over(_panels, sooner(COORDINATE, BATCH, MUCH)),
-        ),
-        Statement(
-            "stochastic",
-            "The completely stochastic algorithms (PSGD and Katyusha) were not faster than batch algorithms.",
-            "C.2, Fig. 9",
-            over(_panels, _not_faster),
-        ),
-        Statement(
-            "mini_batches",
-            "MB-PSGD and MB-Katyusha were faster than their completely stochastic versions.",
-            "C.2, Fig. 9",
-            over(_panels, _helped),
-        ),
-        Statement(
-            "behind",
-            "Nevertheless, the mini-batch algorithms were slower than PCD and PBCD on ML100K and PCD on a9a.",
-            "C.2, Fig. 9",
-            over(_without_cs_of_a9a, sooner(COORDINATE, _SMALL)),
-        ),
-        Statement(
-            "diverges",
-            "The objective values usually diverged with η₀ = 1.0.",
-            "C.2, Fig. 9",
-            over(_large_steps, _diverged),
-        ),
-    ),
-    differences=(
-        "Strengths are those of the text; the caption of the figure has a λ_w ten times as large. For a9a "
-        "the text counts 48,642 rows, the sum of its parts is 48,842.",
-        "Mini-batches have N·d/nnz(X) rows, as the paper's. A run with η₀ = 1 counts as diverged, too, where "
-        "it ends above its start.",
-        *READINGS,
-    ),
-    settings={
-        "data": [ML100K, A9A],
-        "drawn": 10_000,
-        "regularizers": ["ti", "cs"],
-        "strengths": {
-            ML100K: {"lambda_w": 0.5e-4, "lambda_p": 0.5e-4, "lambda_sparse": 0.5e-4},
-            A9A: {"lambda_w": 0.5e-2, "lambda_p": 0.5e-3, "lambda_sparse": 0.5e-3},
-            DRAWN: {"lambda_w": 0.5e-4, "lambda_p": 0.5e-4, "lambda_sparse": 0.5e-4},
-        },
-        "eta0": [1.0, 0.1, 0.01],
-        "epochs": 1_000_000,
-        "tol": 1e-7,
+ARTEFACT = figure(
+    __name__,
+    racing(_races),
+    {
+        "coordinate": over(_panels, sooner(COORDINATE, BATCH, MUCH)),
+        "stochastic": over(_panels, _not_faster),
+        "mini_batches": over(_panels, _helped),
+        "behind": over(_without_cs_of_a9a, sooner(COORDINATE, _SMALL)),
+        "diverges": over(_large_steps, _diverged),
     },
-    budgets={"quick": {"starts": 1, "seconds": 3.0}, "full": {"starts": 10, "seconds": 30.0}},
-    minutes={"quick": 6, "full": 420},
-    runner=racing(_races),
-    picture=picture("Objective"),
-    published=printed_sizes("C.2"),
+    readings=READINGS,
 )

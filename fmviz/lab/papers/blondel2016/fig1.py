@@ -13,11 +13,11 @@ from fmviz.engine.models import KernelExpansion
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.base import Artefact, Desk, Published, Row, Settings, Statement, Tables, rows_where
+from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.judging import Said, by_balance, over, verdict
-from fmviz.lab.papers.protocols.descent import descend, picture
+from fmviz.lab.papers.protocols.descent import descend
 from fmviz.lab.papers.protocols.tuning import halves
-from fmviz.lab.papers.references import BLONDEL2016, SUMS
+from fmviz.lab.papers.references import SUMS
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
@@ -161,59 +161,13 @@ def _sizes(found: dict[str, list[Row]]) -> Said:
     )
 
 
-ARTEFACT = Artefact(
-    name="blondel2016_fig1",
-    paper=BLONDEL2016,
-    title="Fig. 1: direct optimisation on diabetes, λ fitted or fixed",
-    statements=(
-        Statement(
-            "lower",
-            "Not surprisingly, fitting λ allows us to achieve a smaller objective value.",
-            "9.1",
-            over(_against_both, _lower),
-        ),
-        Statement(
-            "sizes",
-            "This is especially apparent when K = H². However, the difference is much smaller when K = A².",
-            "9.1",
-            over(_scalings, _sizes),
-        ),
-        Statement(
-            "represents",
-            "Fitting λ does indeed improve representation power of the model when m is even.",
-            "9.1, Lemma 4",
-            over(_panels, _represents),
-        ),
-    ),
-    differences=(
-        SUMS,
-        "The paper does not say how features and target are scaled, and its statement depends on it: both "
-        "scalings of the features and both targets are shown. scikit-learn scales the columns to length 1; "
-        "under β = 10 that is the problem of standardised features under β = 4,420.",
-        "N(0, 0.01) is read as variance 0.01, standard deviation 0.1.",
-        "Fitting λ alternates an exact minimisation over λ, first, with one epoch of CD or ten iterations of "
-        "L-BFGS; the paper does not say how often the two alternate.",
-        "Objectives are those of the paper, ours times N, and not divided by that of the worst start.",
-        "Ours: λ is fitted, too, from where λ = 1 and λ = ±1 ended, which separates what a fitted λ can "
-        "represent from what the alternation finds: an exact step on λ before P has moved can set columns to "
-        "λ_s = 0, which then get no gradient and stay.",
-    ),
-    settings={
-        "m": 2,
-        "beta": 10.0,
-        "k": 4,
-        "init_sd": 0.1,
-        "tol": 1e-6,
-        "traced": 3,
-        "features": list(FEATURES),
-        "targets": list(TARGETS),
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "lower": over(_against_both, _lower),
+        "sizes": over(_scalings, _sizes),
+        "represents": over(_panels, _represents),
     },
-    budgets={
-        "quick": {"seeds": 10, "epochs": 1_000, "seconds": 5.0},
-        "full": {"seeds": 30, "epochs": 5_000, "seconds": 30.0},
-    },
-    minutes={"quick": 4, "full": 60},
-    runner=_run,
-    picture=picture("Objective (13)", columns=4),
-    published=Published.sizes("Appendix E", f"diabetes, {FEATURES['unit']}", n=331, d=10),
+    sums=SUMS,
 )

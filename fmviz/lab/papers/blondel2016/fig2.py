@@ -15,7 +15,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers.base import Artefact, Desk, Published, Row, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure
 from fmviz.lab.papers.judging import Cases, Said, agreed, over
 from fmviz.lab.papers.protocols.descent import (
     SHARE,
@@ -27,12 +27,11 @@ from fmviz.lab.papers.protocols.descent import (
     Value,
     median_times,
     n_runs,
-    picture,
     racing,
     sooner,
     told,
 )
-from fmviz.lab.papers.references import BLONDEL2016, SUMS
+from fmviz.lab.papers.references import SUMS
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
 DATA = "text-like, in place of E2006-tfidf"
@@ -160,69 +159,15 @@ def _similar(both: tuple[Times, Times]) -> Said:
     )
 
 
-ARTEFACT = Artefact(
-    name="blondel2016_fig2",
-    paper=BLONDEL2016,
-    title="Fig. 2: direct and lifted optimisation on high-dimensional data",
-    statements=(
-        Statement(
-            "anova_similar",
-            "For K = A², Lifted (CD) and Direct (CD) have similar convergence speed …",
-            "9.2",
-            over(_in_seconds_and_epochs, _similar),
-        ),
-        Statement(
-            "anova_lbfgs",
-            "… and both outperform Direct (L-BFGS).",
-            "9.2",
-            over(_times("A²"), sooner((LIFTED, DIRECT), (LBFGS,))),
-        ),
-        Statement(
-            "homogeneous_lbfgs",
-            "For K = H², Lifted (CD) outperforms Direct (L-BFGS) …",
-            "9.2",
-            over(_times("H²"), sooner((LIFTED,), (LBFGS,))),
-        ),
-        Statement(
-            "homogeneous_sgd",
-            "… and Direct (SGD).",
-            "9.2",
-            over(_times("H²"), lambda times: sooner((LIFTED,), _steps(times))(times)),
-        ),
-    ),
-    differences=(
-        SUMS,
-        "E2006-tfidf is not passed on with fmviz. In its place stand rows of unit length over "
-        "Zipf-distributed terms, of N and d as in the paper at the full budget, but with fewer terms in a "
-        "row (E2006-tfidf has more than a thousand) and a target made of products of frequent terms.",
-        "λ_p = 100/16,087, the β = 100 of the paper for its N: the same strength per row at every budget.",
-        "N(0, 0.01) is read as variance 0.01, standard deviation 0.1.",
-        "In the direct approach λ_s is moved into the columns and held at its sign: ten of either sign, as "
-        "S(UVᵀ) has. The exact minimum over λ at the random start is λ = 0, from which nothing returns: "
-        "shown as a line of its own.",
-        "All objectives are divided by that of the lifted start, not each by its own.",
-        "SGD: the steps η₀/(1 + η₀λ_p t) for several η₀, each of which counts; an epoch that raised "
-        "the objective is undone and replaced by a gradient step.",
-        f"Speed is the processor time to go all but {SHARE:.0%} of the way from the start to the lowest "
-        f"objective of all, and the time to come to {SHARE:.0%} above it; where the two disagree, the "
-        "statement is not settled. Late epochs are looked at in steps of 15%. The paper shows curves.",
-    ),
-    settings={
-        "m": 2,
-        "beta": 100.0,
-        "r": 10,
-        "init_sd": 0.1,
-        "tol": 1e-6,
-        "eta0": [0.01, 0.1, 1.0],
-        "data_seed": 0,
-        "seed": 0,
+ARTEFACT = figure(
+    __name__,
+    racing(_races),
+    {
+        "anova_similar": over(_in_seconds_and_epochs, _similar),
+        "anova_lbfgs": over(_times("A²"), sooner((LIFTED, DIRECT), (LBFGS,))),
+        "homogeneous_lbfgs": over(_times("H²"), sooner((LIFTED,), (LBFGS,))),
+        "homogeneous_sgd": over(_times("H²"), lambda times: sooner((LIFTED,), _steps(times))(times)),
     },
-    budgets={
-        "quick": {"rows": 2_000, "terms": 20_000, "words": 200, "epochs": 100, "seconds": 6.0},
-        "full": {"rows": 16_087, "terms": 150_359, "words": 300, "epochs": 300, "seconds": 25.0},
-    },
-    minutes={"quick": 1, "full": 5},
-    runner=racing(_races),
-    picture=picture("Objective / that of the start"),
-    published=Published.sizes("Appendix E", DATA, n=_PUBLISHED_ROWS, d=150_360),
+    sums=SUMS,
+    share=SHARE,
 )

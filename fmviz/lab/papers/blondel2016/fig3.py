@@ -15,10 +15,10 @@ from fmviz.engine.models import LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Artefact, Desk, Settings, Statement, Tables
+from fmviz.lab.papers.base import Desk, Settings, Tables, figure
 from fmviz.lab.papers.judging import Said, by_balance, by_majority, listed, over
-from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means, picture
-from fmviz.lab.papers.references import BLONDEL2016, SUMS
+from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
+from fmviz.lab.papers.references import SUMS
 from fmviz.lab.runner import load_dataset
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
@@ -126,59 +126,14 @@ def _augment(excess: Sequence[tuple[int, float]]) -> Said:
     )
 
 
-ARTEFACT = Artefact(
-    name="blondel2016_fig3",
-    paper=BLONDEL2016,
-    title="Fig. 3: ratings, by the kernel and by the way of first-order terms",
-    statements=(
-        Statement(
-            "kernels", "A² tends to outperform H² on these tasks.", "9.3", over(means(_kinds), _kernels)
-        ),
-        Statement(
-            "augment",
-            "Simply augmenting the features is comparable or better than learning additional first-order "
-            "feature weights, as done in FMs and PNs.",
-            "9.3",
-            over(_per_reading, _augment),
-        ),
-    ),
-    differences=(
-        SUMS,
-        "MovieLens 100K, a tenth of MovieLens 1M, and drawn ratings in place of Last.fm.",
-        "All four models are lifted and fitted by CD from N(0, 0.1²), with k = 2r bases; the paper does not "
-        "say which approach it took here. There is no bias, as its formulas have none.",
-        "The paper does not name the penalty of the weights w: they carry the β/2 ‖·‖² of the factors, or, "
-        "in a further pair of lines, none.",
-        f"Comparable means an RMSE at most {_SAME:g} higher.",
-        "A pair has twice the weight in xᵀWx that it has in A², so that H² under 2β is shrunk as A² is under "
-        "β. The paper's ten values of β are a factor 4.6 apart, and which kernel finds one near its optimum "
-        "is up to chance: the quick budget, with one of the five folds, has finer steps.",
-    ),
-    settings={
-        "m": 2,
-        "folds": 5,
-        "tol": 1e-3,
-        "data": [MOVIELENS, DRAWN],
+ARTEFACT = figure(
+    __name__,
+    _run,
+    {
+        "kernels": over(means(_kinds), _kernels),
+        "augment": over(_per_reading, _augment),
     },
-    budgets={
-        "quick": {
-            "bases": [2, 8, 20],
-            "seeds": 1,
-            "epochs": 50,
-            "folds_used": 1,
-            "betas": [1.0, 2.2, 4.6, 6.8, 10.0, 15.0, 22.0],
-            "drawn": 20_000,
-        },
-        "full": {
-            "bases": [2, 4, 8, 16, 30],
-            "seeds": 3,
-            "epochs": 100,
-            "folds_used": 5,
-            "betas": [float(beta) for beta in np.logspace(-3.0, 3.0, 10)],
-            "drawn": 100_000,
-        },
-    },
-    minutes={"quick": 3, "full": 60},
-    runner=_run,
-    picture=picture("Number of bases k = 2r", "RMSE on the test rows"),
+    budgets={"full": {"betas": [float(beta) for beta in np.logspace(-3.0, 3.0, 10)]}},
+    sums=SUMS,
+    same=_SAME,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from fmviz.engine.design import Design
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Desk, Published
+from fmviz.lab.papers.base import Desk
 from fmviz.lab.runner import load_dataset
 
 ML100K, A9A, RCV1, FD, DRAWN = "ML100K", "a9a", "RCV1", "FD", "drawn ratings"
@@ -83,13 +83,3 @@ def parts(data: str, split_seed: int, drawn: int) -> Parts:
     kept = np.split(order, [4 * known.y.size // 5])
     train, validation = (Rows(Design(known.X[one]), known.y[one]) for one in kept)
     return Parts(train, validation, Rows(Design(unseen.X), unseen.y), highest=True)
-
-
-def printed_sizes(section: str) -> tuple[Published, ...]:
-    """Return the printed rows and columns of ML100K and a9a, as a section of the paper counts them."""
-    counts = ((ML100K, 100_000, 2_703), (A9A, 48_642, 123))
-    return tuple(
-        one
-        for name, n, d in counts
-        for one in (*Published.sizes(section, name, n=n), *Published.sizes("Table 2", name, d=d))
-    )

@@ -13,7 +13,7 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.base import Desk, Picture, Row, Runner, Tables, Verdict, rows_where
+from fmviz.lab.papers.base import Desk, Row, Runner, Tables, Verdict, rows_where
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.judging import Said, agreed, listed
 
@@ -33,14 +33,6 @@ CLOSE = (
 # What "much faster" means at least.
 MUCH = 2.0
 Times = Mapping[str, Mapping[str, float]]
-
-
-def picture(y_title: str, columns: int = 2) -> Picture:
-    """Return the picture of objectives over time, a panel each."""
-    return Picture(
-        "descent",
-        {"columns": columns, "x_title": "Processor time (s)", "y_title": y_title, "log_y": True},
-    )
 
 
 # ------------------------------------------------------------------------------------------------------ runs

@@ -10,10 +10,9 @@ import numpy as np
 
 from fmviz.engine.counting import used_mask
 from fmviz.lab.interpretation.tiles import tile_edges
-from fmviz.lab.operators import EXPONENTS, VARIANTS, pairs, sample, study
-from fmviz.lab.papers.base import Artefact, Desk, Picture, Row, Settings, Statement, Tables, rows_where
+from fmviz.lab.operators import VARIANTS, pairs, sample, study
+from fmviz.lab.papers.base import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, by_majority, over, verdict
-from fmviz.lab.papers.references import ATARASHI2021
 
 LABELS = {
     "l1": "L1",
@@ -30,36 +29,7 @@ Courses = dict[int, list[Row]]
 """The counts of every P, along λ."""
 
 
-def figure(methods: Sequence[str], *, differences: tuple[str, ...] = (), **given: Any) -> Artefact:
-    """Return a figure of some of the operators in `LABELS`; see `Artefact` for what else is given."""
-    return Artefact(
-        paper=ATARASHI2021,
-        differences=(
-            *differences,
-            "The paper draws one P; here the statements are put to several, drawn from as many seeds, and "
-            "the curves are medians with the least and the greatest as bars.",
-            "An interaction counts as used where its two rows share a column in which both are non-zero: "
-            "exactly, where ⟨q_i, q_j⟩ ≠ 0 depends on rounding.",
-            "Ours: the pictures of W = QQᵀ beneath the curves, for the first P. A cell is a tile of pairs, "
-            "and its colour the share of them that is used.",
-        ),
-        settings={
-            "d": 200,
-            "k": 30,
-            "log2_lambda": list(EXPONENTS),
-            "shown": [-7, -5, -3, -1, 1, 3],
-            "tiles": 40,
-            "methods": list(methods),
-        },
-        budgets={"quick": {"matrices": 5}, "full": {"matrices": 100}},
-        minutes={"quick": 0.1, "full": 0.5},
-        runner=_run,
-        picture=Picture("operators", {"x_title": "λ", "y_title": "Pairs used"}),
-        **given,
-    )
-
-
-def _run(desk: Desk) -> Iterator[str]:
+def run(desk: Desk) -> Iterator[str]:
     """Fill the tables "counts" and "W", for one P and method after the other."""
     settings = desk.settings
     d, exponents = settings["d"], settings["log2_lambda"]
@@ -176,13 +146,7 @@ def _range(values: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-ALL_OR_NOTHING = Statement(
-    "all_or_nothing",
-    "Both L1 and L21 tended to produce completely dense (all-non-zeros) or all-zeros feature interaction "
-    "matrices.",
-    "3.1",
-    over(_of(("l1", "l21")), _extremes),
-)
+all_or_nothing = over(_of(("l1", "l21")), _extremes)
 moderately_sparse = over(_beside_the_others, _moderately_sparse)
 keeps_all_features = over(_of(("ti", "ti_rows")), _keeps_all)
 falls_gradually = over(_of(("cs",)), _falls_gradually)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers.base import Desk, Picture, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.base import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases
 from fmviz.lab.papers.protocols.trials import each, ready
 
@@ -44,11 +44,6 @@ class Trial:
 
 Fit = Callable[[Trial, np.ndarray, np.ndarray], float]
 """``fit(trial, train, test)`` fits on some rows and returns the score on others; importable by name."""
-
-
-def picture(x_title: str, y_title: str, **options: Any) -> Picture:
-    """Return the picture of test scores against the number of bases, a panel for each data set."""
-    return Picture("curves", {"columns": 2, "x_title": x_title, "y_title": y_title, **options})
 
 
 def halves(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.base import Desk, Row, Tables, rows_where
 from fmviz.lab.papers.judging import listed
-from fmviz.lab.papers.protocols.descent import SHARE, Line, Prepare, Race, Value, picture, starts
+from fmviz.lab.papers.protocols.descent import SHARE, Line, Prepare, Race, Value, starts
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 
 METHODS = tuple(name for name in ALL if name != "FM")
@@ -25,7 +25,6 @@ READING = (
     "The objective that is drawn is (1/N)Σℓ + λ‖W‖₁ over all entries of W, as for (22); the term of λ_p, "
     "which all methods minimise with it, is not part of it. The paper does not write the objective out."
 )
-PICTURE = picture("Risk + λ‖W‖₁")
 
 
 def panel_of(case: str, strength: float) -> str:
