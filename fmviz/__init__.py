@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
 from fmviz.engine import losses, models, penalties, solvers
 from fmviz.engine.design import augmented
+from fmviz.engine.errors import CollapseWarning
 from fmviz.operators import certificate, prox, regularizer_value
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
         ConvexFMClassifier,
         ConvexFMRegressor,
         FactorizationMachineClassifier,
+        FactorizationMachineClassifierCV,
         FactorizationMachineRegressor,
+        FactorizationMachineRegressorCV,
         HigherOrderFMClassifier,
         HigherOrderFMRegressor,
         LiftedClassifier,
@@ -53,11 +56,14 @@ __all__ = [
     "AllSubsetsRegressor",
     "BayesianFMClassifier",
     "BayesianFMRegressor",
+    "CollapseWarning",
     "ConvexFMClassifier",
     "ConvexFMRegressor",
     "Experiment",
     "FactorizationMachineClassifier",
+    "FactorizationMachineClassifierCV",
     "FactorizationMachineRegressor",
+    "FactorizationMachineRegressorCV",
     "HigherOrderFMClassifier",
     "HigherOrderFMRegressor",
     "LiftedClassifier",
@@ -104,7 +110,9 @@ _LAZY = {
     "ConvexFMRegressor": "fmviz.estimators",
     "Experiment": "fmviz.lab.experiment",
     "FactorizationMachineClassifier": "fmviz.estimators",
+    "FactorizationMachineClassifierCV": "fmviz.estimators",
     "FactorizationMachineRegressor": "fmviz.estimators",
+    "FactorizationMachineRegressorCV": "fmviz.estimators",
     "HigherOrderFMClassifier": "fmviz.estimators",
     "HigherOrderFMRegressor": "fmviz.estimators",
     "LiftedClassifier": "fmviz.estimators",

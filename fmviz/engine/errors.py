@@ -11,6 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 
+class CollapseWarning(UserWarning):
+    """A fit that was to have interactions ended with none: P = 0."""
+
+
 class WhyNot(str):
     """The sentence that says why something cannot be done, with a code for programs.
 

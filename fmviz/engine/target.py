@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -92,10 +92,6 @@ class Target:
         if self.kind in ("class", "ordinal") and self.labels is not None:
             return int(self.labels.size)
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
-
-    def take(self, rows: np.ndarray) -> Target:
-        """Return the target of some of the rows."""
-        return replace(self, values=self.values[rows])
 
     def decode(self, f: np.ndarray) -> np.ndarray:
         """Return what predictions say in the terms of the target.

@@ -3,6 +3,7 @@
 from .all_subsets import AllSubsetsClassifier, AllSubsetsRegressor
 from .bayesian import BayesianFMClassifier, BayesianFMRegressor
 from .convex import ConvexFMClassifier, ConvexFMRegressor
+from .cross_validation import FactorizationMachineClassifierCV, FactorizationMachineRegressorCV
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
 from .lifted import LiftedClassifier, LiftedRegressor
@@ -17,7 +18,9 @@ __all__ = [
     "ConvexFMClassifier",
     "ConvexFMRegressor",
     "FactorizationMachineClassifier",
+    "FactorizationMachineClassifierCV",
     "FactorizationMachineRegressor",
+    "FactorizationMachineRegressorCV",
     "HigherOrderFMClassifier",
     "HigherOrderFMRegressor",
     "LiftedClassifier",

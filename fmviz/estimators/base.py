@@ -19,7 +19,7 @@ from fmviz.engine.certificate import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver, iterate
-from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
@@ -27,6 +27,7 @@ from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
+from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
 
 from .held_out import HeldOut
@@ -50,8 +51,8 @@ class ModelEstimator(BaseEstimator):
     loss: str | Loss
     loss_param: float | None
     solver: str | Solver
-    lambda_w: float
-    lambda_p: float
+    lambda_w: float | None
+    lambda_p: float | None
     fit_linear: bool
     fit_intercept: bool
     max_iter: int
@@ -68,8 +69,8 @@ class ModelEstimator(BaseEstimator):
     regularizer: str | Penalty
     regularizer_params: Mapping[str, Any] | None = None
     solver_params: Mapping[str, Any] | None = None
-    lambda_sparse: float = 0.0
-    init_scale: float = 0.0
+    lambda_sparse: float | None = 0.0
+    init_scale: float | None = 0.0
     random_state: RandomState | None = None
     dtype: str = "float64"
 
@@ -93,7 +94,7 @@ class ModelEstimator(BaseEstimator):
         """Check the parameters of the model; return its name in the registry and the engine's parameters."""
         raise NotImplementedError
 
-    def _shrinkage(self) -> float:
+    def _shrinkage(self) -> float | None:
         """Return what the engine calls ``lambda_p``."""
         return self.lambda_p
 
@@ -154,15 +155,16 @@ class ModelEstimator(BaseEstimator):
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
-        warm, budget, rng = self._switch("warm_start"), self._budget(), _generator(self.random_state)
-        whole = problem = self._problem(X, target, sample_weight)
+        warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
+        whole, size = self._completed(self._problem(X, target, sample_weight))
+        problem = whole
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
             problem, held_out = HeldOut.split(whole, fraction, patience, rng, stratified)
-        solver = chosen_solver(problem, self.solver, self._mapping("solver_params"))
-        start, memory = self._start(problem, rng, warm), None
+        solver = self._chosen_solver(problem)
+        start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
             memory = self._memory.at(problem, solver, start)
         left = self._run(problem, solver, budget, start, rng, memory, held_out)
@@ -175,9 +177,9 @@ class ModelEstimator(BaseEstimator):
                 "early_stopping = True is for fit, which holds out some of its rows; partial_fit sees a part "
                 "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
             )
-        rng = _generator(self.random_state)
-        problem, solver = self._problem(X, target, sample_weight), self._part_solver()
-        start, memory = self._start(problem, rng, True), None
+        rng, solver = generator(self.random_state), self._part_solver()
+        problem, size = self._completed(self._problem(X, target, sample_weight), self._memory is None)
+        start, memory = self._start(problem, size, rng, True), None
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
         left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
@@ -198,10 +200,23 @@ class ModelEstimator(BaseEstimator):
             raise ValueError(reason)
         return solver
 
-    def _start(self, problem: Problem, rng: np.random.Generator, warm: bool) -> Parameters:
-        start = problem.start(finite_number("init_scale", self.init_scale, low=0), rng)
+    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
+        """Return the problem with strengths for those that are left to the data, and the size of the start.
+
+        They are found `anew`, or else are those of the last fit.
+        """
+        return problem, finite_number("init_scale", self.init_scale, low=0)
+
+    def _chosen_solver(self, problem: Problem) -> Solver:
+        return chosen_solver(problem, self.solver, self._mapping("solver_params"))
+
+    def _cold_start(self, problem: Problem, size: float, rng: np.random.Generator) -> Parameters:
+        return problem.start(size, rng)
+
+    def _start(self, problem: Problem, size: float, rng: np.random.Generator, warm: bool) -> Parameters:
         if not warm:
-            return start
+            return self._cold_start(problem, size, rng)
+        start = problem.start(size, rng)
         names = [name for name in self._settable if hasattr(self, f"{name}_")]
         if hasattr(self, "_fitted_model"):
             start = overlaid(start, self._fitted_parameters(), 0)
@@ -255,6 +270,8 @@ class ModelEstimator(BaseEstimator):
         unfinished = budget.tol > 0 and end.status.reason in (Reason.EPOCHS, Reason.STALLED)
         if unfinished or end.status.reason is Reason.DIVERGED:
             warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
+        if end.status.converged and (why := why_empty(problem, end.parameters)) is not None:
+            warnings.warn(why, CollapseWarning, stacklevel=4)
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         # Labels are needed for predictions, values are not.
         self._fitted_target = replace(problem.target, values=np.empty(0))
@@ -339,7 +356,7 @@ def _line(snapshot: Snapshot) -> str:
     return ", ".join(parts)
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     """Return a generator made of what scikit-learn calls a random state, or raise ValueError."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))

@@ -5,26 +5,72 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fmviz.engine.errors import whole_number
+import numpy as np
+
+from fmviz.engine.drive import chosen_solver
+from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
-from fmviz.engine.solvers import Solver
+from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.starts.informed import STARTS, escaping, informed_start
+from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 
+# Sweeps over the live entries between two over all: what would take hundreds of epochs converges.
+_SWEEPS = {"active_sweeps": 10}
+
 
 class _FactorizationMachine(FactorEstimator, PairEstimator):
     """What the regressor and the classifier share."""
 
     degree: int
+    start: str
+    lambda_sparse_: float
+    lambda_p_: float
+    lambda_w_: float
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
         return "fm", {}
+
+    def _problem_arguments(self) -> dict[str, Any]:
+        about = super()._problem_arguments()
+        return {name: 0.0 if value is None else value for name, value in about.items()}
+
+    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
+        given = {name: getattr(self, name) for name in STRENGTHS}
+        if not anew:
+            given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
+        size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
+        problem, size = fill_strengths(problem, {**given, "init_scale": size})
+        for name in STRENGTHS:
+            setattr(self, f"{name}_", getattr(problem, name))
+        return problem, size
+
+    def _informed(self) -> bool:
+        return one_of("start", self.start, STARTS) == "informed"
+
+    def _chosen_solver(self, problem: Problem) -> Solver:
+        settings = self._mapping("solver_params")
+        if self._informed() and self.solver == "auto" and not settings:
+            solver = chosen_solver(problem, "auto")
+            known = {spec.name for spec in solver.params}
+            return escaping(
+                get_solver(solver.name, {k: v for k, v in _SWEEPS.items() if k in known}), problem
+            )
+        solver = chosen_solver(problem, self.solver, settings)
+        return escaping(solver, problem) if self._informed() else solver
+
+    def _cold_start(self, problem: Problem, size: float, rng: np.random.Generator) -> Parameters:
+        return informed_start(problem, size, rng) if self._informed() else problem.start(size, rng)
 
 
 class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
@@ -54,15 +100,21 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         A name from `fmviz.list_solvers`; "auto" takes the one recommended for the regularizer.
     solver_params : dict, optional
         The parameters of the solver.
-    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ, all ≥ 0. Where λ is large for so small a start, P collapses to 0, which is a
-        stationary point of every factorization machine; PCD with ``solver_params={"revive": True}`` leaves it
-        where the objective can fall.
+    lambda_w, lambda_p, lambda_sparse : float, optional
+        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data, so that their units do not matter: λ_w is
+        0.01 of the loss's largest second derivative times the mean of the features' mean squares, λ_p is 0.02
+        of what empties P, and λ is 0.1 of what empties it where there is but one pair; see
+        `fmviz.lambda_max`.
+    start : {"informed", "random"}, default="informed"
+        With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" it
+        leaves 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2² and with
+        CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with ℓ2².
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
-    init_scale : float, default=0.01
-        The standard deviation of the normal distribution from which the entries of P start.
-    max_iter : int, default=200
+    init_scale : float, optional
+        The standard deviation of the normal distribution from which the entries of P start; by default 0.02
+        of the size that the pair with the largest gradient would get alone.
+    max_iter : int, default=1000
         The maximum number of epochs.
     tol : float, default=1e-4
         The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch;
@@ -100,6 +152,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The linear weights; zeros without a linear term.
     intercept_ : float
         The bias; 0 without one.
+    lambda_w_, lambda_p_, lambda_sparse_ : float
+        The strengths of the fit.
     used_features_ : (m,) int ndarray
         The features whose row of P is not zero.
     n_used_interactions_ : int
@@ -140,13 +194,14 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
+        start: str = "informed",
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.01,
-        max_iter: int = 200,
+        init_scale: float | None = None,
+        max_iter: int = 1_000,
         tol: float = 1e-4,
         warm_start: bool = False,
         early_stopping: bool = False,
@@ -168,6 +223,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         self.lambda_w = lambda_w
         self.lambda_p = lambda_p
         self.lambda_sparse = lambda_sparse
+        self.start = start
         self.fit_linear = fit_linear
         self.fit_intercept = fit_intercept
         self.init_scale = init_scale
@@ -198,7 +254,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         the number of its rows. `sample_weight` multiplies it.
     rank, degree, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w, lambda_p
         As for `FactorizationMachineRegressor`.
-    lambda_sparse, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, early_stopping
+    lambda_sparse, start, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start, early_stopping
         As for `FactorizationMachineRegressor`.
     validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
         As for `FactorizationMachineRegressor`.
@@ -233,13 +289,14 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
+        start: str = "informed",
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.01,
-        max_iter: int = 200,
+        init_scale: float | None = None,
+        max_iter: int = 1_000,
         tol: float = 1e-4,
         warm_start: bool = False,
         early_stopping: bool = False,
@@ -262,6 +319,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         self.lambda_w = lambda_w
         self.lambda_p = lambda_p
         self.lambda_sparse = lambda_sparse
+        self.start = start
         self.fit_linear = fit_linear
         self.fit_intercept = fit_intercept
         self.init_scale = init_scale

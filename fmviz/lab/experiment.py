@@ -16,6 +16,7 @@ from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.settings import Bound, ParamSpec, check_params
 from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.starts.informed import STARTS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
@@ -109,7 +110,7 @@ SPECS: tuple[ParamSpec, ...] = (
         "start",
         "choice",
         "random",
-        choices=("informed", "random"),
+        choices=STARTS,
         help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
         "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
         "to P = 0, and stays there.",

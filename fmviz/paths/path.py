@@ -18,13 +18,12 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import escaping, informed_start
+from fmviz.engine.starts.informed import STARTS, escaping, informed_start
 from fmviz.engine.starts.strengths import references
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
-STARTS = ("informed", "random")
 # Where σ does not follow the data.
 _INIT_SCALE = 0.01
 # Sweeps over the live entries between two over all, where a solver takes them: a warm start has most of its

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -161,7 +160,7 @@ def choose_strengths(
     -------
     Validation
     """
-    parts = [(_part(problem, train), _part(problem, held_out)) for train, held_out in folds]
+    parts = [(problem.of_rows(train), problem.of_rows(held_out)) for train, held_out in folds]
     lambda_w = _linear_strength(problem, parts)
     problem = problem.at(lambda_w=lambda_w)
     parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
@@ -179,17 +178,6 @@ def choose_strengths(
         near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
         best = max(near, key=lambda trial: trial.lambda_sparse)
     return Validation(trials, best, starts[best])
-
-
-def _part(problem: Problem, rows: np.ndarray) -> Problem:
-    """Return the problem of some of the rows."""
-    weights = problem.sample_weight
-    return replace(
-        problem,
-        design=Design(problem.design.matrix[rows]),
-        target=problem.target.take(rows),
-        sample_weight=None if weights is None else weights[rows] / weights[rows].mean(),
-    )
 
 
 def _loss(problem: Problem, parameters: Parameters) -> float:

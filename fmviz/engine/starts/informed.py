@@ -14,6 +14,7 @@ from ..solvers import Solver, get_solver
 from .strengths import SHRINKAGE_SHARE, references
 from .zero_threshold import why_no_threshold, zero_threshold
 
+STARTS = ("informed", "random")
 ESCAPE = "revive"
 # Of the fit that a run starts from.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)

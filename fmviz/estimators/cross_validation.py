@@ -1,0 +1,202 @@
+"""Factorization machines whose strengths are chosen by validation, after scikit-learn's LassoCV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from fmviz.engine.errors import whole_number
+from fmviz.engine.losses import Loss
+from fmviz.engine.penalties import Penalty
+from fmviz.engine.solvers import Solver
+from fmviz.engine.target import Target
+from fmviz.paths.validation import Trial, choose_strengths, default_folds
+
+from .base import RandomState, generator
+from .classifier import Weights
+from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _CrossValidated:
+    """What the regressor and the classifier share."""
+
+    cv: Any
+    one_se: bool
+
+    # Of the machines without validation: chosen here, or of no use beside a search.
+    lambda_w: Any = None
+    lambda_p: Any = None
+    lambda_sparse: Any = None
+    init_scale: Any = None
+    solver_params: Any = None
+    start: Any = "informed"
+    warm_start: Any = False
+    early_stopping: Any = False
+    callback: Any = None
+
+    path_: pd.DataFrame
+
+    def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
+        rng, budget = generator(self.random_state), self._budget()
+        problem = self._problem(X, target, sample_weight)
+        if self.cv is None:
+            folds = default_folds(problem.y, stratified, rng)
+        else:
+            folds = [*check_cv(self.cv, problem.y, classifier=stratified).split(X, problem.y)]
+        every = int(whole_number("verbose", int(self.verbose), 0))
+
+        def tell(trial: Trial) -> None:
+            if every:
+                print(trial.message)
+
+        found = choose_strengths(
+            problem, folds, rng, solver=self.solver, one_se=self._switch("one_se"), tell=tell
+        )
+        self.path_ = found.frame
+        best = found.best
+        self.lambda_w_, self.lambda_p_, self.lambda_sparse_ = best.lambda_w, best.lambda_p, best.lambda_sparse
+        problem, _ = self._completed(problem, anew=False)
+        self._run(problem, self._chosen_solver(problem), budget, found.start, rng)
+
+
+class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):
+    """Sparse factorization machine for regression with λ_w, λ_p and λ chosen by validation.
+
+    λ_w comes first, from linear fits; then, for each of two λ_p, a warm-started path of 25 strengths λ below
+    the λ_max of the data goes on in all folds together, and ends early where validation keeps getting worse.
+    The machine of the least mean loss on rows kept out is then fitted to all rows. Objective and further
+    attributes are those of `FactorizationMachineRegressor`.
+
+    Parameters
+    ----------
+    rank, degree, loss, loss_param, regularizer, regularizer_params, solver
+        As for `FactorizationMachineRegressor`.
+    cv : int, splitter of scikit-learn or iterable of (train, test), optional
+        The folds; by default five, of 5,000 rows or more one quarter that is kept out.
+    one_se : bool, default=False
+        Whether to take the largest λ whose loss is within one standard error of the least, for a sparser
+        machine; it takes more than one fold.
+    fit_linear, fit_intercept, max_iter, tol, random_state, verbose, dtype
+        As for `FactorizationMachineRegressor`; `verbose` prints every trial.
+
+    Attributes
+    ----------
+    lambda_w_, lambda_p_, lambda_sparse_ : float
+        The strengths that were chosen.
+    path_ : DataFrame
+        One row a trial: the strengths, ``validation_loss``, its ``standard_error`` over the folds, and the
+        mean ``used_interactions``.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressorCV(random_state=0).fit(X[:150], y[:150])
+    >>> machine.score(X[150:], y[150:]) > 0.98
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        loss: str | Loss = "squared",
+        loss_param: float | None = None,
+        regularizer: str | Penalty = "ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
+        one_se: bool = False,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 1_000,
+        tol: float = 1e-4,
+        random_state: RandomState | None = None,
+        verbose: int = 0,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.loss = loss
+        self.loss_param = loss_param
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.cv = cv
+        self.one_se = one_se
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.dtype = dtype
+
+
+class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClassifier):
+    """Sparse factorization machine for two classes with λ_w, λ_p and λ chosen by validation.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        As for `FactorizationMachineClassifier`; it is also what the strengths are judged by.
+    class_weight
+        As for `FactorizationMachineClassifier`.
+    rank, degree, loss_param, regularizer, regularizer_params, solver, cv, one_se, fit_linear, fit_intercept
+        As for `FactorizationMachineRegressorCV`; folds are stratified.
+    max_iter, tol, random_state, verbose, dtype
+        As for `FactorizationMachineRegressorCV`.
+
+    Attributes
+    ----------
+    classes_ : (2,) ndarray
+        The labels, sorted; the second one is the positive class.
+    lambda_w_, lambda_p_, lambda_sparse_, path_
+        As for `FactorizationMachineRegressorCV`.
+    """
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        degree: int = 2,
+        loss: str | Loss = "logistic",
+        loss_param: float | None = None,
+        class_weight: Weights | None = None,
+        regularizer: str | Penalty = "ti",
+        regularizer_params: Mapping[str, Any] | None = None,
+        solver: str | Solver = "auto",
+        cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
+        one_se: bool = False,
+        fit_linear: bool = True,
+        fit_intercept: bool = True,
+        max_iter: int = 1_000,
+        tol: float = 1e-4,
+        random_state: RandomState | None = None,
+        verbose: int = 0,
+        dtype: str = "float64",
+    ) -> None:
+        self.rank = rank
+        self.degree = degree
+        self.loss = loss
+        self.loss_param = loss_param
+        self.class_weight = class_weight
+        self.regularizer = regularizer
+        self.regularizer_params = regularizer_params
+        self.solver = solver
+        self.cv = cv
+        self.one_se = one_se
+        self.fit_linear = fit_linear
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.dtype = dtype
