@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import fmviz
 from fmviz import FactorizationMachineClassifier, FactorizationMachineRegressor
 from fmviz.engine.parameters import Parameters
 
@@ -90,15 +91,16 @@ def test_whole_weights_are_repeated_rows(regularizer, solver):
 
 def test_history_is_the_objective():
     machine = FactorizationMachineRegressor(rank=2, random_state=3, max_iter=20).fit(X, Y)
-    problem = build_problem(X, Y, rank=2, lambda_w=1e-3, lambda_p=1e-3, lambda_sparse=1e-3)
+    strengths = {name: getattr(machine, f"{name}_") for name in ("lambda_w", "lambda_p", "lambda_sparse")}
+    problem = build_problem(X, Y, rank=2, **strengths)
     here = Parameters(machine.P_, machine.w_, machine.intercept_)
     assert machine.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
 
 
 def test_grid_search_works():
-    search = GridSearchCV(
-        FactorizationMachineRegressor(rank=2, random_state=0), {"lambda_sparse": [1e-3, 10.0]}, cv=2
-    ).fit(X, Y)
+    machine = FactorizationMachineRegressor(rank=2, random_state=0)
+    with pytest.warns(fmviz.CollapseWarning, match="Choose λ below"):
+        search = GridSearchCV(machine, {"lambda_sparse": [1e-3, 10.0]}, cv=2).fit(X, Y)
     assert search.best_params_ == {"lambda_sparse": 1e-3}
 
 
@@ -155,3 +157,31 @@ def test_a_diverged_fit_warns_and_an_overflow_is_a_sentence():
     machine = FactorizationMachineClassifier(rank=2, random_state=0, lambda_sparse=0.0).fit(X, Y > 0)
     with pytest.raises(ValueError, match="overflows"):
         machine.predict_proba(X * 1e200)
+
+
+def test_strengths_and_units_follow_the_data():
+    """Powers of two round nothing: predictions are the same to the last digits."""
+    binary = np.where(Y > np.median(Y), "yes", "no")
+    plain = FactorizationMachineRegressor(rank=3, random_state=0).fit(X, Y)
+    assert plain.n_used_interactions_ > 0
+    for a, b in ((8.0, 1.0), (1.0, 64.0), (8.0, 64.0)):
+        scaled = FactorizationMachineRegressor(rank=3, random_state=0).fit(a * X, b * Y)
+        np.testing.assert_allclose(scaled.predict(a * X) / b, plain.predict(X), rtol=1e-9, atol=1e-9)
+    labels = FactorizationMachineClassifier(rank=3, random_state=0).fit(X, binary)
+    scaled = FactorizationMachineClassifier(rank=3, random_state=0).fit(8.0 * X, binary)
+    np.testing.assert_allclose(
+        scaled.decision_function(8.0 * X), labels.decision_function(X), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_cross_validation_chooses_what_predicts():
+    machine = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, random_state=0).fit(X, Y)
+    assert machine.path_["validation_loss"].min() < np.var(Y) / 2
+    assert machine.lambda_sparse_ in set(machine.path_["lambda_sparse"])
+    assert machine.status_.converged
+    one = fmviz.FactorizationMachineRegressorCV(rank=3, cv=2, one_se=True, random_state=0).fit(X, Y)
+    assert one.lambda_sparse_ >= machine.lambda_sparse_
+    binary = np.where(Y > np.median(Y), "yes", "no")
+    classifier = fmviz.FactorizationMachineClassifierCV(rank=3, cv=2, random_state=0).fit(X, binary)
+    assert classifier.predict_proba(X).shape == (len(X), 2)
+    assert set(classifier.predict(X)) <= {"yes", "no"}
