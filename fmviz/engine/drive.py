@@ -37,9 +37,8 @@ class Budget:
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch (of P, and of w and the bias, where sweeps weigh each w_j by the root mean square of its
-        feature), and, where that alone is no proof (`Solver.vouches`), the certificate is at most `tol`; else
-        it has stalled. 0 never converges.
+        epoch (of P, and of w and the bias; see `Solver.unit_free`), and, where that alone is no proof
+        (`Solver.vouches`), the certificate is at most `tol`; else it has stalled. 0 never converges.
     report_every : int, optional
         A snapshot every so many epochs, besides the first and the last. None is for those who read the last
         alone: there is none between, and no certificate in the first.

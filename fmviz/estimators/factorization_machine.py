@@ -15,7 +15,7 @@ from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, escaping, informed_start
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start
 from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, FactorEstimator, RandomState
@@ -63,11 +63,11 @@ class _FactorizationMachine(FactorEstimator, PairEstimator):
         if self._informed() and self.solver == "auto" and not settings:
             solver = chosen_solver(problem, "auto")
             known = {spec.name for spec in solver.params}
-            return escaping(
+            return informed_solver(
                 get_solver(solver.name, {k: v for k, v in _SWEEPS.items() if k in known}), problem
             )
         solver = chosen_solver(problem, self.solver, settings)
-        return escaping(solver, problem) if self._informed() else solver
+        return informed_solver(solver, problem) if self._informed() else solver
 
     def _cold_start(self, problem: Problem, size: float, rng: np.random.Generator) -> Parameters:
         return informed_start(problem, size, rng) if self._informed() else problem.start(size, rng)

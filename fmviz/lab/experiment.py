@@ -187,7 +187,6 @@ class Experiment:
     fit_linear: bool = True
     fit_intercept: bool = True
     init_scale: float = 0.01
-    start: str = "random"
     max_epochs: int = 300
     tol: float = 1e-4
     validation: float = 0.0
@@ -197,6 +196,7 @@ class Experiment:
     loss_params: tuple[tuple[str, Any], ...] = ()
     solver_params: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
+    start: str = "random"
 
     def __post_init__(self) -> None:
         for owner in OWNERS:

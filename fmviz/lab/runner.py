@@ -17,7 +17,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot, Status
-from fmviz.engine.starts.informed import escaping, informed_start, why_empty
+from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -185,7 +185,7 @@ class Run:
         solver = chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params))
         start = None
         if experiment.start == "informed":
-            solver = escaping(solver, self.problem)
+            solver = informed_solver(solver, self.problem)
             if checkpoints.get("resume") is None:
                 start = informed_start(self.problem, experiment.init_scale, rng)
         return iterate(

@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, escaping, informed_start
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start
 from fmviz.engine.starts.strengths import references
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -139,7 +139,7 @@ def iterate_path(
         solver_params = path_params(solver, solver_params)
     method = get_solver(solver, solver_params)
     if informed:
-        method = escaping(method, problem)
+        method = informed_solver(method, problem)
     return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
 
 

@@ -13,7 +13,7 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import escaping, informed_start
+from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.strengths import References, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
@@ -215,7 +215,7 @@ def _path(
     down = problems[0].penalty.saddles is not None
     first = problems[0].at(lambda_sparse=grid[-1])
     starts = [informed_start(p.at(lambda_sparse=grid[-1]), known.init_scale, rng) for p in problems]
-    method = escaping(_method(first, solver), first)
+    method = informed_solver(_method(first, solver), first)
     best, worse = float("inf"), 0
     for strength in grid if down else grid[::-1]:
         if should_stop():

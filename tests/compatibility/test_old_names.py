@@ -18,6 +18,14 @@ DATA = Path(__file__).parent / "data"
 NAMES: dict[str, Any] = json.loads((DATA / "names.json").read_text(encoding="utf-8"))
 RETURNED: dict[str, Any] = json.loads((DATA / "calls.json").read_text(encoding="utf-8"))
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+# Defaults that have become others on purpose: strengths and starts follow the data. What is named is taken as
+# before.
+_FOLLOW_THE_DATA = {"lambda_w", "lambda_p", "lambda_sparse", "init_scale", "max_iter"}
+CHANGED = {
+    "FactorizationMachineRegressor": _FOLLOW_THE_DATA,
+    "FactorizationMachineClassifier": _FOLLOW_THE_DATA,
+    "regularization_path": {"orders", "init_scale"},
+}
 
 
 def named(name: str) -> Any:
@@ -56,7 +64,7 @@ def test_every_parameter_is_taken_as_before(name):
         assert parameter in found or takes_all, parameter
         if one.kind in _POSITIONAL:
             assert places[place] == parameter
-        if one.default is not one.empty and parameter in found:
+        if one.default is not one.empty and parameter in found and parameter not in CHANGED.get(name, ()):
             assert repr(found[parameter].default) == repr(one.default), parameter
     optional = {one.name for one in found.values() if one.default is not one.empty}
     fixed = {

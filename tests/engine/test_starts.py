@@ -12,7 +12,7 @@ from fmviz.engine.linalg.lowrank import pair_gradient
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.starts import zero_threshold as module
-from fmviz.engine.starts.informed import escaping, informed_start, why_empty
+from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
 from fmviz.engine.starts.strengths import fill_strengths, references
 from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
 from fmviz.paths.validation import choose_strengths, default_folds
@@ -124,7 +124,7 @@ def test_units_of_x_and_y_change_nothing(name):
         )
         rng = np.random.default_rng(0)
         start = informed_start(problem, size, rng)
-        method = escaping(get_solver("pbcd" if name == "cs" else "pcd"), problem)
+        method = informed_solver(get_solver("pbcd" if name == "cs" else "pcd"), problem)
         *_, end = iterate(problem, method, Budget(300, tol=1e-4, report_every=None), start=start, rng=rng)
         assert end.status.converged
         assert end.used_interactions
@@ -145,7 +145,7 @@ def test_a_collapse_is_left(name, solver):
     nothing = problem.start(0.0, np.random.default_rng(0))
     ends = [
         [*iterate(problem, method, Budget(300), start=nothing, rng=np.random.default_rng(0))][-1]
-        for method in (get_solver(solver), escaping(get_solver(solver), problem))
+        for method in (get_solver(solver), informed_solver(get_solver(solver), problem))
     ]
     assert [end.used_interactions > 0 for end in ends] == [False, True]
     assert ends[1].objective < ends[0].objective

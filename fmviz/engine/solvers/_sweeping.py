@@ -63,7 +63,7 @@ class SweepingSolver(Solver):
         model = problem.model
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
-        self._linear = LinearPart(problem)
+        self._linear = LinearPart(problem, self.unit_free)
         self._moments = second_moments(problem)
         self._live_only = False
         plain = not (model.columnar or model.lifted)

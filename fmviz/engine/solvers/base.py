@@ -67,6 +67,9 @@ class Solver:
         Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
         Whether it fits the weights of the columns, where a model has them fitted.
+    unit_free : bool
+        Whether a change of w_j counts times the root mean square of its feature, so that the units of X have
+        no say in when a run has converged. As published it counts as it is. Heeded by sweeps.
     memory : tuple of str
         The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
         iterates; empty where nothing does.
@@ -86,6 +89,7 @@ class Solver:
     fits_coefficients: ClassVar[bool] = False
     takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
+    unit_free: bool = False
     takes_parts: ClassVar[bool] = False
 
     problem: Problem

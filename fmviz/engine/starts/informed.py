@@ -20,12 +20,14 @@ ESCAPE = "revive"
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
-def escaping(solver: Solver, problem: Problem) -> Solver:
-    """Return the solver, made to leave saddle points at P = 0 where it can and the problem has them."""
+def informed_solver(solver: Solver, problem: Problem) -> Solver:
+    """Return the solver, free of units, and to leave saddle points at P = 0 where it can and there are any."""
     known = {spec.name for spec in solver.params}
-    if ESCAPE not in known or problem.penalty.saddles is None or problem.model.why_no_threshold() is not None:
-        return solver
-    return get_solver(solver.name, {**solver.settings, ESCAPE: True})
+    saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
+    escape = {ESCAPE: True} if ESCAPE in known and saddles else {}
+    found = get_solver(solver.name, {**solver.settings, **escape})
+    found.unit_free = True
+    return found
 
 
 def informed_start(problem: Problem, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -42,7 +44,7 @@ def informed_start(problem: Problem, init_scale: float, rng: np.random.Generator
     least = SHRINKAGE_SHARE * references(smooth).lambda_p
     smooth = smooth.at(lambda_p=max(problem.lambda_p, least))
     solver = get_solver("cd" if problem.loss.mu() is not None else "lbfgs")
-    *_, end = iterate(smooth, escaping(solver, smooth), _ROUGH, start=start, rng=rng)
+    *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)
     return end.parameters if np.isfinite(end.objective) else start
 
 

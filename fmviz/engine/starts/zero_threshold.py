@@ -38,6 +38,7 @@ from ..linalg.lowrank import PairGradient, pair_gradient
 from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Problem
+from ..solvers import get_solver
 
 # Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
 SMALL = 60
@@ -135,7 +136,9 @@ def linear_fit(problem: Problem, rough: bool = False) -> Parameters:
     found = smooth.start(0.0, np.random.default_rng(0))
     if problem.fit_linear or problem.fit_intercept:
         if rough and problem.loss.mu() is not None:
-            *_, end = iterate(smooth, "cd", _ROUGHLY_LINEAR, start=found)
+            sweeps = get_solver("cd")
+            sweeps.unit_free = True
+            *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=found)
         else:
             *_, end = iterate(smooth, "lbfgs", _LINEAR, start=found)
         found = end.parameters

@@ -141,7 +141,9 @@ def suggest(settings: Settings, linked: bool) -> None:
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
-    wanted = _suggested(dataset, model, _model_params(settings) if model == settings["model"] else ())
+    own = _model_params(settings) if model == settings["model"] else ()
+    # A link that names no start means the one that there was before there were others.
+    wanted = suggested(dataset, model, own) if linked and given else _suggested(dataset, model, own)
     new = {name: getattr(wanted, name) for name in NAMES}
     settings.set(**new)
     st.session_state.pop(_NOTE, None)

@@ -62,10 +62,10 @@ class LinearPart:
     Attributes
     ----------
     sizes : (d,) ndarray
-        The root mean square of every feature; 1 without a linear term.
+        The root mean square of every feature where it is to be `unit_free`, else 1.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, unit_free: bool = False) -> None:
         self._problem = problem
         design, mu = problem.design, problem.mu
         weight = unit_weight if problem.sample_weight is None else sample_weight
@@ -74,13 +74,13 @@ class LinearPart:
         if problem.fit_linear:
             moments = second_moments(problem)
             self._curvature = moments * (mu / design.n_samples)
-            self.sizes = np.sqrt(moments / design.n_samples)
+            if unit_free:
+                self.sizes = np.sqrt(moments / design.n_samples)
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
         """Sweep once: update f (shifted as by `working_loss`) and w; return the bias and the largest change.
 
-        What a change of w_j does to predictions is what counts beside one of the bias: it is multiplied by
-        the root mean square of the feature, `sizes`.
+        A change of w_j counts times `sizes`.
         """
         problem = self._problem
         if not (problem.fit_linear or problem.fit_intercept):
