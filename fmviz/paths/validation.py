@@ -14,14 +14,14 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver, informed_start
-from fmviz.engine.starts.strengths import References, references
+from fmviz.engine.starts.strengths import References, linear_reference, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
 from .path import path_params
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
-LINEAR_SHARES = (0.1, 0.03, 0.01, 0.003, 0.001, 1e-4)
+LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 """Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
 SHRINKAGE_SHARES = (0.02, 0.2)
 """Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
@@ -187,8 +187,7 @@ def _loss(problem: Problem, parameters: Parameters) -> float:
 
 def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
     """Return the λ_w whose linear fits predict best."""
-    moments = np.asarray(problem.design.power(2).T @ problem.unit_weights) / problem.design.n_samples
-    whole = problem.mu * float(moments.mean())
+    whole = linear_reference(problem)
     if not problem.fit_linear or whole == 0.0:
         return problem.lambda_w
     tried = [share * whole for share in LINEAR_SHARES]

@@ -21,7 +21,7 @@ _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
 def informed_solver(solver: Solver, problem: Problem) -> Solver:
-    """Return the solver, free of units, and to leave saddle points at P = 0 where it can and there are any."""
+    """Return the solver, free of units, and made to leave saddle points at P = 0 where it can."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
     escape = {ESCAPE: True} if ESCAPE in known and saddles else {}
