@@ -214,7 +214,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> labels = np.where(X[:, 0] * X[:, 1] > 0, "same sign", "opposite signs")
-    >>> machine = fmviz.FactorizationMachineClassifier(rank=4, random_state=0).fit(X, labels)
+    >>> machine = fmviz.FactorizationMachineClassifier(rank=4, max_iter=2000, random_state=0).fit(X, labels)
     >>> machine.interactions(top=1)[["feature_i", "feature_j"]].values.tolist()
     [[0, 1]]
     >>> machine.predict([[1, 1, 0, 0, 0], [1, -1, 0, 0, 0]]).tolist()
