@@ -176,7 +176,7 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 6))
     >>> y = X[:, 0] * X[:, 1] > 0
-    >>> fitted = fmviz.AllSubsetsClassifier(rank=3, init_scale=0.3, random_state=0).fit(X, y)
+    >>> fitted = fmviz.AllSubsetsClassifier(rank=3, init_scale=0.3, max_iter=2000, random_state=0).fit(X, y)
     >>> fitted.interactions(top=1, order=2).iloc[0, :2].astype(int).tolist()
     [0, 1]
     """

@@ -102,9 +102,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, optional
         λ_w, λ_p and λ, all ≥ 0. Those left out follow the data, so that their units do not matter: λ_w is
-        0.01 of the loss's largest second derivative times the mean of the features' mean squares, λ_p is 0.02
-        of what empties P, and λ is 0.1 of what empties it where there is but one pair; see
-        `fmviz.lambda_max`.
+        that of ridge regression where ⟨w, x⟩ and the noise are of one size, λ_p is 0.02 of what empties P,
+        and λ is 0.15 of what empties it where there is but one pair; see `fmviz.lambda_max`.
     start : {"informed", "random"}, default="informed"
         With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" it
         leaves 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2² and with
@@ -270,7 +269,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> labels = np.where(X[:, 0] * X[:, 1] > 0, "same sign", "opposite signs")
-    >>> machine = fmviz.FactorizationMachineClassifier(rank=4, random_state=0).fit(X, labels)
+    >>> machine = fmviz.FactorizationMachineClassifier(rank=4, max_iter=2000, random_state=0).fit(X, labels)
     >>> machine.interactions(top=1)[["feature_i", "feature_j"]].values.tolist()
     [[0, 1]]
     >>> machine.predict([[1, 1, 0, 0, 0], [1, -1, 0, 0, 0]]).tolist()

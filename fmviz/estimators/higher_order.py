@@ -107,7 +107,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> y = X[:, 0] * X[:, 1] * X[:, 2]
-    >>> machine = fmviz.HigherOrderFMRegressor(rank=4, random_state=0).fit(X, y)
+    >>> machine = fmviz.HigherOrderFMRegressor(rank=4, max_iter=2000, random_state=0).fit(X, y)
     >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
     [0, 1, 2]
     >>> round(machine.interaction_weight([0, 1, 2]), 1)
@@ -204,7 +204,7 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> y = X[:, 0] * X[:, 1] * X[:, 2] > 0
-    >>> machine = fmviz.HigherOrderFMClassifier(rank=4, random_state=0).fit(X, y)
+    >>> machine = fmviz.HigherOrderFMClassifier(rank=4, max_iter=2000, random_state=0).fit(X, y)
     >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
     [0, 1, 2]
     >>> machine.predict([[1, 1, 1, 0, 0], [-1, 1, 1, 0, 0]]).tolist()

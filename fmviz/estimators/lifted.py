@@ -163,7 +163,8 @@ class LiftedRegressor(_Lifted, ModelRegressor):
     >>> import fmviz
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
-    >>> lifted = fmviz.LiftedRegressor(rank=4, random_state=0).fit(X, X[:, 0] ** 2 - X[:, 1] * X[:, 2])
+    >>> y = X[:, 0] ** 2 - X[:, 1] * X[:, 2]
+    >>> lifted = fmviz.LiftedRegressor(rank=4, max_iter=2000, random_state=0).fit(X, y)
     >>> lifted.interactions(top=2).iloc[:, :2].astype(int).values.tolist()
     [[0, 0], [1, 2]]
     """
@@ -256,7 +257,7 @@ class LiftedClassifier(_Lifted, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> y = X[:, 0] * X[:, 1] > 0
-    >>> lifted = fmviz.LiftedClassifier(rank=4, random_state=0).fit(X, y)
+    >>> lifted = fmviz.LiftedClassifier(rank=4, max_iter=2000, random_state=0).fit(X, y)
     >>> lifted.interactions(top=1).iloc[0, :2].astype(int).tolist()
     [0, 1]
     """

@@ -102,7 +102,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 5))
     >>> y = X[:, 0] ** 2 - X[:, 1] ** 2
-    >>> network = fmviz.PolynomialNetworkRegressor(rank=4, random_state=0).fit(X, y)
+    >>> network = fmviz.PolynomialNetworkRegressor(rank=4, max_iter=2000, random_state=0).fit(X, y)
     >>> network.score(X, y) > 0.99
     True
     >>> network.interactions(top=2).round(1)
@@ -201,7 +201,7 @@ class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> labels = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
-    >>> network = fmviz.PolynomialNetworkClassifier(rank=3, random_state=0).fit(X, labels)
+    >>> network = fmviz.PolynomialNetworkClassifier(rank=3, max_iter=2000, random_state=0).fit(X, labels)
     >>> network.predict([[0.5, 0.5], [1.0, 1.0]]).tolist()
     ['inside', 'outside']
     """

@@ -13,6 +13,7 @@ from fmviz import metrics
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate, never
+from fmviz.engine.errors import whole_number
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
@@ -96,7 +97,8 @@ def problem_of(experiment: Experiment, design: Design, y: np.ndarray) -> Problem
         loss=experiment.criterion,
         penalty=experiment.penalty,
         model=experiment.machine,
-        rank=experiment.rank,
+        # The linear model, rank 0, has nothing to show.
+        rank=whole_number("rank", experiment.rank, 1, 10_000),
         lambda_w=experiment.lambda_w,
         lambda_p=experiment.lambda_p,
         lambda_sparse=experiment.lambda_sparse,

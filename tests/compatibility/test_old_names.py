@@ -87,6 +87,7 @@ DEAR = {"estimators", "operators", "conversions", "sweep", "path", "search"}
 @pytest.mark.parametrize(
     "call", [pytest.param(call, marks=pytest.mark.slow if call in DEAR else ()) for call in CALLS]
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_call_gives_what_it_gave(call):
     found = json.loads(json.dumps(CALLS[call]()))
     if call == "combinations":

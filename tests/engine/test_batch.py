@@ -175,6 +175,7 @@ def test_divergence_and_bad_settings_are_told(solver):
         list(iterate(problem, solver, speed=1))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [("ti", "pgd"), ("cs", "apgd"), ("l1", "nmapgd"), ("omega_star", "subgd"), ("l2", "lbfgs")],

@@ -158,7 +158,12 @@ def test_names_and_values_make_the_same_run():
 
 def test_estimators_take_values_and_can_be_cloned():
     machine = fmviz.FactorizationMachineRegressor(
-        rank=2, regularizer=TI(axis="rows"), loss=Huber(0.5), solver=PCD(order="features"), max_iter=3
+        rank=2,
+        regularizer=TI(axis="rows"),
+        loss=Huber(0.5),
+        solver=PCD(order="features"),
+        max_iter=3,
+        tol=0.0,
     )
     named = fmviz.FactorizationMachineRegressor(
         rank=2,
@@ -169,6 +174,7 @@ def test_estimators_take_values_and_can_be_cloned():
         solver="pcd",
         solver_params={"order": "features"},
         max_iter=3,
+        tol=0.0,
     )
     one, other = (clone(each).set_params(random_state=0).fit(X, Y) for each in (machine, named))
     assert np.array_equal(one.P_, other.P_)

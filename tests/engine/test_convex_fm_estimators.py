@@ -106,7 +106,7 @@ def test_grid_search_works():
     ("settings", "words"),
     [
         ({"lambda_trace": -1.0}, "lambda_trace = -1"),
-        ({"rank": 0}, "rank = 0"),
+        ({"rank": -1}, "rank = -1"),
         ({"diagonal": "no"}, "neither True nor False"),
         ({"solver": "pcd"}, "eigenvalues alone"),
         ({"loss": "logistic"}, "wants labels -1"),

@@ -107,7 +107,7 @@ def test_triples_are_found_and_classified():
         ({"kernel": "anova", "degree": 3}, "Choose degree 2"),
         ({"augment": "yes"}, "neither True nor False"),
         ({"regularizer": "omega_ti"}, "two different columns"),
-        ({"rank": 0}, "rank = 0"),
+        ({"rank": -1}, "rank = -1"),
     ],
 )
 def test_bad_settings_get_a_sentence(settings, words):

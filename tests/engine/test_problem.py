@@ -56,7 +56,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"loss": "absolute"}, "loss = 'absolute' is not known; choose one of squared"),
         ({"regularizer": "L1"}, "Did you mean 'l1'"),
         ({"model": "fmm"}, "model"),
-        ({"rank": 0}, "rank = 0 must be a whole number from 1"),
+        ({"rank": -1}, "rank = -1 must be a whole number from 0"),
         ({"rank": 2.5}, "rank = 2.5"),
         ({"rank": True}, "rank = True"),
         ({"lambda_p": -1}, "lambda_p = -1 is out of range"),

@@ -189,7 +189,7 @@ def test_grid_search_works():
         ("network", {"degree": 1}, "degree = 1"),
         ("network", {"augment": "yes"}, "neither True nor False"),
         ("all subsets", {"regularizer": "ti"}, "open problem"),
-        ("all subsets", {"rank": 0}, "rank = 0"),
+        ("all subsets", {"rank": -1}, "rank = -1"),
         ("all subsets", {"loss": "logistic"}, "wants labels -1"),
     ],
 )

@@ -8,10 +8,10 @@ weight that the pair of largest |G_ij| would get alone,
     λ   = 0.15 · (what P = 0 is left by, were there but one pair and no λ_p)
     σ   = 0.02 · √τ
 
-λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the weights
-of many features on few rows, and hardly those of few features on many. In the brackets of λ is max|G_ij|/4
-for TI and CS, max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and 2·max|G_ij|·√τ for ℓ1,
-ℓ2,1 and others that grow in proportion to P.
+λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the
+weights of many features on few rows, and hardly those of few features on many. In the brackets of λ is
+max|G_ij|/4 for TI and CS, max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and
+2·max|G_ij|·√τ for ℓ1, ℓ2,1 and others that grow in proportion to P.
 
 Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the factor a², λ_p and λ get a²b
 (that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b, as if nothing had
