@@ -99,7 +99,7 @@ def _own_names(settings: Settings, owner: str) -> list[str]:
 
 
 def experiment_of(settings: Settings, **changes: Any) -> Experiment:
-    """Return what the settings describe, some of them changed; ValueError where they contradict each other."""
+    """Return what the settings describe with some changed; ValueError where they contradict each other."""
     own: dict[str, Any] = {
         f"{owner}_params": tuple(
             (name.removeprefix(f"{owner}_"), settings[name]) for name in _own_names(settings, owner)
