@@ -23,7 +23,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets.movielens import GENRES
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import RunStore
+from fmviz.lab.store import Growth, RunStore
 
 from .pages import browser_of, served
 
@@ -116,7 +116,7 @@ def plant_runs(path: Path) -> dict[tuple[int, bool], str]:
                 "used_interactions": 0,
             }
             parameters = Parameters(planted(d, single), np.zeros(d), 0.0)
-            store.grow(run, [record], parameters=parameters, status="epochs", message="Planted.")
+            store.grow(run, Growth([record], parameters=parameters, status="epochs", message="Planted."))
             found[d, single] = run
     store.close()
     return found

@@ -16,7 +16,7 @@ from fmviz.__main__ import main
 from fmviz.cli._terminal import bar, text_table
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import RunStore, new_id
+from fmviz.lab.store import Growth, RunStore, new_id
 
 
 def entered(store, run, **settings):
@@ -27,7 +27,8 @@ def entered(store, run, **settings):
     record |= {"certificate": 1e-6, "train_rmse": 0.25 + given.get("seed", 0)}
     parameters = Parameters(np.ones((5, 3)), np.zeros(5), 0.5)
     store.grow(
-        run, [record], objectives=[3.0, 2.0], parameters=parameters, status="converged", message="Done."
+        run,
+        Growth([record], objectives=[3.0, 2.0], parameters=parameters, status="converged", message="Done."),
     )
 
 

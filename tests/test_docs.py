@@ -35,6 +35,14 @@ def test_every_page_is_in_the_table_of_contents():
         assert name == "index" or f"\n{name}\n" in index
 
 
+def test_walks_go_through_files_that_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walks = text.partition("## Three walks")[2]
+    files = re.findall(r"^\| \(?`([\w/]+\.py)`\)? \|", walks, re.MULTILINE)
+    assert len(files) > 40
+    assert not [file for file in files if not (ROOT / "fmviz" / file).is_file()]
+
+
 def test_every_public_name_is_in_the_reference():
     reference = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
     named = re.findall(r"^\.\. (?:auto|py:)\w+:: (?:fmviz\.)?(\w+)$", reference, re.MULTILINE)

@@ -1,78 +1,25 @@
-"""Types of settings: what values they take, and how a query string spells them."""
+"""Types of settings besides `ParamSpec`, and how a link writes the values of all of them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.schedule import Change, changes_of
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.values import TYPES, ValueType
-
-
-class _Spelt(ABC):
-    """A setting whose values are written in a link as those of its `type` are."""
-
-    @property
-    @abstractmethod
-    def type(self) -> ValueType:
-        """How its values are written."""
-
-    @abstractmethod
-    def check(self, value: Any) -> Any:
-        """Return a valid value in its canonical type, or raise ValueError."""
-
-    def parse(self, text: str) -> Any:
-        """Return the value that a query string spells, or raise ValueError."""
-        return self.check(self.type.from_text(text))
-
-    def format(self, value: Any) -> str | None:
-        """Return the value as the query string spells it, or None to leave it out."""
-        return self.type.to_text(value) or None
+from fmviz.lab.values import TYPES
 
 
 @dataclass(frozen=True)
-class Param(_Spelt):
-    """A setting described by a ParamSpec; tables may hold the ParamSpec itself."""
-
-    spec: ParamSpec
-
-    @property
-    def name(self) -> str:
-        """Return the name, also that in the query string."""
-        return self.spec.name
-
-    @property
-    def default(self) -> Any:
-        """Return the value taken where the link says nothing."""
-        return self.spec.default
-
-    @property
-    def help(self) -> str:
-        """Return what the declaration says to the reader."""
-        return self.spec.help
-
-    @property
-    def type(self) -> ValueType:
-        """How its values are written."""
-        return TYPES[self.spec.kind]
-
-    def check(self, value: Any) -> Any:
-        """Return a valid value in its canonical type, or raise ValueError."""
-        return self.spec.check(value)
-
-
-@dataclass(frozen=True)
-class Several(_Spelt):
+class Several:
     """A setting that holds several of some choices, always in the order of the choices."""
 
     name: str
     default: tuple[str, ...]
     choices: tuple[str, ...]
     help: str = ""
-    type = TYPES["choices"]
+    kind: ClassVar[str] = "choices"
 
     def check(self, value: Any) -> tuple[str, ...]:
         """Return the chosen names in order, or raise ValueError."""
@@ -81,32 +28,28 @@ class Several(_Spelt):
 
 
 @dataclass(frozen=True)
-class Text(_Spelt):
+class Text:
     """A setting of free text; text longer than `limit` characters stays out of the query string."""
 
     name: str
     default: str = ""
     limit: int = 1500
     help: str = ""
-    type = TYPES["text"]
+    kind: ClassVar[str] = "text"
 
     def check(self, value: Any) -> str:
         """Return the text."""
         return str(value)
 
-    def format(self, value: Any) -> str | None:
-        """Return the text, or None if it is too long for a link."""
-        return value if len(value) <= self.limit else None
-
 
 @dataclass(frozen=True)
-class Whole(_Spelt):
+class Whole:
     """A setting that holds several different whole numbers from 0, in the order given."""
 
     name: str
     default: tuple[int, ...] = ()
     help: str = ""
-    type = TYPES["numbers"]
+    kind: ClassVar[str] = "numbers"
 
     def check(self, value: Any) -> tuple[int, ...]:
         """Return the numbers, or raise ValueError."""
@@ -118,13 +61,13 @@ class Whole(_Spelt):
 
 
 @dataclass(frozen=True)
-class Names(_Spelt):
+class Names:
     """The controls and parts of a page that a link hides, or locks."""
 
     name: str
     default: tuple[str, ...] = ()
     help: str = ""
-    type = TYPES["names"]
+    kind: ClassVar[str] = "names"
 
     def check(self, value: Any) -> tuple[str, ...]:
         """Return the names, each once."""
@@ -132,26 +75,34 @@ class Names(_Spelt):
 
 
 @dataclass(frozen=True)
-class Follower(Param):
+class Follower(ParamSpec):
     """A setting that follows something else, and so stays out of the query string."""
-
-    def format(self, value: Any) -> str | None:
-        """Return None."""
-        return None
 
 
 @dataclass(frozen=True)
-class Changes(_Spelt):
+class Changes:
     """A setting that holds changes of strengths during a run, see `fmviz.engine.schedule`."""
 
     name: str
     default: tuple[Change, ...] = ()
     help: str = ""
-    type = TYPES["changes"]
+    kind: ClassVar[str] = "changes"
 
     def check(self, value: Any) -> tuple[Change, ...]:
         """Return the changes in order, or raise ValueError."""
         return changes_of(value)
 
 
-Setting = Param | Several | Text | Whole | Names | Changes
+Setting = ParamSpec | Several | Text | Whole | Names | Changes
+
+
+def from_link(setting: Setting, text: str) -> Any:
+    """Return the value of a setting that a query string spells, or raise ValueError."""
+    return setting.check(TYPES[setting.kind].from_text(text))
+
+
+def to_link(setting: Setting, value: Any) -> str | None:
+    """Return the value of a setting as a query string spells it, or None where it stays out of it."""
+    if isinstance(setting, Follower) or (isinstance(setting, Text) and len(value) > setting.limit):
+        return None
+    return TYPES[setting.kind].to_text(value) or None

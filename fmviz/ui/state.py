@@ -35,14 +35,15 @@ from fmviz.lab.catalog import DatasetParam
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui.setting_types import (
     Names,
-    Param,
     Setting,
     Several,
     Text,
     Whole,
+    from_link,
+    to_link,
 )
 
-__all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Param", "Settings", "Several", "Text", "Whole"]
+__all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Settings", "Several", "Text", "Whole"]
 
 _PREFIX = "fmviz"
 _PAGE = f"{_PREFIX}:page"
@@ -62,36 +63,30 @@ RESTRICTIONS: tuple[Names, ...] = (
 
 LEVELS = ("simple", "expert")
 SHARED: tuple[Setting, ...] = (
-    Param(
-        DatasetParam(
-            "dataset",
-            "choice",
-            next(iter(DATASETS)),
-            choices=tuple(DATASETS),
-            help="The data that the experiments run on.",
-        )
+    DatasetParam(
+        "dataset",
+        "choice",
+        next(iter(DATASETS)),
+        choices=tuple(DATASETS),
+        help="The data that the experiments run on.",
     ),
-    Param(
-        ParamSpec(
-            "seed",
-            "int",
-            0,
-            0,
-            999_999,
-            help="Whatever is drawn at random starts from this number. The same seed gives the same picture.",
-        )
+    ParamSpec(
+        "seed",
+        "int",
+        0,
+        0,
+        999_999,
+        help="Whatever is drawn at random starts from this number. The same seed gives the same picture.",
     ),
-    Param(
-        ParamSpec(
-            "level",
-            "choice",
-            "expert",
-            choices=LEVELS,
-            help="Simple leaves out the controls that a first look does not need. Their values stay.",
-        )
+    ParamSpec(
+        "level",
+        "choice",
+        "expert",
+        choices=LEVELS,
+        help="Simple leaves out the controls that a first look does not need. Their values stay.",
     ),
     Text("lesson", help="The lesson whose panel is shown above the page."),
-    Param(ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson.")),
+    ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson."),
 )
 """The settings that all pages share."""
 _STICKY = ("level",)
@@ -126,12 +121,12 @@ class Settings:
     def __init__(
         self,
         page: str,
-        table: Iterable[ParamSpec | Setting] = (),
+        table: Iterable[Setting] = (),
         *,
         parts: Iterable[str] = (),
         expert: Iterable[str] = (),
     ) -> None:
-        own = [Param(item) if isinstance(item, ParamSpec) else item for item in table]
+        own = list(table)
         self.page = page
         self.own: dict[str, Setting] = {item.name: item for item in own}
         self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS, *own)}
@@ -161,9 +156,9 @@ class Settings:
     def spec(self, name: str) -> ParamSpec:
         """Return the ParamSpec behind a setting."""
         item = self.table[name]
-        if not isinstance(item, Param):
+        if not isinstance(item, ParamSpec):
             raise TypeError(f"setting {name!r} is not described by a ParamSpec")
-        return item.spec
+        return item
 
     def set(self, **values: Any) -> None:
         """Change settings and the address bar; ValueError, and no change at all, if a value is invalid."""
@@ -267,10 +262,10 @@ class Settings:
 
         So it does where the words have changed since it was drawn, and calls that a change.
         """
-        if not getattr(getattr(self.table[name], "spec", None), "choices", ()):
+        if not isinstance(item := self.table[name], ParamSpec) or not item.choices:
             return False
         try:
-            self.table[name].check(value)
+            item.check(value)
         except ValueError:
             return True
         return False
@@ -282,13 +277,14 @@ class Settings:
         out = {}
         for name, item in self.table.items():
             value = item.check(changes[name]) if name in changes else self[name]
-            if value != item.default and (text := item.format(value)) is not None:
+            if value != item.default and (text := to_link(item, value)) is not None:
                 out[name] = text
         return out
 
     def link(self, **changes: Any) -> dict[str, str]:
         """Return the query parameters of a link to the defaults with some settings changed."""
-        texts = {name: self.table[name].format(self.table[name].check(v)) for name, v in changes.items()}
+        table = self.table
+        texts = {name: to_link(table[name], table[name].check(v)) for name, v in changes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
     def write_url(self) -> None:
@@ -329,9 +325,9 @@ class Settings:
                     continue
                 if name in given:
                     try:
-                        value = item.parse(given[name])
+                        value = from_link(item, given[name])
                     except ValueError as error:
-                        shown = item.format(value)
+                        shown = to_link(item, value)
                         taken = "It was ignored." if shown is None else f"Taken instead: {name} = {shown}."
                         notices.append(f"From the link: {error} {taken}")
                 st.session_state[self._home(name)] = value

@@ -10,7 +10,7 @@ import pytest
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import INTERRUPTED, RunStore
+from fmviz.lab.store import INTERRUPTED, Growth, RunStore
 from fmviz.lab.store import archive as module
 from fmviz.lab.store.archive import export_runs, import_runs
 
@@ -62,7 +62,7 @@ def test_another_run_of_that_name_keeps_it(full, tmp_path):
 def test_runs_that_go_on_arrive_interrupted(tmp_path):
     one, two = RunStore(tmp_path / "one.sqlite"), RunStore(tmp_path / "two.sqlite")
     run = one.begin(Experiment())
-    one.grow(run, [{"epoch": 0, "objective": 1.0}])
+    one.grow(run, Growth([{"epoch": 0, "objective": 1.0}]))
     import_runs(two, export_runs(one, [run]))
     assert two.get(run).status == INTERRUPTED
 

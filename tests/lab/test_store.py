@@ -23,6 +23,7 @@ from fmviz.lab.runs.provenance import array_hash, data_hash, versions
 from fmviz.lab.store import (
     INTERRUPTED,
     PAUSED,
+    Growth,
     RunStore,
     StoreError,
     default_path,
@@ -56,14 +57,16 @@ def cut_off(store, run):
 def test_a_run_is_told_as_it_was_written(store):
     run = store.begin(SMALL, origin="command", title="mine", sweep="s")
     P = np.random.default_rng(0).normal(size=(4, 3))
-    store.grow(run, [record(0), record(1)], objectives=[1.0, 0.5], data_hash="abc")
+    store.grow(run, Growth([record(0), record(1)], objectives=[1.0, 0.5], data_hash="abc"))
     store.grow(
         run,
-        [record(2, train_rmse=float("nan"))],
-        objectives=[1.0, 0.5, 1 / 3],
-        parameters=Parameters(P, np.ones(4), 0.5, coefficients=np.arange(3.0)),
-        status="converged",
-        message="Converged.",
+        Growth(
+            [record(2, train_rmse=float("nan"))],
+            objectives=[1.0, 0.5, 1 / 3],
+            parameters=Parameters(P, np.ones(4), 0.5, coefficients=np.arange(3.0)),
+            status="converged",
+            message="Converged.",
+        ),
     )
     found = store.get(run)
     assert found.experiment == SMALL
@@ -86,9 +89,9 @@ def test_a_run_is_told_as_it_was_written(store):
 
 def test_the_end_needs_no_checkpoint(store):
     run = store.begin(SMALL)
-    store.grow(run, [record(0)], checkpoint=Checkpoint(0, 0.0, 0.5, {"_x": np.ones(2)}))
+    store.grow(run, Growth([record(0)], checkpoint=Checkpoint(0, 0.0, 0.5, {"_x": np.ones(2)})))
     assert np.array_equal(store.checkpoint(run).memory["_x"], np.ones(2))
-    store.grow(run, [record(1)], status="epochs")
+    store.grow(run, Growth([record(1)], status="epochs"))
     assert store.checkpoint(run) is None
 
 
@@ -109,7 +112,7 @@ def test_filters_find_runs_newest_first(store):
 def test_deleted_runs_come_back(store):
     runs = [store.begin(SMALL) for _ in range(3)]
     for run in runs[:2]:
-        store.grow(run, [record(1)], status="epochs")
+        store.grow(run, Growth([record(1)], status="epochs"))
     assert store.delete(runs) == 2, "a run that goes on cannot be deleted"
     assert [run.id for run in store.runs()] == [runs[2]]
     assert {run.id for run in store.runs(deleted=True)} == set(runs[:2])
@@ -121,7 +124,7 @@ def test_deleted_runs_come_back(store):
     store.delete(runs[1:2])
     assert len(store.runs(deleted=True)) == 1, "after a week a deleted run is gone"
     assert store.trace(runs[0]) == []
-    store.grow(runs[0], [record(2)])  # whoever still wrote it is not disturbed
+    store.grow(runs[0], Growth([record(2)]))  # whoever still wrote it is not disturbed
 
 
 @pytest.mark.parametrize("name", ["", "nothing"])
@@ -133,8 +136,8 @@ def test_unknown_runs_are_said_to_be_unknown(store, name):
 def test_finished_runs_are_found_by_their_settings(store):
     other = Experiment(seed=1)
     for status in ("epochs", "converged", "failed"):
-        store.grow(store.begin(SMALL), [record(1)], status=status, message=status)
-    store.grow(store.begin(other), [record(1)], status="stopped")
+        store.grow(store.begin(SMALL), Growth([record(1)], status=status, message=status))
+    store.grow(store.begin(other), Growth([record(1)], status="stopped"))
     found = store.finished([SMALL.digest, other.digest])
     assert {digest: run.status for digest, run in found.items()} == {SMALL.digest: "converged"}
 
@@ -143,7 +146,7 @@ def test_only_one_resumes_a_run_that_was_cut_off(store):
     run = store.begin(SMALL)
     with pytest.raises(ValueError, match=f"Run {run} is running; runs that are interrupted"):
         store.claim(run)
-    store.grow(run, [record(e) for e in range(4)], checkpoint=Checkpoint(2, 0.2, 0.1, {}))
+    store.grow(run, Growth([record(e) for e in range(4)], checkpoint=Checkpoint(2, 0.2, 0.1, {})))
     cut_off(store, run)
     assert store.get(run).status == INTERRUPTED
     assert store.get(run).message.startswith("Cut off after 3 epochs")
@@ -343,13 +346,13 @@ def test_without_a_store_nothing_is_resumed():
 WRITER = """
     import sys
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.store import RunStore
+    from fmviz.lab.store import Growth, RunStore
     store, me = RunStore(sys.argv[1]), int(sys.argv[2])
     for i in range(int(sys.argv[3])):
         run = store.begin(Experiment(seed=1000 * me + i), origin="test")
-        store.grow(run, [{"epoch": 0, "objective": 2.0}], objectives=[2.0])
+        store.grow(run, Growth([{"epoch": 0, "objective": 2.0}], objectives=[2.0]))
         last = [{"epoch": 1, "objective": 1.0}]
-        store.grow(run, last, objectives=[2.0, 1.0], status="epochs", message="Done.")
+        store.grow(run, Growth(last, objectives=[2.0, 1.0], status="epochs", message="Done."))
 """
 
 
@@ -433,7 +436,7 @@ def test_after_a_fork_the_store_opens_files_of_its_own(store):
     child = os.fork()
     if child == 0:
         try:
-            store.grow(run, [record(1)], status="epochs")
+            store.grow(run, Growth([record(1)], status="epochs"))
             os._exit(0)
         except BaseException:
             os._exit(1)

@@ -6,6 +6,7 @@ from ui.driving import numbers, page
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.store import Growth
 from fmviz.ui.compare.page import MOST
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
@@ -24,7 +25,7 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
     for seed in range(2):
         tasks.manager().start(Experiment(**SMALL, seed=seed))
     for _ in range(8):
-        store.grow(store.begin(Experiment(**SMALL)), status="failed", message="No data.")
+        store.grow(store.begin(Experiment(**SMALL)), Growth(status="failed", message="No data."))
     assert page("compare").button(key="compare_newest").label == "Compare the newest 2"
 
 

@@ -8,6 +8,7 @@ from ui.driving import page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.store import Growth
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
 MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
@@ -192,7 +193,7 @@ def test_a_run_that_cannot_be_read_says_why(store, sentences):
     run = trained()
     found = store.parameters(run)
     found.P[0, 0] = np.nan
-    store.grow(run, parameters=found, status="diverged", message="It diverged.")
+    store.grow(run, Growth(parameters=found, status="diverged", message="It diverged."))
     app = page("interactions", run=run)
     sentences(app, "interactions", "a run that diverged")
     app.button(key="interactions_other").click().run()

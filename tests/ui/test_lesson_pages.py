@@ -14,6 +14,7 @@ from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
 from fmviz.ui.presets import presets
 from fmviz.ui.prox import page as prox
+from fmviz.ui.setting_types import from_link
 from fmviz.ui.state import Settings
 from fmviz.ui.sweeps import page as sweeps
 from fmviz.ui.train import page as train
@@ -180,7 +181,7 @@ def test_presets_are_states_of_their_page(one):
     settings = settings_of(one.target.script[6:-3])
     for name, text in one.query.items():
         item = settings.table[name]
-        assert item.check(item.parse(text)) is not None
+        assert item.check(from_link(item, text)) is not None
     if one.target.script == "pages/train.py":
         experiment, notices = Experiment.from_query(one.query)
         assert not notices
@@ -198,7 +199,7 @@ def test_presets_are_in_the_popover_of_their_page_and_set_it(name, place, store)
     assert not app.warning
     table, left = settings_of(name).table, address(app)
     for key, text in mine[place].query.items():
-        shown = table[key].parse(left[key]) if key in left else table[key].default
-        assert shown == table[key].parse(text) or key == "play"
+        shown = from_link(table[key], left[key]) if key in left else table[key].default
+        assert shown == from_link(table[key], text) or key == "play"
     if name == "train":
         assert len(store.runs()) == 1

@@ -22,11 +22,11 @@ from fmviz.ui.setting_types import (
     Changes,
     Follower,
     Names,
-    Param,
     Setting,
     Several,
     Text,
     Whole,
+    to_link,
 )
 from fmviz.ui.state import Settings
 
@@ -74,7 +74,7 @@ def other(item: Setting) -> str | None:
         return GIVEN[item.name]
     if isinstance(item, Several):
         chosen = item.choices[-2:] if tuple(item.choices[-2:]) != item.default else item.choices[:1]
-        return item.format(chosen)
+        return to_link(item, chosen)
     if isinstance(item, Whole):
         return "0,1"
     if isinstance(item, Names):
@@ -83,16 +83,14 @@ def other(item: Setting) -> str | None:
         return "3:lambda_p:0.5"
     if isinstance(item, Text | Follower):
         return None
-    assert isinstance(item, Param)
-    spec = item.spec
-    if spec.kind == "bool":
-        return item.format(not spec.default)
-    if spec.kind == "choice":
-        return next((str(one) for one in reversed(spec.choices) if one != spec.default), None)
-    step = 1 if spec.kind == "int" else (abs(spec.default) / 4 or 0.01)
-    for value in (spec.default + step, spec.default - step):
+    if item.kind == "bool":
+        return to_link(item, not item.default)
+    if item.kind == "choice":
+        return next((str(one) for one in reversed(item.choices) if one != item.default), None)
+    step = 1 if item.kind == "int" else (abs(item.default) / 4 or 0.01)
+    for value in (item.default + step, item.default - step):
         try:
-            return item.format(item.check(value))
+            return to_link(item, item.check(value))
         except ValueError:
             continue
     return None

@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui.prox import page as prox
+from fmviz.ui.setting_types import from_link, to_link
 from fmviz.ui.start import page as start
-from fmviz.ui.state import Param, Settings, Several, Text
+from fmviz.ui.state import Settings, Several, Text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +60,7 @@ def test_presets_are_valid_settings_of_their_page():
         assert preset.query
         for name, text in preset.query.items():
             item = settings.table[name]
-            assert item.format(item.parse(text)) == text
+            assert to_link(item, from_link(item, text)) == text
     for preset in start.training_presets():
         assert preset.query["dataset"] in DATASETS
         assert preset.query["play"] == "1"
@@ -177,22 +178,22 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     ],
 )
 def test_settings_are_spelt_in_a_link(item, value, text):
-    assert item.format(value) == text
-    assert item.parse(text) == value
+    assert to_link(item, value) == text
+    assert from_link(item, text) == value
 
 
 def test_long_text_stays_out_of_the_link():
-    assert Text("t", limit=10).format("x" * 11) is None
+    assert to_link(Text("t", limit=10), "x" * 11) is None
 
 
 @pytest.mark.parametrize("text", ["1", "true", "False", "0"])
 def test_switches_are_spelt_in_a_link(text):
     from fmviz.engine.settings import ParamSpec
 
-    item = Param(ParamSpec("on", "bool", False))
-    assert item.parse(text) is (text in ("1", "true"))
+    item = ParamSpec("on", "bool", False)
+    assert from_link(item, text) is (text in ("1", "true"))
     with pytest.raises(ValueError, match="on = 'perhaps'"):
-        item.parse("perhaps")
+        from_link(item, "perhaps")
 
 
 # ------------------------------------------------------------------------------------------- in a browser

@@ -13,7 +13,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.store import PAUSED, RUNNING, RunStore, StoreError, new_id
+from fmviz.lab.store import PAUSED, RUNNING, Growth, RunStore, StoreError, new_id
 
 FLUSH_SECONDS = 1.0
 CHECKPOINT_SECONDS = 2.0
@@ -130,15 +130,17 @@ class Recorder:
                 self.stored = True
             store.grow(
                 self.run,
-                records,
-                objectives=self._objectives,
-                checkpoint=checkpoint,
-                parameters=last.parameters if last is not None and (thorough or checkpoint) else None,
-                status=status,
-                message=message,
-                details=details,
-                data_hash=self._hash,
-                experiment=amended,
+                Growth(
+                    records,
+                    objectives=self._objectives,
+                    checkpoint=checkpoint,
+                    parameters=last.parameters if last is not None and (thorough or checkpoint) else None,
+                    status=status,
+                    message=message,
+                    details=details,
+                    data_hash=self._hash,
+                    experiment=amended,
+                ),
             )
         except (StoreError, sqlite3.Error, OSError) as error:
             self.trouble = (

@@ -14,7 +14,6 @@ from typing import Any
 from joblib import cpu_count
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
@@ -26,7 +25,7 @@ from fmviz.lab.search.sweep import (
     compile_kernels,
 )
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store import Growth, RunStore, StoredRun
 from fmviz.lab.store.database import insert
 from fmviz.lab.values import plain
 
@@ -92,18 +91,6 @@ class Fitted:
     index: int
     run: StoredRun
     fresh: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _End:
-    """What a worker sends back."""
-
-    status: str
-    message: str
-    details: str = ""
-    records: tuple[dict[str, Any], ...] = ()
-    parameters: Parameters | None = None
-    data_hash: str = ""
 
 
 def cost(plan: SweepPlan, store: RunStore | None = None, *, n_jobs: int = -1) -> Cost:
@@ -204,16 +191,7 @@ def carry_out(
         with closing(ends):
             for i, end in ends:
                 name = store.begin(cells[i], origin="sweep", sweep=sweep)
-                store.grow(
-                    name,
-                    end.records,
-                    objectives=[record["objective"] for record in end.records],
-                    parameters=end.parameters,
-                    status=end.status,
-                    message=end.message,
-                    details=end.details,
-                    data_hash=end.data_hash,
-                )
+                store.grow(name, end)
                 yield Fitted(todo[i], store.get(name), fresh=True)
                 if should_stop():
                     return
@@ -246,13 +224,13 @@ def _known(cells: tuple[Experiment, ...], store: RunStore) -> dict[int, StoredRu
     return known
 
 
-def _fit(experiment: Experiment) -> _End:
+def _fit(experiment: Experiment) -> Growth:
     """Fit in a worker; whatever goes wrong is told, not raised."""
     end, sentence, details = attempt(partial(_whole, experiment))
-    return _End(FAILED, sentence, details) if end is None else end
+    return Growth(status=FAILED, message=sentence, details=details) if end is None else end
 
 
-def _whole(experiment: Experiment) -> _End:
+def _whole(experiment: Experiment) -> Growth:
     run = Run.prepare(experiment)
     every = max(1, -(-experiment.max_epochs // _TRACE_RECORDS))
     budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=every, certify_every=10**9)
@@ -262,16 +240,19 @@ def _whole(experiment: Experiment) -> _End:
         metrics = run.measure(snapshot.parameters) if snapshot.status is not None else {}
         records.append(replace(snapshot, metrics=metrics).record())
     assert last.status is not None, "the last snapshot says how the run ended"
-    status = last.status
-    hashed = data_hash(run.dataset)
-    return _End(
-        str(status.reason), status.message, "", tuple(plain(records, finite=False)), last.parameters, hashed
+    return Growth(
+        plain(records, finite=False),
+        [record["objective"] for record in records],
+        str(last.status.reason),
+        last.status.message,
+        parameters=last.parameters,
+        data_hash=data_hash(run.dataset),
     )
 
 
-def _lost(experiment: Experiment) -> _End:
+def _lost(experiment: Experiment) -> Growth:
     del experiment
-    return _End(FAILED, LOST)
+    return Growth(status=FAILED, message=LOST)
 
 
 @contextmanager

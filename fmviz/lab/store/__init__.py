@@ -9,6 +9,7 @@ from fmviz.lab.store.stored_run import (
     INTERRUPTED,
     PAUSED,
     RUNNING,
+    Growth,
     StoredRun,
 )
 
@@ -16,6 +17,7 @@ __all__ = [
     "INTERRUPTED",
     "PAUSED",
     "RUNNING",
+    "Growth",
     "RunStore",
     "StoreError",
     "StoredRun",

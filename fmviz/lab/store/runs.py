@@ -7,7 +7,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from fmviz.lab.store.stored_run import (
     COLUMNS,
     PAUSED,
     RUNNING,
+    Growth,
     StoredRun,
 )
 
@@ -96,44 +97,12 @@ class RunStore:
             )
         return run
 
-    def grow(
-        self,
-        run: str,
-        records: Sequence[Record] = (),
-        *,
-        objectives: Iterable[float] = (),
-        checkpoint: Checkpoint | None = None,
-        parameters: Parameters | None = None,
-        status: str = RUNNING,
-        message: str = "Training.",
-        details: str = "",
-        data_hash: str | None = None,
-        experiment: Experiment | None = None,
-    ) -> None:
-        """Write what a run has come to, all of it or nothing.
-
-        Parameters
-        ----------
-        run : str
-            Its id.
-        records : sequence of mapping
-            Records of snapshots, in order, later than all that are stored.
-        objectives : iterable of float
-            The objective along the whole run, for its sparkline.
-        checkpoint : Checkpoint, optional
-            Takes the place of the one before.
-        parameters : Parameters, optional
-            Take the place of those before.
-        status, message, details : str
-            Where the run is.
-        data_hash : str, optional
-            The hash of its data, once known.
-        experiment : Experiment, optional
-            Takes the place of the one before, after a change on the way.
-        """
+    def grow(self, run: str, growth: Growth) -> None:
+        """Write what a run has come to, all of it or nothing."""
         # Packed before the lock is taken: others wait for it.
+        records, checkpoint, status = growth.records, growth.checkpoint, growth.status
         chunk = pack_records(records) if records else None
-        arrays = pack_parameters(parameters) if parameters is not None else None
+        arrays = pack_parameters(growth.parameters) if growth.parameters is not None else None
         state = checkpoint.to_bytes() if checkpoint is not None else None
         last = records[-1] if records else None
         with self.database.write() as connection:
@@ -143,9 +112,12 @@ class RunStore:
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
-                (time.time(), status, message, details, ownership.this_process(), data_hash, run),
+                (
+                    *(time.time(), status, growth.message, growth.details),
+                    *(ownership.this_process(), growth.data_hash, run),
+                ),
             )
-            if experiment is not None:
+            if (experiment := growth.experiment) is not None:
                 connection.execute(
                     "UPDATE runs SET experiment = ?, digest = ? WHERE id = ?",
                     (experiment.to_json(), experiment.digest, run),
@@ -162,7 +134,7 @@ class RunStore:
                         epoch,
                         float(last.get("seconds", 0.0)),
                         json.dumps(last),
-                        json.dumps(spark(objectives)),
+                        json.dumps(spark(growth.objectives)),
                         run,
                     ),
                 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import ownership
 from fmviz.lab.store.packing import Record
@@ -21,6 +23,39 @@ COLUMNS = (
     "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
     "epoch, seconds, last, spark, owner, sweep, deleted"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What a run has come to since it was last written.
+
+    Attributes
+    ----------
+    records : sequence of mapping
+        Records of snapshots, in order, later than all that are stored.
+    objectives : sequence of float
+        The objective along the whole run, for its sparkline.
+    status, message, details : str
+        Where the run is.
+    parameters : Parameters, optional
+        Take the place of those before.
+    checkpoint : Checkpoint, optional
+        Takes the place of the one before.
+    data_hash : str, optional
+        The hash of its data, once known.
+    experiment : Experiment, optional
+        Takes the place of the one before, after a change on the way.
+    """
+
+    records: Sequence[Record] = ()
+    objectives: Sequence[float] = ()
+    status: str = RUNNING
+    message: str = "Training."
+    details: str = ""
+    parameters: Parameters | None = None
+    checkpoint: Checkpoint | None = None
+    data_hash: str | None = None
+    experiment: Experiment | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ _WORDS = {
     "all": "an error",
     "fitting": "left out",
 }
-TABLE: tuple[ParamSpec | Setting, ...] = (
+TABLE: tuple[Setting, ...] = (
     Text("file", help="The hash of the file that is looked at."),
     Text("title", "", 80, help="What the data are called."),
     Text(

@@ -41,7 +41,7 @@ from fmviz.ui.train.settings import (
 )
 from fmviz.ui.train.strengths import NOW, adopt, draw_now
 
-_VIEW: tuple[ParamSpec | Setting, ...] = (
+_VIEW: tuple[Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
     ParamSpec(
@@ -126,7 +126,7 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
     if old is not None and not old.state.ended:
         old.stop()
     pace = controls.SPEEDS[settings["speed"]][1]
-    experiment = dataclasses.replace(experiment_of(settings), **changes)
+    experiment = experiment_of(settings, **changes)
     try:
         job = manager().start(experiment, _owner(), steps=steps, pace=pace)
     except TooManyJobsError as error:

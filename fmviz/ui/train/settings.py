@@ -99,15 +99,15 @@ def _own_names(settings: Settings, owner: str) -> list[str]:
     return [name for name in settings.own if name in wanted]
 
 
-def experiment_of(settings: Settings) -> Experiment:
-    """Return what the settings describe; ValueError where they contradict each other."""
+def experiment_of(settings: Settings, **changes: Any) -> Experiment:
+    """Return what the settings describe with some changed; ValueError where they contradict each other."""
     own: dict[str, Any] = {
         f"{owner}_params": tuple(
             (name.removeprefix(f"{owner}_"), settings[name]) for name in _own_names(settings, owner)
         )
         for owner in OWNERS
     }
-    return Experiment(dataset=settings["dataset"], seed=settings["seed"], **settings.as_dict(*NAMES), **own)
+    return Experiment(**settings.as_dict("dataset", "seed", *NAMES) | own | changes)
 
 
 def unavailable(settings: Settings) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import streamlit as st
 
 from fmviz.engine.models import Model
@@ -22,7 +20,7 @@ _HELP = (
     "every curve. It becomes part of the run: its link, its program and its record repeat it."
 )
 NOW = tuple(
-    Follower(dataclasses.replace(spec, name=f"now_{spec.name}", help=_HELP))
+    Follower(**vars(spec) | {"name": f"now_{spec.name}", "help": _HELP})
     for spec in SPECS
     if spec.name in STRENGTHS
 )
