@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 REFERENCES = {
-    "atarashi2021": "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse Feature "
-    "Interactions, JMLR 22, 2021",
+    "atarashi2021": "Atarashi, Oyama & Kurihara, Factorization Machines with Regularization for Sparse "
+    "Feature Interactions, JMLR 22, 2021",
     "blondel2016": "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New "
     "Insights and Efficient Training Algorithms, ICML 2016",
 }
