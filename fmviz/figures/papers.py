@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from statistics import fmean, stdev
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 _HEIGHT = 330
+_LEVEL = {"color": NEUTRAL, "dash": "dash"}
 
 
 def _values(rows: Sequence[Row], column: str) -> list[Any]:
@@ -25,29 +27,77 @@ def _values(rows: Sequence[Row], column: str) -> list[Any]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
+def _grouped(rows: Sequence[Row], by: str, value: str) -> dict[Any, list[float]]:
+    """Return the values of one column by those of another, which rise."""
+    found: dict[Any, list[float]] = {}
+    for row in rows:
+        if row[value] is not None:
+            found.setdefault(row[by], []).append(row[value])
+    return dict(sorted(found.items()))
+
+
 def _standard_error(values: Sequence[float]) -> float:
     """Return that of the mean: what a difference between two points is to be held against."""
     return float(stdev(values)) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
-def _panels(titles: Sequence[str], columns: int) -> tuple[go.Figure, list[dict[str, int]]]:
-    """Return a figure of panels, and where each of them is."""
-    across = min(columns, max(1, len(titles)))
-    down = max(1, -(-len(titles) // across))
-    figure = make_subplots(
-        down,
-        across,
-        subplot_titles=[str(title) for title in titles] or ("",),
-        horizontal_spacing=0.3 / (across + 2),
-        vertical_spacing=0.28 / down,
-    )
-    figure.update_annotations(font_size=12)
-    figure.update_layout(
-        height=_HEIGHT * down + 60,
-        margin={"l": 8, "r": 8, "t": 40, "b": 8},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.28 / down, "x": 0},
-    )
-    return figure, [{"row": i // across + 1, "col": i % across + 1} for i in range(max(1, len(titles)))]
+class _Panels:
+    """Panels beside and beneath each other, in which a method has one colour and one place in the legend."""
+
+    def __init__(self, titles: Sequence[str], methods: Sequence[str], columns: int) -> None:
+        across = min(columns, max(1, len(titles)))
+        down = max(1, -(-len(titles) // across))
+        self.figure = make_subplots(
+            down,
+            across,
+            subplot_titles=[str(title) for title in titles] or ("",),
+            horizontal_spacing=0.3 / (across + 2),
+            vertical_spacing=0.28 / down,
+        )
+        self.figure.update_annotations(font_size=12)
+        self.figure.update_layout(
+            height=_HEIGHT * down + 60,
+            margin={"l": 8, "r": 8, "t": 40, "b": 8},
+            legend={"orientation": "h", "yanchor": "top", "y": -0.28 / down, "x": 0},
+        )
+        self.places = {
+            title: {"row": i // across + 1, "col": i % across + 1} for i, title in enumerate(titles)
+        }
+        self.methods = {method: number for number, method in enumerate(methods)}
+        self._colors = method_colors(methods)
+        self._named: set[str] = set()
+
+    def color(self, method: str) -> str:
+        """Return the colour of a method."""
+        return self._colors[method]
+
+    def symbol(self, method: str) -> str:
+        """Return the marker of a method."""
+        return _SYMBOLS[self.methods[method] % len(_SYMBOLS)]
+
+    def add(
+        self, title: str, method: str, x: Sequence[Any], y: Sequence[Any], hover: str, **style: Any
+    ) -> None:
+        """Add a line or points of a method to a panel; `line` is what differs from the line of all."""
+        if style["mode"] != "markers":
+            style["line"] = {"color": self._colors.get(method), "width": 2, **style.get("line", {})}
+        self.figure.add_scatter(
+            x=x,
+            y=y,
+            name=method,
+            legendgroup=method,
+            showlegend=method not in self._named,
+            hovertemplate=f"{method}, {hover}<extra></extra>",
+            **style,
+            **self.places[title],
+        )
+        self._named.add(method)
+
+    def titled(self, x_title: str, y_title: str) -> go.Figure:
+        """Return the figure with its axes named."""
+        self.figure.update_xaxes(title_text=x_title)
+        self.figure.update_yaxes(title_text=y_title, col=1)
+        return self.figure
 
 
 def descent(
@@ -76,33 +126,25 @@ def descent(
         Whether the objective is on a logarithmic axis.
     """
     rows = tables.get("trace", ())
-    titles, methods = _values(rows, "panel"), _values(rows, "method")
-    figure, places = _panels(titles, columns)
-    colors = method_colors(methods)
-    named: set[str] = set()
-    for title, place in zip(titles, places, strict=False):
-        for method in methods:
-            mine = [row for row in rows if row["panel"] == title and row["method"] == method]
-            for seed in _values(mine, "seed"):
-                run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
-                figure.add_scatter(
-                    x=[row[x] for row in run],
-                    y=[row["objective"] for row in run],
-                    customdata=[[row["epoch"]] for row in run],
-                    mode="lines",
-                    name=method,
-                    legendgroup=method,
-                    showlegend=method not in named,
-                    line={"color": colors[method], "width": 2},
-                    hovertemplate=f"{method}, epoch %{{customdata[0]}}: %{{y:.4g}}<extra></extra>",
-                    **place,
-                )
-                named.add(method)
-    figure.update_xaxes(type="log" if x == "seconds" else "linear", title_text=x_title)
+    panels = _Panels(_values(rows, "panel"), _values(rows, "method"), columns)
+    for title, method in product(panels.places, panels.methods):
+        mine = [row for row in rows if row["panel"] == title and row["method"] == method]
+        for seed in _values(mine, "seed"):
+            run = [row for row in mine if row["seed"] == seed and (x != "seconds" or row[x] > 0)]
+            panels.add(
+                title,
+                method,
+                [row[x] for row in run],
+                [row["objective"] for row in run],
+                "epoch %{customdata[0]}: %{y:.4g}",
+                customdata=[[row["epoch"]] for row in run],
+                mode="lines",
+            )
+    figure = panels.figure
+    figure.update_xaxes(type="log" if x == "seconds" else "linear")
     # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
     figure.update_yaxes(type="log", dtick="D2") if log_y else figure.update_yaxes(type="linear")
-    figure.update_yaxes(title_text=y_title, col=1)
-    return figure
+    return panels.titled(x_title, y_title)
 
 
 def curves(
@@ -131,48 +173,35 @@ def curves(
         What is counted on the horizontal axis, in a word.
     """
     rows = [row for row in tables.get("test", ()) if row["score"] is not None]
-    titles, methods = _values(rows, "data"), sorted(_values(rows, "method"))
-    figure, places = _panels(titles, columns)
-    colors = method_colors(methods)
-    named: set[str] = set()
-    for title, place in zip(titles, places, strict=False):
+    panels = _Panels(_values(rows, "data"), sorted(_values(rows, "method")), columns)
+    for title, place in panels.places.items():
         here = [row for row in rows if row["data"] == title]
         sizes = sorted({row["bases"] for row in here if row["bases"]})
-        for number, method in enumerate(methods):
-            mine = [row for row in here if row["method"] == method]
-            if not mine:
+        for method in panels.methods:
+            groups = _grouped([row for row in here if row["method"] == method], "bases", "score")
+            if not groups:
                 continue
-            level = all(row["bases"] == 0 for row in mine)
-            at = sizes if level else sorted({row["bases"] for row in mine})
-            groups = [[r["score"] for r in mine if level or r["bases"] == size] for size in at]
-            figure.add_scatter(
-                x=at,
-                y=[fmean(group) for group in groups],
-                error_y=None
-                if level
-                else {"array": [_standard_error(group) for group in groups], "thickness": 1},
+            level = list(groups) == [0]
+            if level:
+                groups = dict.fromkeys(sizes, groups[0])
+            bars = {"array": [_standard_error(group) for group in groups.values()], "thickness": 1}
+            panels.add(
+                title,
+                method,
+                list(groups),
+                [fmean(group) for group in groups.values()],
+                f"%{{x}} {size}: %{{y:.4f}}",
+                error_y=None if level else bars,
                 mode="lines" if level else "lines+markers",
-                name=method,
-                legendgroup=method,
-                showlegend=method not in named,
-                line={
-                    "color": NEUTRAL if level else colors[method],
-                    "width": 2,
-                    "dash": "dash" if level else "solid",
-                },
-                marker={"symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 8},
-                hovertemplate=f"{method}, %{{x}} {size}: %{{y:.4f}}<extra></extra>",
-                **place,
+                line=_LEVEL if level else {"dash": "solid"},
+                marker={"symbol": panels.symbol(method), "size": 8},
             )
-            named.add(method)
         if sizes:
-            figure.update_xaxes(type="log", tickvals=sizes, ticktext=[str(s) for s in sizes], **place)
+            panels.figure.update_xaxes(type="log", tickvals=sizes, ticktext=[str(s) for s in sizes], **place)
         scores = [row["score"] for row in here]
         if highest and scores and min(scores) < 0.0 < max(scores):
-            figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
-    figure.update_xaxes(title_text=x_title)
-    figure.update_yaxes(title_text=y_title, col=1)
-    return figure
+            panels.figure.update_yaxes(range=[-0.05, 1.1 * max(scores)], **place)
+    return panels.titled(x_title, y_title)
 
 
 def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
@@ -190,65 +219,43 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
         Panels beside each other.
     """
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
-    titles, methods = _values(rows, "data"), _values(rows, "method")
-    figure, places = _panels(titles, columns)
-    colors = method_colors(methods)
-    named: set[str] = set()
+    panels = _Panels(_values(rows, "data"), _values(rows, "method"), columns)
 
-    def add(method: str, points: Sequence[tuple[float, float]], place: dict[str, int], **style: Any) -> None:
-        figure.add_scatter(
-            x=[max(used, 1.0) for used, _ in points],
-            y=[score for _, score in points],
-            customdata=[[used] for used, _ in points],
-            name=method,
-            legendgroup=method,
-            showlegend=method not in named,
-            hovertemplate=f"{method}, %{{customdata[0]:,.0f}} used: %{{y:.5f}}<extra></extra>",
-            **style,
-            **place,
-        )
-        named.add(method)
-
-    for title, place in zip(titles, places, strict=False):
-        here = [row for row in rows if row["data"] == title]
-        for number, method in enumerate(methods):
-            mine = [row for row in here if row["method"] == method]
-            groups = [
-                [row for row in mine if row["lambda_sparse"] == strength]
-                for strength in sorted(_values(mine, "lambda_sparse"))
-            ]
-            color = colors[method]
-            line = [
-                (fmean(row["used"] for row in group), fmean(row["score"] for row in group))
-                for group in groups
-            ]
-            symbol = _SYMBOLS[number % len(_SYMBOLS)]
-            add(
+    def add(title: str, method: str, points: Sequence[tuple[float, float]], **style: Any) -> None:
+        if points:
+            used, score = (list(column) for column in zip(*points, strict=True))
+            panels.add(
+                title,
                 method,
-                line,
-                place,
-                mode="lines+markers",
-                line={"color": color, "width": 2},
-                marker={"symbol": symbol},
+                [max(one, 1.0) for one in used],
+                score,
+                "%{customdata[0]:,.0f} used: %{y:.5f}",
+                customdata=[[one] for one in used],
+                **style,
             )
+
+    for title in panels.places:
+        here = [row for row in rows if row["data"] == title]
+        for method in panels.methods:
+            mine = [row for row in here if row["method"] == method]
+            used, score = (_grouped(mine, "lambda_sparse", name) for name in ("used", "score"))
+            line = [(fmean(used[strength]), fmean(score[strength])) for strength in score]
+            add(title, method, line, mode="lines+markers", marker={"symbol": panels.symbol(method)})
             stars = [
                 (row["used"], row["score"])
                 for row in tables.get("table3a", ())
                 if (row["data"], row["method"]) == (title, method) and row["score"] is not None
             ]
-            if stars:
-                star = {"symbol": "star", "size": 14, "color": color}
-                add(method, stars, place, mode="markers", marker=star)
+            star = {"symbol": "star", "size": 14, "color": panels.color(method)}
+            add(title, method, stars, mode="markers", marker=star)
         level = [
             row["score"] for row in tables.get("table3b", ()) if (row["data"], row["method"]) == (title, "FM")
         ]
         if level and here:
             ends = [float(f(row["used"] for row in here)) for f in (min, max)]
-            line_style = {"color": NEUTRAL, "width": 2, "dash": "dash"}
-            add("FM", [(used, level[0]) for used in ends], place, mode="lines", line=line_style)
-    figure.update_xaxes(type="log", title_text=x_title)
-    figure.update_yaxes(title_text=y_title, col=1)
-    return figure
+            add(title, "FM", [(used, level[0]) for used in ends], mode="lines", line=_LEVEL)
+    panels.figure.update_xaxes(type="log")
+    return panels.titled(x_title, y_title)
 
 
 def lines(
@@ -283,45 +290,30 @@ def lines(
         x as it is.
     """
     rows = tables.get(table, ())
-    titles, methods = _values(rows, "panel"), sorted(_values(rows, "method"))
-    figure, places = _panels(titles, columns)
-    colors = method_colors(methods)
-    at_all = sorted({row[x] for row in rows})
-    for number, (title, place) in enumerate(zip(titles, places, strict=False)):
-        for kind, method in enumerate(methods):
-            groups: dict[float, list[float]] = {}
-            for row in rows:
-                if row["panel"] == title and row["method"] == method and row[y] is not None:
-                    groups.setdefault(row[x], []).append(row[y])
-            at = sorted(groups)
-            bars = [_standard_error(groups[value]) for value in at]
-            figure.add_scatter(
-                x=at,
-                y=[fmean(groups[value]) for value in at],
-                error_y={"array": bars, "thickness": 1} if any(bars) else None,
-                mode="lines+markers",
-                name=method,
-                legendgroup=method,
-                showlegend=number == 0,
-                line={"color": colors[method], "width": 2},
-                # The later lines are smaller, so that those beneath show around them.
-                marker={"symbol": _SYMBOLS[kind % len(_SYMBOLS)], "size": max(5, 11 - 2 * kind)},
-                hovertemplate=f"{method}, {x_title} = %{{x}}: %{{y:.4g}}<extra></extra>",
-                **place,
-            )
-    if ticks == "powers of two":
-        at_all = at_all[::2]
-    if at_all:
-        names = [
-            f"2<sup>{math.log2(value):.0f}</sup>" if ticks == "powers of two" else f"{value:,}"
-            for value in at_all
-        ]
-        figure.update_xaxes(type="log", tickvals=at_all, ticktext=names)
-    figure.update_xaxes(title_text=x_title)
+    panels = _Panels(_values(rows, "panel"), sorted(_values(rows, "method")), columns)
+    for title, (method, number) in product(panels.places, panels.methods.items()):
+        mine = [row for row in rows if row["panel"] == title and row["method"] == method]
+        groups = _grouped(mine, x, y)
+        bars = [_standard_error(group) for group in groups.values()]
+        panels.add(
+            title,
+            method,
+            list(groups),
+            [fmean(group) for group in groups.values()],
+            f"{x_title} = %{{x}}: %{{y:.4g}}",
+            error_y={"array": bars, "thickness": 1} if any(bars) else None,
+            mode="lines+markers",
+            # The later lines are smaller, so that those beneath show around them.
+            marker={"symbol": panels.symbol(method), "size": max(5, 11 - 2 * number)},
+        )
+    powers = ticks == "powers of two"
+    at = sorted({row[x] for row in rows})[:: 2 if powers else 1]
+    if at:
+        names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
+        panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names)
     if log:
-        figure.update_yaxes(type="log", dtick=1)
-    figure.update_yaxes(title_text=y_title, col=1)
-    return figure
+        panels.figure.update_yaxes(type="log", dtick=1)
+    return panels.titled(x_title, y_title)
 
 
 KINDS: dict[str, Callable[..., go.Figure]] = {
