@@ -287,7 +287,7 @@ def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
     determine it through G, the gradient of the risk in the pair weights at the linear fit: for TI and CS it
     is at least (max|G_ij| − 2λ_p)/4 and at most max|G_ij|/2, for Ω_TI, Ω_CS and Ω_* between
     max|G_ij| − 2λ_p and max|G_ij|, for ℓ2² and TI by rows −λ_min(G)/2 − λ_p, and 0 where λ_p is at least
-    −λ_min(G)/2. For up to 60 features the ends of the interval are drawn together by a search for the
+    −λ_min(G)/2. For up to 100 features the ends of the interval are drawn together by a search for the
     direction that leaves P = 0 last, and by a semidefinite program that proves that none is left.
 
     Parameters

@@ -41,7 +41,7 @@ from ..problem import Problem
 from ..solvers import get_solver
 
 # Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
-SMALL = 60
+SMALL = 100
 # Up to so many the gradient is a dense matrix.
 _DENSE = 2_000
 # Columns of the gradient that are looked at together beyond that.
@@ -206,7 +206,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray) -> ZeroThresh
     if lower <= 0.0:
         return ZeroThreshold(0.0, upper, None, dual, not small, linear)
     return ZeroThreshold(
-        min(lower, upper), upper, v / np.linalg.norm(v), dual, not (small or lower >= upper), linear
+        float(min(lower, upper)), upper, v / np.linalg.norm(v), dual, not (small or lower >= upper), linear
     )
 
 

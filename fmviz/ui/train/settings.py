@@ -17,6 +17,7 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.values import to_query
 from fmviz.ui import widgets
@@ -54,6 +55,10 @@ _LABELS = {
     "dataset_seed": "Seed of the data",
     "regularizer_axis": "Squared norms of",
 }
+_THRESHOLD_HELP = (
+    r"From this $\lambda$ on $P = 0$ is a global minimum; below it, a saddle point, which an informed "
+    "start leaves. It follows from the linear fit alone."
+)
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 _LEFT = "fmviz:train:left"
@@ -211,6 +216,8 @@ def settings_panel(settings: Settings) -> Experiment:
                 st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
+            if name == "lambda_sparse" and (mark := _threshold(experiment_of(settings))):
+                st.caption(f":material/vertical_align_top: {mark}", help=_THRESHOLD_HELP)
         draw_schedule(settings, experiment_of(settings))
     if settings.shows_any("loss", *_LINEAR, *_own_names(settings, "loss")):
         with st.container(border=True):
@@ -245,6 +252,21 @@ def settings_panel(settings: Settings) -> Experiment:
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
     return experiment_of(settings)
+
+
+def _threshold(experiment: Experiment) -> str | None:
+    """Return in words from which λ on there is no interaction, or None where that cannot be said."""
+    if dataset_spec(experiment.dataset).unavailable() is not None or too_large(experiment):
+        return None
+    found = lambda_max(experiment)
+    if found is None:
+        return None
+    low, high = found
+    if high == 0.0:
+        return "No interaction is left at any $\\lambda$: lower $\\lambda_p$."
+    if high <= 1.001 * low:
+        return f"From $\\lambda = {low:.3g}$ on no interaction is left."
+    return f"From a $\\lambda$ between {low:.3g} and {high:.3g} on no interaction is left."
 
 
 def _cost(settings: Settings) -> str | None:
