@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from fmviz.engine.drive import never
-from fmviz.lab.papers.base import Artefact, Result, plain
+from fmviz.lab.papers.base import Artefact, Result
 from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.papers.desk import plain
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.store import RunStore, StoreError
 from fmviz.lab.store.results import StoredPieces, count_pieces, keep_result, kept_result

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job, JobState, JobView
-from fmviz.lab.interpretation.subsets import orders_of
 from fmviz.lab.runs.changed_curves import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
