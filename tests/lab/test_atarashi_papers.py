@@ -112,7 +112,7 @@ def test_checks_of_the_operators_follow_from_counts():
     def verdicts(judge, tables):
         return [verdict for _, verdict, _ in judge(tables, settings)]
 
-    assert verdicts(operators.ALL_OR_NOTHING.judge, tables) == ["holds", "does not hold"]
+    assert verdicts(operators.all_or_nothing, tables) == ["holds", "does not hold"]
     assert verdicts(operators.moderately_sparse, tables) == ["holds", "does not hold", "holds"]
     assert verdicts(operators.keeps_all_features, tables) == ["holds", "does not hold"]
     assert verdicts(operators.falls_gradually, tables) == ["holds"]
