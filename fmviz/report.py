@@ -16,6 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
+from fmviz.engine.interactions.of_order import interactions_of, orders_of
+from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
@@ -34,13 +36,6 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import Weights
 from fmviz.lab.interpretation.pair_table import pair_table
-from fmviz.lab.interpretation.subsets import (
-    factors_of,
-    orders_of,
-    rankable,
-    ranked_sets,
-)
-from fmviz.lab.interpretation.tiles import pooled_matrix
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.provenance import data_hash
@@ -270,7 +265,7 @@ def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bo
     # A pair whose weight cancels is still used.
     W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)
     exact = len(W) <= EXACT_FEATURES
-    return (W if exact else pooled_matrix(W, N_TILES)), exact
+    return (W if exact else GivenPairs.of(W).pooled(N_TILES)), exact
 
 
 def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
@@ -321,15 +316,14 @@ def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
     for order in orders_of(outcome.model):
         if order == 2:
             continue
-        factors = factors_of(outcome.model, parameters, order)
-        few = factors.largest_rows(rankable(factors.rows.size, order))
-        sets, weight = ranked_sets(few, SHOWN_PAIRS)
+        interactions = interactions_of(outcome.model, parameters, order)
+        sets, weight = interactions.within().ranked(SHOWN_PAIRS)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
         rows = [
             {**dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)), "weight": float(w)}
             for one, w in zip(sets, weight, strict=True)
         ]
-        yield {"order": order, "used": factors.n_used(), "first": len(rows), "rows": rows}
+        yield {"order": order, "used": interactions.n_used(), "first": len(rows), "rows": rows}
 
 
 def _linear(outcome: Outcome) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
-from fmviz.engine.interactions.pairs import ranked_pairs
+from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
@@ -134,7 +134,8 @@ class _BayesianFM(BaseEstimator):
         finite_number("level", level, 0, 1)
         draws, d, k = self.P_.shape
         side_by_side = self.P_.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws)
-        i, j, weight = ranked_pairs(np.ascontiguousarray(side_by_side), top)
+        found = FactoredPairs(np.arange(d), d, side_by_side, side_by_side).ranked(top)
+        i, j, weight = found.i, found.j, found.weight
         samples = np.einsum("spk,spk->sp", self.P_[:, i], self.P_[:, j])
         lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
         names = getattr(self, "feature_names_in_", np.arange(d))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.interactions.pairs import ranked_pairs, ranked_weights
+from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
@@ -46,13 +46,11 @@ class PairEstimator(ModelEstimator):
 
         if top is not None:
             whole_number("top", top, 1)
-        fitted = self._fitted_parameters()
-        if fitted.W is None:
-            i, j, weight = ranked_pairs(fitted.P, top, fitted.coefficients)
-        else:
-            i, j, weight = ranked_weights(fitted.W, top)
+        found = pairs_of(self._fitted_model, self._fitted_parameters(), entries=True).ranked(top)
         names = self._names()
-        return pd.DataFrame({"feature_i": names[i], "feature_j": names[j], "weight": weight})
+        return pd.DataFrame(
+            {"feature_i": names[found.i], "feature_j": names[found.j], "weight": found.weight}
+        )
 
 
 class ProductEstimator(FactorEstimator):

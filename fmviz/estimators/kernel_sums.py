@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fmviz.engine.counting import used_subsets
-from fmviz.engine.interactions.tensors import ranked_subsets, subset_weight
+from fmviz.engine.interactions.of_order import Interactions
 from fmviz.engine.parameters import Parameters
 
 from .interactions import ProductEstimator
@@ -47,17 +45,19 @@ class KernelSumEstimator(ProductEstimator):
         factors, coefficients = self._of_order(order)
         return np.where(coefficients != 0, factors, 0.0)
 
+    def _interactions(self, order: int) -> Interactions:
+        factors, coefficients = self._of_order(order)
+        d = factors.shape[0]
+        return Interactions(order, np.arange(d), factors, coefficients, d, self._repeated)
+
     def _used_of_order(self, order: int) -> int:
-        return used_subsets(self._live(order), order)[order]
+        return self._interactions(order).n_used()
 
     def _used_features(self) -> np.ndarray:
         return np.flatnonzero(np.any([self._live(m).any(axis=1) for m in self._orders()], axis=0))
 
     def _ranked(self, order: int, top: int | None) -> tuple[np.ndarray, np.ndarray]:
-        factors, coefficients = self._of_order(order)
-        return ranked_subsets(factors, order, coefficients, top, repeated=self._repeated)
+        return self._interactions(order).ranked(top, repeated=True)
 
     def _weight(self, features: Sequence[int]) -> float:
-        factors, coefficients = self._of_order(len(features))
-        arrangements = factorial(len(features)) if self._repeated else 1
-        return arrangements * subset_weight(factors, features, coefficients)
+        return self._interactions(len(features)).entry(features)

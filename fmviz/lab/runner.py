@@ -14,6 +14,8 @@ from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate, never
 from fmviz.engine.errors import whole_number
+from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
@@ -23,13 +25,6 @@ from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation.subsets import (
-    Factors,
-    factors_of,
-    orders_of,
-    recovery,
-    used_features,
-)
 
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10
@@ -212,11 +207,11 @@ class Run:
         found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
             found |= _prediction(self.problem, *self.validation, parameters, "validation")
-        model: Any = self.problem.model
+        model = self.problem.model
         truth, triples = self.dataset.truth, self.dataset.true_triples
-        factors = {m: factors_of(model, parameters, m) for m in orders_of(model)}
-        found |= _by_order(model, parameters, factors)
-        pairs = in_pairs(model, parameters, factors)
+        by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
+        found |= _by_order(model, parameters, by_order)
+        pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
             structure = truth if truth is not None else pairs_matrix(self.dataset)
             if truth is not None:
@@ -224,35 +219,27 @@ class Run:
             if structure is not None:
                 found["support_f1"] = metrics.support_f1(structure, pairs)
                 found["support_recovered"] = float(metrics.support_recovered(structure, pairs))
-        if triples is not None and 3 in factors:
-            score, exact = recovery(factors[3], triples)
+        if triples is not None and 3 in by_order:
+            score, exact = by_order[3].recovery(triples)
             found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
         return found
 
 
-def in_pairs(
-    model: Any, parameters: Parameters, factors: dict[int, Factors] | None = None
-) -> Parameters | None:
-    """Return parameters whose pair weights are those of the model, or None where it has no order 2.
-
-    `factors` are those of the model's orders, where somebody has them already.
-    """
-    if not model.factorised:
+def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
+    """Return parameters whose pair weights are those of the model, or None where it has no order 2."""
+    if not model.factorised or not (model.columnar or model.lifted):
         return parameters
-    if 2 not in orders_of(model):
-        return None
-    if not (model.columnar or model.lifted):
-        return parameters
-    found = factors[2] if factors is not None else factors_of(model, parameters, 2)
-    return Parameters.of_weights(found.multiplicity * found.matrix())
+    pairs = by_order.get(2)
+    return None if pairs is None else Parameters.of_weights(pairs.multiplicity * pairs.matrix())
 
 
-def _by_order(model: Any, parameters: Parameters, factors: dict[int, Factors]) -> dict[str, float]:
+def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
     """Return the used interactions and features of every order, where a model has several."""
-    if len(factors) < 2:
+    if len(by_order) < 2:
         return {}
-    found = {f"used_interactions_{m}": count for m, count in model.used_by_order(parameters).items()}
-    return found | {f"used_features_{m}": used_features(one) for m, one in factors.items()}
+    counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
+    found = {f"used_interactions_{m}": count for m, count in counts.items()}
+    return found | {f"used_features_{m}": one.n_features_used() for m, one in by_order.items()}
 
 
 def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from fmviz.engine import duality
 from fmviz.engine.compatibility import cost_note
 from fmviz.engine.drive import Budget
 from fmviz.engine.duality import dual_value, relative_gap
-from fmviz.engine.interactions.pairs import ranked_pairs
+from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import (
     PairGradient,
@@ -221,9 +221,9 @@ def test_counts_are_structural_and_skip_columns_without_weight():
     assert model.used_interactions(found) == 4
     assert model.used_by_order(found) == {2: 4}
     assert used_pairs(found).sum() == 8
-    i, j, weight = ranked_pairs(P, None, found.coefficients)
-    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 3), (2, 3)]
-    assert weight[0] == 1.0
+    ranked = pairs_of(model, found, entries=True).ranked()
+    assert list(zip(ranked.i.tolist(), ranked.j.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 3), (2, 3)]
+    assert ranked.weight[0] == 1.0
     P[[1, 2, 3], 1] = 1.0
     assert interaction_weights(found)[1, 2] == -2.0
     W = weights_of(found) - np.diag(np.diagonal(weights_of(found)))
@@ -368,8 +368,8 @@ def test_many_features_need_no_matrix_of_theirs():
     )
     *_, last = solve(problem)
     assert last.certificate < 1e-4
-    i, j, _ = ranked_pairs(last.parameters.P, 1, last.parameters.coefficients)
-    assert (i.tolist(), j.tolist()) == ([5], [7])
+    first = pairs_of(problem.model, last.parameters).ranked(1)
+    assert (first.i.tolist(), first.j.tolist()) == ([5], [7])
     assert last.used_features < 1000
 
 

@@ -8,7 +8,9 @@ import pytest
 from oracles import slow_fm
 
 from fmviz.engine.counting import used_features, used_interactions, used_mask, used_subsets
-from fmviz.engine.interactions.pairs import ranked_pairs
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.models import get_model
+from fmviz.engine.parameters import Parameters
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, 9, 63, 64, 65, 130])
@@ -58,14 +60,15 @@ def test_large_d_needs_no_square_table():
 def test_ranked_pairs_are_the_largest(top):
     rng = np.random.default_rng(1)
     P = rng.normal(size=(700, 4)) * (rng.random((700, 4)) < 0.05)
-    i, j, weight = ranked_pairs(P, top)
+    found = pairs_of(get_model("fm"), Parameters(P, np.zeros(700), 0.0)).ranked(top)
     W = P @ P.T
     a, b = np.nonzero(np.triu(used_mask(P), 1))
     order = np.lexsort((b, a, -np.abs(W[a, b])))[:top]
-    assert np.array_equal(i, a[order])
-    assert np.array_equal(j, b[order])
-    assert weight == pytest.approx(W[a, b][order])
+    assert np.array_equal(found.i, a[order])
+    assert np.array_equal(found.j, b[order])
+    assert found.weight == pytest.approx(W[a, b][order])
 
 
 def test_ranked_pairs_of_nothing():
-    assert [part.size for part in ranked_pairs(np.zeros((4, 2)))] == [0, 0, 0]
+    found = pairs_of(get_model("fm"), Parameters(np.zeros((4, 2)), np.zeros(4), 0.0)).ranked()
+    assert (found.i.size, found.j.size, found.weight.size) == (0, 0, 0)

@@ -12,7 +12,7 @@ from fmviz.choices import list_models, why_not
 from fmviz.engine import duality, memory
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.engine.interactions.pairs import ranked_weights
+from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.linalg.spectral import (
     TRACE_NORM,
     prox_trace_l1,
@@ -344,19 +344,20 @@ def test_metrics_take_the_parameters_of_either_model():
         assert interaction_weights(machine) == pytest.approx(W)
     with pytest.raises(ValueError, match="learned W has shape"):
         support_f1(W, Parameters.of_weights(np.eye(3)))
-    i, j, weight = ranked_weights(found.W, 1)
-    assert (i.tolist(), j.tolist(), weight.tolist()) == ([0], [1], [2.0])
+    first = GivenPairs.of(found.W).ranked(1)
+    assert (first.i.tolist(), first.j.tolist(), first.weight.tolist()) == ([0], [1], [2.0])
 
 
 def test_the_strongest_of_many_pairs_are_the_first_of_all():
     rng = np.random.default_rng(0)
     W = symmetric(rng, 30).round(0)  # with ties
-    whole = ranked_weights(W)
-    assert whole[2].size == np.count_nonzero(np.triu(W, 1))
+    whole = GivenPairs.of(W).ranked()
+    assert whole.weight.size == whole.total == np.count_nonzero(np.triu(W, 1))
     for top in (1, 7, 100, 1000):
-        for few, many in zip(ranked_weights(W, top), whole, strict=True):
-            assert few.tolist() == many[:top].tolist()
-    assert [x.size for x in ranked_weights(np.eye(3), 5)] == [0, 0, 0]
+        few = GivenPairs.of(W).ranked(top)
+        for name in ("i", "j", "weight"):
+            assert getattr(few, name).tolist() == getattr(whole, name)[:top].tolist()
+    assert GivenPairs.of(np.eye(3)).ranked(5).weight.size == 0
 
 
 def test_edges():

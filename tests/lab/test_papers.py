@@ -14,8 +14,8 @@ from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
-from fmviz.lab.papers.base import Desk, plain
 from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
+from fmviz.lab.papers.desk import Desk, plain
 from fmviz.lab.papers.judging import agreed, by_balance, by_majority
 from fmviz.lab.papers.protocols.descent import times_to
 from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned

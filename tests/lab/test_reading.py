@@ -11,6 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz.engine.design import Design
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
@@ -18,9 +20,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
-from fmviz.lab.interpretation.model_pairs import pairs_of
 from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
-from fmviz.lab.interpretation.pair_weights import GivenPairs
 from fmviz.lab.interpretation.reading import (
     Search,
     block_of,
@@ -109,7 +109,7 @@ def test_a_model_without_pairs_says_so(name):
 def test_a_ranking_in_many_strips_is_that_of_the_whole(monkeypatch):
     model, parameters = fitted("fm", d=60)
     whole = pairs_of(model, parameters).ranked(10**6)
-    monkeypatch.setattr("fmviz.lab.interpretation.pair_weights._BLOCK", 7)
+    monkeypatch.setattr("fmviz.engine.interactions.pairs._BLOCK", 7)
     few = pairs_of(model, parameters).ranked(40)
     np.testing.assert_array_equal(few.i, whole.i[:40])
     np.testing.assert_array_equal(few.j, whole.j[:40])

@@ -11,8 +11,8 @@ import pytest
 from lab.tiny_papers import TINY
 
 from fmviz.lab.papers import ARTEFACTS, Result, results
-from fmviz.lab.papers.base import Desk
 from fmviz.lab.papers.checkpoints import Memory, key_of, resumed
+from fmviz.lab.papers.desk import Desk
 from fmviz.lab.papers.results import (
     last_kept,
     pieces_of,

@@ -12,7 +12,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.atarashi2021 import fig8, fig9
-from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.desk import Desk
 from fmviz.lab.papers.protocols import benchmarks, races, weights
 from fmviz.lab.papers.protocols.descent import ahead, median_times, racing
 

@@ -10,7 +10,7 @@ from fmviz.engine.drive import Budget
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.atarashi2021 import fig3, table3
-from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.desk import Desk
 from fmviz.lab.papers.protocols import benchmarks, recovery, searched
 from fmviz.lab.runner import Run, roc_auc
 

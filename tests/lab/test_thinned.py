@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
@@ -13,7 +14,6 @@ from fmviz.lab.background.thinned import (
     ThinnedWeights,
     thin,
 )
-from fmviz.lab.interpretation.tiles import pooled_matrix
 
 
 def test_thinning_keeps_the_largest_rows():
@@ -48,4 +48,4 @@ def test_weights_are_kept_whole_or_as_tiles_without_their_diagonal(d):
         assert np.array_equal(found.values, W)
         assert not np.shares_memory(found.values, W)
     else:
-        assert np.array_equal(found.values, pooled_matrix(W, N_TILES))
+        assert np.array_equal(found.values, GivenPairs.of(W).pooled(N_TILES))

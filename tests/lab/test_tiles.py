@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from fmviz.engine.counting import used_mask
-from fmviz.lab.interpretation.tiles import (
-    pooled_interactions,
-    pooled_matrix,
-    tile_edges,
-    tile_labels,
-)
+from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs, tile_edges
+from fmviz.lab.interpretation.windows import tile_labels
 
 
 @pytest.mark.parametrize(("d", "tiles"), [(37, 5), (600, 128), (7, 128), (1, 3)])
@@ -19,23 +15,24 @@ def test_tiles_hold_the_largest_interaction(d, tiles):
     rng = np.random.default_rng(0)
     P = rng.standard_normal((d, 4)) * (rng.random((d, 4)) < 0.2)
     rows = np.flatnonzero(P.any(axis=1))
-    got = pooled_interactions(rows, P[rows], d, tiles)
+    got = FactoredPairs(rows, d, P[rows], P[rows]).pooled(tiles)
     W = P @ P.T
-    np.testing.assert_allclose(got, pooled_matrix(W, tiles), rtol=1e-12, atol=1e-300)
-    np.testing.assert_array_equal(got != 0, pooled_matrix(used_mask(P).astype(float), tiles) != 0)
+    np.testing.assert_allclose(got, GivenPairs.of(W).pooled(tiles), rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(got != 0, GivenPairs.of(used_mask(P).astype(float)).pooled(tiles) != 0)
     assert got.shape == (len(tile_labels(d, tiles)),) * 2
 
 
 def test_an_interaction_that_cancels_or_underflows_is_kept():
     P = np.array([[1.0, 1.0], [1.0, -1.0], [1e-200, 0.0], [1e-200, 0.0]])
-    got = pooled_interactions(np.arange(4), P, 4, 4)
+    got = FactoredPairs(np.arange(4), 4, P, P).pooled(4)
     assert got[0, 1] != 0
     assert got[2, 3] != 0
     assert got[0, 0] == 0
 
 
 def test_nothing_gives_empty_tiles():
-    assert not pooled_interactions(np.empty(0, dtype=int), np.empty((0, 3)), 1000, 10).any()
+    none = np.empty((0, 3))
+    assert not FactoredPairs(np.empty(0, dtype=int), 1000, none, none).pooled(10).any()
 
 
 def test_labels_cover_every_feature_once():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from by_name import build_problem, iterate
 
+from fmviz.engine.counting import used_mask
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.interpretation.support import compare_supports, structural_support
+from fmviz.lab.interpretation.support import compare_supports
 from fmviz.lab.interpretation.why_zero import why_zero
 
 NAMES = [f"x{j}" for j in range(6)]
@@ -96,13 +97,7 @@ def test_the_words_say_which_columns_are_disjoint_and_what_would_move():
 
 def test_supports_are_compared_by_structure():
     P = np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-    learned = structural_support(P)
-    assert learned.tolist() == [
-        [True, True, False, False],
-        [True, True, True, False],
-        [False, True, True, False],
-        [False, False, False, False],
-    ]
+    learned = used_mask(P)
     truth = np.zeros((4, 4))
     truth[0, 1] = truth[1, 0] = truth[0, 3] = truth[3, 0] = -2.0
     found = compare_supports(truth, learned)

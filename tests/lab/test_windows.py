@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.lab.interpretation.network import network
-from fmviz.lab.interpretation.pair_weights import FactoredPairs
 from fmviz.lab.interpretation.windows import (
     EXACT,
     Window,

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import numbers
 
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
@@ -341,8 +342,8 @@ def test_strong_pairs_are_named_and_compared_with_the_truth():
     P = np.zeros((17, 2))
     (i, j), *_ = dataset.true_pairs
     P[i, 0], P[j, 0], P[-1, 0] = 2.0, -1.0, 0.1
-    table = pairs_table(Parameters(P, np.zeros(17), 0.0), dataset)
-    as_weights = pairs_table(Parameters.of_weights(P @ P.T), dataset)
+    table = pairs_table(get_model("fm"), Parameters(P, np.zeros(17), 0.0), dataset)
+    as_weights = pairs_table(get_model("qr"), Parameters.of_weights(P @ P.T), dataset)
     assert as_weights.equals(table)
     assert table["Weight"].tolist() == pytest.approx([-2.0, 0.2, -0.1])
     assert table["In truth"].tolist() == [True, False, False]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.subsets import factors_of
 from fmviz.ui import exports
 from fmviz.ui.train import higher_order
 from fmviz.ui.train.matrix_options import Look, completed, sets_table
@@ -243,7 +243,7 @@ def test_both_orders_are_recovered_and_measured():
     assert (last.metrics["used_features_2"], last.metrics["used_features_3"]) == (8, 12)
     assert last.metrics["estimation_error"] < 0.1
     dataset, model = load("planted_triples"), suggested("planted_triples").machine
-    factors = factors_of(model, last.parameters, 3)
+    factors = interactions_of(model, last.parameters, 3)
     table = sets_table(factors, dataset, 20)
     assert table["In truth"].all()
     assert len(table) == 12

@@ -1,71 +1,334 @@
-"""The used pairs of P ranked by weight, without forming PPᵀ."""
+"""The weights of pairs, of any model: read block by block, ranked, pooled and counted without forming W."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
+import scipy.sparse as sp
 
+# Rows of W that are looked at together, and about how many entries.
 _BLOCK = 512
+_ENTRIES = 2_000_000
+
+Places = np.ndarray | slice
 
 
-def ranked_pairs(
-    P: np.ndarray, top: int | None = None, coefficients: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the used pairs i < j and their weights Σ_s λ_s p_is p_js, largest |weight| first.
+def nothing() -> None:
+    """Do nothing between two strips of W."""
 
-    Parameters
+
+def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
+    """Return the first feature of every tile and `n_features` at the end, shape (n_tiles + 1,)."""
+    n_tiles = max(1, min(n_tiles, n_features))
+    return (np.arange(n_tiles + 1) * n_features) // n_tiles
+
+
+class PairWeights:
+    """A symmetric W that is 0 but for some rows and columns, without its diagonal.
+
+    Attributes
     ----------
-    P : (d, k) ndarray
-        The factors.
-    top : int, optional
-        The most pairs to return. Memory is O(block·d + top) with it, and grows with the number of used
-        pairs without.
-    coefficients : (k,) ndarray, optional
-        λ, instead of ones; a column whose λ_s is 0 uses no pair.
-
-    Returns
-    -------
-    i, j : int ndarrays
-        The features of each pair; ties are ordered by (i, j).
-    weight : float ndarray
-        The weights. A pair is used where its rows share a column in which both are non-zero, so a weight
-        may be 0 by cancellation.
+    rows : (m,) int ndarray
+        The features with an entry, ascending. Methods count places among them.
+    n_features : int
+        The number d of all features.
     """
-    if coefficients is None:
-        coefficients = np.ones(P.shape[1])
-    P = P[:, coefficients != 0]
-    coefficients = coefficients[coefficients != 0]
-    live = np.flatnonzero(P.any(axis=1))
-    Q = P[live]
-    mask = (Q != 0).astype(np.float32)
-    parts = []
-    for begin in range(0, live.size, _BLOCK):
-        end = min(begin + _BLOCK, live.size)
-        used = (mask[begin:end] @ mask[begin:].T) > 0
-        used[np.tril_indices(end - begin, 0, live.size - begin)] = False
-        row, column = np.nonzero(used)
-        weight = ((Q[begin:end] * coefficients) @ Q[begin:].T)[row, column]
-        parts.append((live[begin + row], live[begin + column], weight))
-        if top is not None:
-            parts = [_largest(parts, top)]
-    if not parts:
-        return np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0)
-    return _largest(parts, top)
+
+    rows: np.ndarray
+    n_features: int
+
+    def block(self, at: Places, to: Places) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights between two lists of places, and which of the pairs are used.
+
+        A pair is used by the structure of the parameters, exactly, also where its weight cancels to 0; a
+        feature with itself is no pair. Weights of pairs that are not used are 0.
+        """
+        weight, used = self._entries(at, to)
+        every = np.arange(self.rows.size)
+        used &= every[at][:, None] != every[to]
+        return np.where(used, weight, 0.0), used
+
+    def _entries(self, at: Places, to: Places) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def squares(self) -> np.ndarray | None:
+        """Return what x_j² is multiplied by for every row, shape (m,), or None where f has no squares."""
+        return None
+
+    def compact(self) -> PairWeights:
+        """Return the same weights with the features that have no entry left out: feature n is `rows[n]`."""
+        return replace(self, rows=np.arange(self.rows.size), n_features=self.rows.size)  # type: ignore[type-var]
+
+    def among(self, features: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the exact weights between two lists of features, and which pairs are used."""
+        where = np.full(self.n_features, -1)
+        where[self.rows] = np.arange(self.rows.size)
+        one, two = where[features], where[others]
+        weight = np.zeros((one.size, two.size))
+        used = np.zeros(weight.shape, dtype=bool)
+        at, to = np.flatnonzero(one >= 0), np.flatnonzero(two >= 0)
+        if at.size and to.size:
+            weight[np.ix_(at, to)], used[np.ix_(at, to)] = self.block(one[at], two[to])
+        return weight, used
+
+    def dense(self) -> np.ndarray:
+        """Return W over all features, its diagonal 0; elsewhere 0 if and only if the pair is not used."""
+        W = np.zeros((self.n_features, self.n_features))
+        weight, used = self.block(slice(None), slice(None))
+        W[np.ix_(self.rows, self.rows)] = np.where(used, never_zero(weight), 0.0)
+        return W
+
+    def upper(
+        self, between: Callable[[], None] = nothing
+    ) -> Iterator[tuple[slice, slice, np.ndarray, np.ndarray]]:
+        """Yield W above its diagonal in strips: places of rows and columns, weights, and what is used.
+
+        `between` is called before each, and may raise to end it.
+        """
+        m = self.rows.size
+        step = max(1, min(_BLOCK, _ENTRIES // max(1, m)))
+        for begin in range(0, m, step):
+            between()
+            at, to = slice(begin, min(begin + step, m)), slice(begin, m)
+            weight, used = self.block(at, to)
+            # Below and on the diagonal of the square in front.
+            square = used[:, : weight.shape[0]]
+            square[np.tril_indices(len(square))] = False
+            yield at, to, weight, used
+
+    def ranked(
+        self,
+        top: int | None = None,
+        codes: np.ndarray | None = None,
+        hits: Sequence[np.ndarray] = (),
+        between: Callable[[], None] = nothing,
+    ) -> Ranking:
+        """Return the used pairs of largest |weight| among those that are let through.
+
+        Parameters
+        ----------
+        top : int, optional
+            At most so many; without it all.
+        codes : (d,) int ndarray, optional
+            The attribute of every feature; pairs of the same one are left out.
+        hits : sequence of (d,) bool ndarray
+            Of every pair one feature at least must be in each of these.
+        between : callable
+            See `upper`.
+        """
+        found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        least, total, siblings = -1.0, 0, 0
+        groups = None if codes is None else codes[self.rows]
+        marks = [hit[self.rows] for hit in hits]
+        for at, to, weight, used in self.upper(between):
+            for mark in marks:
+                used &= mark[at][:, None] | mark[to]
+            if groups is not None:
+                same = used & (groups[at][:, None] == groups[to])
+                siblings += int(np.count_nonzero(same))
+                used &= ~same
+            total += int(np.count_nonzero(used))
+            size = np.abs(weight)
+            row, column = np.nonzero(used & (size >= least))
+            size = size[row, column]
+            if top is not None and size.size > top:
+                kept = size >= np.partition(size, -top)[-top]
+                row, column = row[kept], column[kept]
+            i, j = self.rows[at][row], self.rows[to][column]
+            found.append((i, j, weight[row, column]))
+            best = _largest(found, top)
+            found = [best]
+            if best[2].size == top and top:
+                least = abs(float(best[2][-1]))
+        i, j, weight = found[0] if found else (np.empty(0, int), np.empty(0, int), np.empty(0))
+        return Ranking(i, j, weight, total, siblings)
+
+    def pooled(self, n_tiles: int) -> np.ndarray:
+        """Max-pool all of W into tiles, at most so many along an axis; see `tiles`."""
+        edges = tile_edges(self.n_features, n_tiles)
+        return self.tiles(edges, edges)
+
+    def tiles(
+        self, row_edges: np.ndarray, col_edges: np.ndarray, between: Callable[[], None] = nothing
+    ) -> np.ndarray:
+        """Max-pool a window of W.
+
+        Parameters
+        ----------
+        row_edges, col_edges : int ndarrays
+            The first feature of every tile along each axis, and the end of the last one; strictly ascending.
+        between : callable
+            Called before each strip, and may raise to end it.
+
+        Returns
+        -------
+        (t, u) float64 ndarray
+            Per tile the weight of largest magnitude, with its sign. It is 0 if and only if no pair of the
+            tile is used.
+        """
+        shape = row_edges.size - 1, col_edges.size - 1
+        high, low = np.zeros(shape), np.zeros(shape)
+        inside = [np.searchsorted(self.rows, (edges[0], edges[-1])) for edges in (row_edges, col_edges)]
+        (top, bottom), (left, right) = inside
+        if top == bottom or left == right:
+            return high
+        to = slice(int(left), int(right))
+        across, first = np.unique(
+            np.searchsorted(col_edges, self.rows[to], side="right") - 1, return_index=True
+        )
+        step = max(1, min(_BLOCK, _ENTRIES // int(right - left)))
+        for begin in range(int(top), int(bottom), step):
+            between()
+            at = slice(begin, min(begin + step, int(bottom)))
+            weight, used = self.block(at, to)
+            weight = np.where(used, never_zero(weight), 0.0)
+            down, start = np.unique(
+                np.searchsorted(row_edges, self.rows[at], side="right") - 1, return_index=True
+            )
+            place = np.ix_(down, across)
+            for pool, kept in ((np.maximum, high), (np.minimum, low)):
+                part = pool.reduceat(pool.reduceat(weight, first, axis=1), start, axis=0)
+                kept[place] = pool(kept[place], part)
+        return np.where(-low > high, low, high)
+
+    def count(self, rows: tuple[int, int], cols: tuple[int, int]) -> int:
+        """Return how many entries of a window of features, half-open ranges, belong to used pairs."""
+        (top, bottom), (left, right) = (np.searchsorted(self.rows, span) for span in (rows, cols))
+        step = max(1, min(_BLOCK, _ENTRIES // max(1, int(right - left))))
+        total = 0
+        for begin in range(int(top), int(bottom), step):
+            at = slice(begin, min(begin + step, int(bottom)))
+            total += int(np.count_nonzero(self.block(at, slice(int(left), int(right)))[1]))
+        return total
+
+    def by_group(
+        self, codes: np.ndarray, n_groups: int, between: Callable[[], None] = nothing
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Frobenius norm of every block of W, and how many of its pairs are used.
+
+        Parameters
+        ----------
+        codes : (d,) int ndarray
+            The group of every feature.
+        n_groups : int
+            How many groups there are.
+        between : callable
+            See `upper`.
+
+        Returns
+        -------
+        norm : (n_groups, n_groups) float64 ndarray
+            √Σ w_ij² over i in the one group and j in the other, symmetric; on the diagonal over i < j.
+        used : (n_groups, n_groups) int ndarray
+            0 if and only if no pair of the block is used.
+        """
+        total = np.zeros((n_groups, n_groups))
+        count = np.zeros((n_groups, n_groups), dtype=int)
+        groups = codes[self.rows]
+        for at, to, weight, used in self.upper(between):
+            weight[~used] = 0.0
+            rows, columns = _indicator(groups[at], n_groups), _indicator(groups[to], n_groups)
+            total += rows @ (columns @ np.square(weight).T).T
+            count += (rows @ (columns @ used.astype(float).T).T).astype(int)
+        off = ~np.eye(n_groups, dtype=bool)
+        return np.sqrt(total + np.where(off, total.T, 0.0)), count + np.where(off, count.T, 0)
 
 
-def ranked_weights(W: np.ndarray, top: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the non-zero pairs i < j of a symmetric W, shape (d, d), as `ranked_pairs` does for P."""
-    i, j = np.nonzero(np.triu(W, 1))
-    weight = W[i, j]
-    if top is not None and top < weight.size:
-        # Without the small ones, but with all that are as large as the last.
-        size = np.abs(weight)
-        kept = size >= np.partition(size, -top)[-top]
-        i, j, weight = i[kept], j[kept], weight[kept]
-    return _largest([(i, j, weight)], top)
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The strongest pairs.
+
+    Attributes
+    ----------
+    i, j : int ndarrays
+        The features of each pair, i < j; from the largest |weight| to the smallest, ties by (i, j).
+    weight : float ndarray
+        Their weights.
+    total : int
+        How many used pairs were let through in all.
+    siblings : int
+        How many more were left out since their features are of one attribute.
+    """
+
+    i: np.ndarray
+    j: np.ndarray
+    weight: np.ndarray
+    total: int
+    siblings: int
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredPairs(PairWeights):
+    """W = L Rᵀ off the diagonal; a pair is used where L and R share a column that is non-zero in both rows.
+
+    Attributes
+    ----------
+    rows, n_features
+        See `PairWeights`.
+    left, right : (m, q) ndarrays
+        The rows of L and R; L Rᵀ is symmetric, and so is which pairs are used.
+    repeats : bool
+        Whether f has x_j², too, with half of the diagonal of L Rᵀ.
+    """
+
+    rows: np.ndarray
+    n_features: int
+    left: np.ndarray
+    right: np.ndarray
+    repeats: bool = False
+
+    def _entries(self, at: Places, to: Places) -> tuple[np.ndarray, np.ndarray]:
+        left, right = self.left[at], self.right[to]
+        met = (left != 0).astype(np.float32) @ (right != 0).astype(np.float32).T > 0
+        return left @ right.T, met
+
+    def squares(self) -> np.ndarray | None:
+        """See `PairWeights.squares`."""
+        return 0.5 * (self.left * self.right).sum(axis=1) if self.repeats else None
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPairs(PairWeights):
+    """A W that is a parameter of its own; a pair is used where its entry is not 0.
+
+    Attributes
+    ----------
+    rows, n_features
+        See `PairWeights`.
+    W : (m, m) ndarray
+        The weights of the pairs of rows.
+    """
+
+    rows: np.ndarray
+    n_features: int
+    W: np.ndarray
+
+    @classmethod
+    def of(cls, W: np.ndarray) -> GivenPairs:
+        """Return the weights of a symmetric matrix, shape (d, d)."""
+        rows = np.flatnonzero(W.any(axis=1))
+        return cls(rows, W.shape[0], W[np.ix_(rows, rows)])
+
+    def _entries(self, at: Places, to: Places) -> tuple[np.ndarray, np.ndarray]:
+        weight = self.W[at][:, to]
+        return weight, weight != 0
+
+
+def never_zero(values: np.ndarray) -> np.ndarray:
+    """Return numbers with the least positive one for 0: an interaction that cancels or underflows is one."""
+    return np.where(values == 0, np.nextafter(0.0, 1.0), values)
+
+
+def _indicator(groups: np.ndarray, n_groups: int) -> sp.csr_array:
+    """Return the (n_groups, m) matrix of zeros and ones that sums the rows of each group."""
+    ones, places = np.ones(groups.size), np.arange(groups.size)
+    return sp.csr_array((ones, (groups, places)), shape=(n_groups, groups.size))
 
 
 def _largest(
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], top: int | None
+    parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], top: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     i, j, weight = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((j, i, -np.abs(weight)))[:top]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fmviz.engine.interactions.pairs import FactoredPairs, GivenPairs
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.interpretation.tiles import pooled_interactions, pooled_matrix
 
 EXACT_FEATURES = 512
 """Up to so many features every pair is drawn; more are drawn as tiles."""
@@ -58,8 +58,8 @@ class ThinnedFactors:
         return P
 
     def tiles(self) -> np.ndarray:
-        """Return PPᵀ as tiles, by `fmviz.lab.interpretation.tiles.pooled_interactions`."""
-        return pooled_interactions(self.rows, self.values, self.n_features, N_TILES)
+        """Return PPᵀ as tiles, each with its largest interaction."""
+        return FactoredPairs(self.rows, self.n_features, self.values, self.values).pooled(N_TILES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class ThinnedWeights:
     Attributes
     ----------
     values : (t, t) float64 ndarray
-        W itself up to `EXACT_FEATURES` features, else its tiles by `tiles.pooled_matrix`. Exact zeros
+        W itself up to `EXACT_FEATURES` features, else its tiles. Exact zeros
         stay exact zeros.
     n_features : int
         The number of rows of W.
@@ -84,7 +84,7 @@ class ThinnedWeights:
     def of(cls, W: np.ndarray) -> ThinnedWeights:
         """Thin W."""
         d = W.shape[0]
-        return cls(pooled_matrix(W, d if d <= EXACT_FEATURES else N_TILES), d)
+        return cls(GivenPairs.of(W).pooled(d if d <= EXACT_FEATURES else N_TILES), d)
 
 
 Thinned = ThinnedFactors | ThinnedWeights

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.interactions.of_order import orders_of, pairs_of
+from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
-from fmviz.lab.interpretation.tiles import pooled_matrix
-from fmviz.lab.runner import in_pairs
-from fmviz.metrics import interaction_weights, used_pairs
 
 __all__ = [
     "LOWER_IS_BETTER",
@@ -56,22 +55,23 @@ class Weights:
         ValueError
             If the model has no pairs, or there are more than `MOST_FEATURES` features.
         """
-        pairs = in_pairs(model, parameters)
-        if pairs is None:
+        if parameters.W is None and 2 not in orders_of(model):
             raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
-        d = pairs.P.shape[0]
+        pairs = pairs_of(model, parameters)
+        d = pairs.n_features
         if d > MOST_FEATURES:
             raise ValueError(
                 f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. Curves and "
                 "tables have no such limit."
             )
-        return cls(interaction_weights(pairs), used_pairs(pairs))
+        every = np.arange(d)
+        return cls(*pairs.among(every, every))
 
 
 def difference(one: Weights, other: Weights) -> np.ndarray:
     """Return W of one run minus that of another, as tiles where there are many features."""
     apart = one.W - other.W
-    return apart if len(apart) <= EXACT_FEATURES else pooled_matrix(apart, N_TILES)
+    return apart if len(apart) <= EXACT_FEATURES else GivenPairs.of(apart).pooled(N_TILES)
 
 
 def stability(found: Sequence[Weights], names: Sequence[str], top: int = 200) -> pd.DataFrame:

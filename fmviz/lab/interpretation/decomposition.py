@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from fmviz.engine.design import Design
+from fmviz.engine.interactions.of_order import elementary, interactions_of, orders_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.interpretation.model_pairs import pairs_of
-from fmviz.lab.interpretation.subsets import (
-    Factors,
-    LiftedFactors,
-    factors_of,
-    orders_of,
-    rankable,
-    ranked_sets,
-)
 
 __all__ = ["KINDS", "Decomposition", "Term", "decompose"]
 
@@ -205,9 +197,9 @@ def _higher(
     """Yield the largest products of an order, and all others as one term."""
     rest = []
     if named or total is None:
-        factors = _of_row(factors_of(model, parameters, order), x)
-        total = _order_sum(factors) if total is None else total
-        sets, values = ranked_sets(factors.largest_rows(rankable(factors.rows.size, order, _WORK)), _NAMED)
+        products = interactions_of(model, parameters, order).times(x)
+        total = products.total() if total is None else total
+        sets, values = products.within(_WORK).ranked(_NAMED)
         for features, value in zip(sets, values, strict=True):
             rest.append(-float(value))
             yield Term("higher", order, tuple(map(int, features)), float(value))
@@ -216,30 +208,6 @@ def _higher(
         yield Term("higher", order, (), left)
 
 
-def _of_row(factors: Factors, x: np.ndarray) -> Factors:
-    """Return factors whose weights are the terms themselves: those of every feature times its value."""
-    return replace(factors, values=factors.values * x[factors.rows][:, None])
-
-
-def _order_sum(factors: Factors) -> float:
-    """Return the sum of all products of an order, of factors that have the values in them."""
-    if isinstance(factors, LiftedFactors):
-        # Only powers: the distinct form has order 2 alone.
-        return float(factors.values.sum(axis=1).prod(axis=0).sum())
-    if factors.repeats:
-        return float((factors.values.sum(axis=0) ** factors.order) @ factors.coefficients)
-    return float(_elementary(factors.values, factors.order)[factors.order] @ factors.coefficients)
-
-
 def _subset_sums(P: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return for m = 0, …, n the sum over the columns of the products of m distinct p_js x_j."""
-    return _elementary(P * x[:, None], x.size).sum(axis=1)
-
-
-def _elementary(values: np.ndarray, most: int) -> np.ndarray:
-    """Return the elementary symmetric polynomials of every column up to an order, shape (most + 1, k)."""
-    table = np.zeros((most + 1, values.shape[1]))
-    table[0] = 1.0
-    for row in values:
-        table[1:] += row * table[:-1]
-    return table
+    return elementary(P * x[:, None], x.size).sum(axis=1)

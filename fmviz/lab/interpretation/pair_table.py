@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.model_pairs import pairs_of
 
 __all__ = ["mean_squares", "pair_table", "rows_with_both"]
 

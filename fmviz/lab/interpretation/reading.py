@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.interactions.pairs import PairWeights, nothing
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
-from fmviz.lab.interpretation.pair_weights import PairWeights, nothing
 from fmviz.lab.interpretation.wording import Wording
 
 __all__ = [
@@ -75,7 +75,7 @@ def table_of_pairs(
     Parameters
     ----------
     i, j, weight : ndarrays
-        The features and weights, as in `fmviz.lab.interpretation.pair_weights.Ranking`.
+        The features and weights, as in `fmviz.engine.interactions.pairs.Ranking`.
     dataset : Dataset
         Names the features, and has the rows.
     wording : Wording

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CLASSES", "Support", "compare_supports", "structural_support"]
+__all__ = ["CLASSES", "Support", "compare_supports"]
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")
 """What the codes of a `Support` stand for."""
@@ -37,12 +37,6 @@ class Support:
     def exact(self) -> bool:
         """Whether the learned support is the true one; its mean over runs is the PSSR."""
         return self.counts[2] == 0 and self.counts[3] == 0
-
-
-def structural_support(P: np.ndarray) -> np.ndarray:
-    """Return whether the rows i and j of P share a column in which both are non-zero, shape (d, d)."""
-    live = (P != 0).astype(np.float64)
-    return live @ live.T > 0
 
 
 def compare_supports(truth: np.ndarray, learned: np.ndarray, held: tuple[int, ...] = ()) -> Support:

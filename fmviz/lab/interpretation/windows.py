@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fmviz.engine.interactions.pairs import PairWeights, nothing, tile_edges
 from fmviz.lab.background.thinned import N_TILES
-from fmviz.lab.interpretation.pair_weights import PairWeights, nothing
-from fmviz.lab.interpretation.tiles import tile_edges
 
-__all__ = ["EXACT", "Sight", "Window", "format_windows", "look", "parse_windows"]
+__all__ = ["EXACT", "Sight", "Window", "format_windows", "look", "parse_windows", "tile_labels"]
 
 EXACT = 384
 """Up to so many features along each side the entries themselves are shown."""
@@ -139,6 +138,15 @@ def _labels(edges: np.ndarray, names: Sequence[str]) -> list[str]:
 
 def _short(name: str, most: int = 40) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
+    """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
+    edges = tile_edges(n_features, n_tiles)
+    return [
+        f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
+        for a, b in itertools.pairwise(edges)
+    ]
 
 
 def look(pairs: PairWeights, window: Window, between: Callable[[], None] = nothing) -> Sight:

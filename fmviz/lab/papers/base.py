@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import time
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.papers.checkpoints import Memory, Pieces
-from fmviz.lab.papers.references import REFERENCES
-from fmviz.lab.runs.provenance import array_hash, made_with
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
+from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
 Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
-Row = dict[str, Any]
-Settings = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
 Finding = tuple[str, Verdict, str]
 """Of a statement: the case, the verdict, and a sentence with the numbers."""
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
-Case = TypeVar("Case")
-
 BUDGETS = ("quick", "full")
-_PAUSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -124,109 +113,6 @@ class Picture:
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Desk:
-    """What a runner works on: settings to read, tables to fill.
-
-    Attributes
-    ----------
-    settings : mapping
-        The artefact's settings, those of the budget included.
-    n_jobs : int
-        Worker processes; -1 for one a core.
-    tables : dict of str to list of dict
-        The rows so far.
-    data : dict of str to str
-        The digests of the data sets in use.
-    notes : list of str
-        What else, found out on the way, differs from the paper.
-    done, total : int
-        Pieces of work.
-    memory : Memory
-        What earlier runs of the same protocol have finished.
-    """
-
-    def __init__(
-        self,
-        settings: Mapping[str, Any],
-        n_jobs: int,
-        should_stop: Callable[[], bool],
-        memory: Memory | None = None,
-    ) -> None:
-        self.settings, self.n_jobs = settings, n_jobs
-        self.memory = memory or Memory()
-        self._asked = should_stop
-        self.tables: dict[str, list[Row]] = {}
-        self.data: dict[str, str] = {}
-        self.notes: list[str] = []
-        self.done, self.total = 0, 0
-        self._shown = -math.inf
-
-    def should_stop(self) -> bool:
-        """Return whether the runner is to return: on request, or where a closed memory ends."""
-        return self.memory.exhausted or self._asked()
-
-    def row(self, table: str, /, **values: Any) -> None:
-        """Add a row to a table."""
-        self.tables.setdefault(table, []).append(plain(values))
-
-    def use(self, name: str, X: Any, y: np.ndarray | None = None, **facts: Any) -> None:
-        """Note which data are in use: their digest, and a row of the table "data"."""
-        if name not in self.data:
-            self.data[name] = array_hash(X, np.empty(0) if y is None else y)
-            self.row("data", data=name, n=X.shape[0], d=X.shape[1], **facts)
-
-    def each(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """Yield pieces of work and count what is done, until the runner is to return.
-
-        What is stopped while it is worked on does not count.
-        """
-        todo = list(cases)
-        self.total += len(todo)
-        if self.should_stop():
-            return
-        for case in todo:
-            yield case
-            if self.should_stop():
-                return
-            self.done += 1
-
-    def once(self, key: str, steps: Callable[[], Iterator[str]]) -> Iterator[str]:
-        """Do a piece of work that adds rows, or take the rows that an earlier run has got from it.
-
-        Parameters
-        ----------
-        key : str
-            Names the piece; see `fmviz.lab.papers.checkpoints.key_of`.
-        steps : callable
-            Returns the messages of the work as it goes on; what was stopped is not kept.
-        """
-        known = self.memory.recall(key)
-        if known is not None:
-            for table, rows in known.items():
-                self.tables.setdefault(table, []).extend(rows)
-            return
-        if self.memory.ends_here():
-            return
-        before = {table: len(rows) for table, rows in self.tables.items()}
-        yield from steps()
-        if not self.should_stop():
-            added = {table: rows[before.get(table, 0) :] for table, rows in self.tables.items()}
-            self.memory.keep(key, {table: rows for table, rows in added.items() if rows})
-
-    def due(self) -> bool:
-        """Return whether enough time has passed for another look at the tables, within a piece of work."""
-        now = time.perf_counter()
-        if now - self._shown < _PAUSE:
-            return False
-        self._shown = now
-        return True
-
-    def note(self, text: str) -> None:
-        """Note a difference from the paper."""
-        if text not in self.notes:
-            self.notes.append(text)
 
 
 Runner = Callable[[Desk], Iterator[str]]
@@ -449,82 +335,5 @@ class Artefact:
         return rows
 
 
-def figure(
-    module: str,
-    runner: Runner,
-    judges: Mapping[str, Judge],
-    *,
-    settings: Settings | None = None,
-    budgets: Mapping[str, Settings] | None = None,
-    published: Iterable[Published] = (),
-    **words: Any,
-) -> Artefact:
-    """Return the artefact whose words and numbers stand in the TOML file beside a module.
-
-    The file has ``title``, ``minutes``, ``differences``, ``[settings]``, ``[budgets]`` and ``[picture]``, a
-    table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of data sets.
-
-    Parameters
-    ----------
-    module : str
-        Its name, which ends in the folder of the paper and the name of the figure.
-    runner : callable
-        See `Artefact`.
-    judges : mapping of str to callable
-        The judge of each statement, by its key.
-    settings, budgets : mapping, optional
-        Settings that are computed, and those of budgets.
-    published : iterable of Published
-        Further published numbers.
-    **words
-        What the differences name in braces.
-
-    Raises
-    ------
-    ValueError
-        If the statements of the file and the judges are not the same.
-    """
-    _, paper, name = module.rsplit(".", 2)
-    told = declared(module)
-    keys = {one["key"] for one in told["statements"]}
-    if keys != set(judges):
-        raise ValueError(f"{name}.toml and its judges differ in {', '.join(sorted(keys ^ set(judges)))}.")
-    picture = dict(told["picture"])
-    sizes = [
-        Published("data", {"data": one["data"]}, column, value, one["source"])
-        for one in told.get("sizes", ())
-        for column, value in one.items()
-        if column not in ("data", "source")
-    ]
-    return Artefact(
-        name=f"{paper}_{name}",
-        paper=REFERENCES[paper],
-        title=told["title"],
-        statements=tuple(Statement(**one, judge=judges[one["key"]]) for one in told["statements"]),
-        differences=tuple(text.format_map(words) if words else text for text in told["differences"]),
-        settings={**told["settings"], **(settings or {})},
-        budgets={
-            budget: {**own, **(budgets or {}).get(budget, {})} for budget, own in told["budgets"].items()
-        },
-        minutes=told["minutes"],
-        runner=runner,
-        picture=Picture(picture.pop("kind"), picture),
-        published=(*(Published(**one) for one in told.get("published", ())), *sizes, *published),
-    )
-
-
-def declared(module: str) -> dict[str, Any]:
-    """Return what the TOML file beside a module says."""
-    package, _, name = module.rpartition(".")
-    return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
-
-
 def _named(column: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{column} = {value}"
-
-
-def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
-    """Return the rows of a table with these values; none where there is no such table yet."""
-    return [
-        row for row in tables.get(table, ()) if all(row.get(name) == value for name, value in where.items())
-    ]

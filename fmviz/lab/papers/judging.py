@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from fmviz.lab.papers.base import Finding, Judge, Settings, Tables, Verdict
+from fmviz.lab.papers.base import Finding, Judge, Verdict
+from fmviz.lab.papers.desk import Settings, Tables
 
 Said = tuple[Verdict, str]
 Cases = Callable[[Tables, Settings], Iterable[tuple[str, Any]]]

@@ -10,14 +10,14 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.interpretation.comparison import (
     Weights,
     difference,
     selected_counts,
     stability,
 )
-from fmviz.lab.interpretation.tiles import tile_labels
+from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
@@ -92,7 +92,7 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
     apart = difference(*weights)
     d = len(weights[0].W)
     exact = d <= EXACT_FEATURES
-    labels = _names(one, d) if exact else tile_labels(d, N_TILES)
+    labels = _names(one, d) if exact else tile_labels(d)
     panels = []
     for title, matrix, caption in (
         ("First", weights[0].W, _pairs(weights[0].used)),

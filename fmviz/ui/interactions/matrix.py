@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fmviz.engine.interactions.pairs import PairWeights
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.pair_weights import PairWeights
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.windows import (
     Sight,

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import streamlit as st
 
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.pairs import PairWeights
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskState, TaskView
@@ -17,8 +19,6 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.interpretation.model_pairs import pairs_of
-from fmviz.lab.interpretation.pair_weights import PairWeights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.interactions.pairs import Ranking
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.pair_weights import Ranking
 from fmviz.lab.interpretation.reading import Search, table_of_pairs
 from fmviz.ui import navigation, widgets
 from fmviz.ui.escape import plain

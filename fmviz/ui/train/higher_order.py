@@ -9,18 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.interactions.of_order import interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.column_weights import signed_bars, sorted_by_size
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import ThinnedFactors
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.subsets import (
-    factors_of,
-    orders_of,
-    rankable,
-    weight_of,
-)
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -67,8 +62,7 @@ def choose(view: JobView, settings: Settings) -> Look | None:
             order = settings["order"]
         if order == 2:
             return Look(model, 2)
-        factors = factors_of(model, view.thinned, order)
-        at = completed(factors, settings["slice"])
+        at = completed(interactions_of(model, view.thinned, order), settings["slice"])
         names = view.dataset.feature_names
         _features(
             settings,
@@ -153,15 +147,13 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
 def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
     """Draw the table of the sets with the largest weights of the order that is looked at."""
-    if not isinstance(view.thinned, ThinnedFactors):
+    if not isinstance(view.thinned, ThinnedFactors) or not np.isfinite(view.thinned.values).all():
         return
     name = order_name(look.order)
     st.markdown(f"**The strongest {name}**")
-    factors = factors_of(look.model, view.thinned, look.order)
-    n = factors.rows.size
-    few = rankable(n, look.order, _LIVE_WORK) if view.state.active else rankable(n, look.order)
-    factors = factors.largest_rows(few)
-    table = sets_table(factors, dataset, top)
+    every = interactions_of(look.model, view.thinned, look.order)
+    listed = every.within(_LIVE_WORK) if view.state.active else every.within()
+    table = sets_table(listed, dataset, top)
     if table.empty:
         st.caption(f"The model uses no {name}.")
         return
@@ -183,9 +175,9 @@ def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
         },
         alt=f"The {name} of features with the largest weights.",
     )
-    if few < n or view.thinned.n_dropped:
-        st.caption(f"Among the {few:,} features of largest entries.")
-    if factors.repeats:
+    if listed.rows.size < every.rows.size or view.thinned.n_dropped:
+        st.caption(f"Among the {listed.rows.size:,} features of largest entries.")
+    if listed.repeats:
         times = {2: "2 wᵢⱼ: f holds xᵀWx, with both triangles of W", 3: "3! times its entry"}.get(
             look.order, f"{look.order}! times its entry"
         )
@@ -204,7 +196,7 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
         _features(settings, "subset", "Features", names, most=None, placeholder="Choose some features")
         chosen = settings["subset"]
         if chosen:
-            weight = weight_of(factors_of(view.experiment.machine, view.thinned, 2), chosen)
+            weight = interactions_of(view.experiment.machine, view.thinned, 2).entry(chosen)
             st.metric(" × ".join(plain(names[j]) for j in chosen), f"{weight:.4g}", width="content")
         else:
             st.caption(
@@ -224,12 +216,12 @@ def draw_columns(view: JobView, look: Look) -> None:
     spectral = look.order == 2 and (weighted or look.model.lifted)
     if not (weighted or spectral):
         return
-    factors = factors_of(look.model, view.parameters, look.order)
+    interactions = interactions_of(look.model, view.parameters, look.order)
     places = iter(st.columns(2))
     if weighted:
-        _draw_coefficients(next(places), sorted_by_size(factors.coefficients))
+        _draw_coefficients(next(places), sorted_by_size(interactions.coefficients))
     if spectral:
-        _draw_spectrum(next(places), factors.eigenvalues(), look.model.notation.weights)
+        _draw_spectrum(next(places), interactions.eigenvalues(), look.model.notation.weights)
 
 
 def _draw_coefficients(place: Any, weights: np.ndarray) -> None:

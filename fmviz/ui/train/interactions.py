@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.pairs import ranked_pairs, ranked_weights
-from fmviz.engine.models import MODELS
+from fmviz.engine.counting import used_mask
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.models import MODELS, Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
@@ -24,8 +26,8 @@ from fmviz.lab.background.thinned import (
 )
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.pair_table import rows_with_both
-from fmviz.lab.interpretation.support import CLASSES, compare_supports, structural_support
-from fmviz.lab.interpretation.tiles import pooled_matrix, tile_labels
+from fmviz.lab.interpretation.support import CLASSES, compare_supports
+from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import pairs_matrix
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import (
@@ -231,7 +233,7 @@ def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Loo
     ]
     d = dataset.X.shape[1]
     notation = MODELS[view.experiment.model].notation
-    labels: Sequence[str] | None = tile_labels(d, N_TILES) if d > EXACT_FEATURES else None
+    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
     if labels is None and isinstance(drawn[0], CodesFrame):
         labels = dataset.feature_names
     return Panel(
@@ -279,7 +281,7 @@ def _learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
         codes = np.asarray(look.picture(thinned, "", "").codes)
         return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
     if isinstance(thinned, ThinnedFactors):
-        return structural_support(thinned.dense())
+        return used_mask(thinned.dense())
     return thinned.values != 0
 
 
@@ -308,12 +310,12 @@ def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | 
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
-    codes, scale = encode_codes(truth if exact else pooled_matrix(truth, N_TILES), grey_diagonal=exact)
+    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
     if look is not None and exact:
         held = list(look.at)
         codes[held] = codes[:, held] = NOT_AN_INTERACTION
     name = "pairs" if look is None else order_name(look.order)
-    labels = dataset.feature_names if exact else tile_labels(d, N_TILES)
+    labels = dataset.feature_names if exact else tile_labels(d)
     frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} {name if look else 'interactions'}")
     return Panel(
         "In truth" if known else "In truth (which, not how much)",
@@ -336,7 +338,7 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         return
     st.markdown("**The strongest interactions**")
     thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None
-    table = pairs_table(thinned or view.parameters, dataset)
+    table = pairs_table(view.experiment.machine, thinned or view.parameters, dataset)
     weight = "⟨pᵢ, pⱼ⟩" if MODELS[view.experiment.model].factorised else "wᵢⱼ"
     if table.empty:
         st.caption("The model uses no interaction.")
@@ -368,19 +370,15 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         st.caption(f"Among the {thinned.rows.size:,} rows of largest norm, while the run goes on.")
 
 
-def pairs_table(found: Parameters | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS) -> pd.DataFrame:
+def pairs_table(
+    model: Model, found: Parameters | ThinnedFactors, dataset: Dataset, top: int = TOP_PAIRS
+) -> pd.DataFrame:
     """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
-    if isinstance(found, ThinnedFactors):
-        i, j, weight = ranked_pairs(found.values, top)
-        i, j = found.rows[i], found.rows[j]
-    elif found.W is not None:
-        i, j, weight = ranked_weights(found.W, top)
-    else:
-        i, j, weight = ranked_pairs(found.P, top)
+    pairs = pairs_of(model, found).ranked(top)
     names = np.asarray(dataset.feature_names, dtype=object)
-    table = pd.DataFrame({"Feature": names[i], "with feature": names[j], "Weight": weight})
-    table["Rows with both"] = rows_with_both(dataset, i, j)
+    table = pd.DataFrame({"Feature": names[pairs.i], "with feature": names[pairs.j], "Weight": pairs.weight})
+    table["Rows with both"] = rows_with_both(dataset, pairs.i, pairs.j)
     truth = truth_of(dataset)
     if truth is not None:
-        table["In truth"] = truth[i, j] != 0
+        table["In truth"] = truth[pairs.i, pairs.j] != 0
     return table

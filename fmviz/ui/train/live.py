@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from fmviz.engine._jit import compiling
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.models import MODELS
 from fmviz.figures import training as figures
 from fmviz.figures.marks import mark_epochs
@@ -17,7 +18,6 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.interpretation.subsets import orders_of
 from fmviz.lab.runs.changed_curves import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves

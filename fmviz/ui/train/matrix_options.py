@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
+from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.subsets import (
-    Factors,
-    factors_of,
-    orders_of,
-    rankable,
-    ranked_sets,
-)
 from fmviz.lab.runner import pairs_matrix
 from fmviz.ui.components.matrix_view import NOT_AN_INTERACTION, CodesFrame, encode_codes
 from fmviz.ui.widgets import superscript
@@ -51,10 +45,10 @@ class Look:
     order: int
     at: tuple[int, ...] = ()
 
-    def factors(self, found: Parameters | ThinnedFactors) -> Factors:
-        """Return what the picture is made of."""
-        factors = factors_of(self.model, found, self.order)
-        return factors.fixed(self.at) if self.at else factors
+    def interactions(self, found: Parameters | ThinnedFactors) -> Interactions:
+        """Return what the picture shows: all of the order, or the slice."""
+        every = interactions_of(self.model, found, self.order)
+        return every.at(self.at) if self.at else every
 
     def label(self) -> str:
         """Return the formula of the matrix in plain characters."""
@@ -71,12 +65,12 @@ class Look:
 
     def picture(self, thinned: ThinnedFactors, key: str, caption: str) -> CodesFrame:
         """Return the matrix as codes; of many features, as tiles."""
-        factors = self.factors(thinned)
-        if factors.n_features > EXACT_FEATURES:
-            codes, scale = encode_codes(np.nan_to_num(factors.tiles()))
+        shown = self.interactions(thinned)
+        if shown.n_features > EXACT_FEATURES:
+            codes, scale = encode_codes(np.nan_to_num(shown.pairs().pooled(N_TILES)))
             return CodesFrame(codes, scale, key=key, caption=caption)
-        codes, scale = encode_codes(np.nan_to_num(factors.matrix()), grey_diagonal=not factors.repeats)
-        if not factors.repeats:
+        codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
+        if not shown.repeats:
             held = list(self.at)
             codes[held] = codes[:, held] = NOT_AN_INTERACTION
         return CodesFrame(codes, scale, key=key, caption=caption)
@@ -106,15 +100,14 @@ class Look:
         return any(isinstance(kernel, Polynomial) for kernel in model.kernels())
 
 
-def completed(factors: Factors, chosen: Sequence[int]) -> tuple[int, ...]:
+def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:
     """Return m − 2 features for a slice: those chosen, and as many of the strongest set that has them."""
-    need = factors.order - 2
-    found = [j for j in chosen if j < factors.n_features][:need]
+    need = interactions.order - 2
+    found = [j for j in chosen if j < interactions.n_features][:need]
     if len(found) < need:
-        few = factors.largest_rows(rankable(min(factors.rows.size, _AUTOMATIC_ROWS), factors.order))
-        sets = [[int(j) for j in features] for features in ranked_sets(few, 50)[0]]
-        best = next((one for one in sets if set(found) <= set(one)), [])
-        rest = [*best, *range(factors.n_features)]
+        sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(50)[0].tolist()
+        best: list[int] = next((one for one in sets if set(found) <= set(one)), [])
+        rest = [*best, *range(interactions.n_features)]
         found += [j for j in dict.fromkeys(rest) if j not in found][: need - len(found)]
     return tuple(found)
 
@@ -139,15 +132,15 @@ def rows_with_all(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
     return np.array(counts, dtype=int)
 
 
-def sets_table(factors: Factors, dataset: Dataset, top: int) -> pd.DataFrame:
+def sets_table(interactions: Interactions, dataset: Dataset, top: int) -> pd.DataFrame:
     """Return the sets with the largest weights in words, as `interactions.pairs_table` does."""
-    sets, weight = ranked_sets(factors, top)
+    sets, weight = interactions.ranked(top)
     names = np.asarray(dataset.feature_names, dtype=object)
-    heads = ["Feature", "with", *("and" + " " * extra for extra in range(factors.order - 2))]
+    heads = ["Feature", "with", *("and" + " " * extra for extra in range(interactions.order - 2))]
     table = pd.DataFrame({head: names[sets[:, at]] for at, head in enumerate(heads)})
     table["Weight"] = weight
     table["Rows with all"] = rows_with_all(dataset, sets)
-    true = true_sets(dataset, factors.order)
+    true = true_sets(dataset, interactions.order)
     if true is not None:
         table["In truth"] = [tuple(int(j) for j in one) in true for one in sets]
     return table

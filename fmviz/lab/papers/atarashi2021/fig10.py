@@ -11,7 +11,8 @@ from statistics import median
 import numpy as np
 
 from fmviz.engine.penalties._squared_norm import prox_squared_l1
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Said, by_majority, over, verdict
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
@@ -49,6 +50,7 @@ def _run(desk: Desk) -> Iterator[str]:
         for name, label in METHODS.items():
             each = times[name] / len(scaled) * 1e6
             desk.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
+        desk.done += 1
         yield f"d = {d:,}, {panel}"
 
 

@@ -1,6 +1,6 @@
 """Figure 2 of atarashi2021: what the operators of TI and CS leave of P, beside those of ℓ₁ and ℓ₂,₁."""
 
-from fmviz.lab.papers.base import figure
+from fmviz.lab.papers.declared import figure
 from fmviz.lab.papers.protocols import operators
 
 ARTEFACT = figure(

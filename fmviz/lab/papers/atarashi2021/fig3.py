@@ -9,14 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers.base import (
-    Desk,
-    Row,
-    Settings,
-    Tables,
-    figure,
-    rows_where,
-)
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, by_balance, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.recovery import (
     ERROR,

@@ -10,8 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.checkpoints import fits
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, listed, over, verdict
 from fmviz.lab.papers.protocols import recovery
 from fmviz.lab.runner import load_dataset

@@ -8,7 +8,8 @@ from itertools import product
 from statistics import fmean, median
 from typing import Any
 
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Cases, Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import SHARE, Race, racing
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted

@@ -12,8 +12,9 @@ import numpy as np
 
 from fmviz.engine.drive import Budget, iterate
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure, rows_where
 from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, over, verdict
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 from fmviz.lab.papers.protocols.weights import METHODS, in_words, problem_of, start_of
@@ -35,6 +36,9 @@ def _run(desk: Desk) -> Iterator[str]:
         X, y, _ = make_sparse_interactions(settings["N"], d, blocks, 0, random_state=seed)
         desk.use(f"d = {d:,}, seed {seed}", X, y)
         yield from desk.once(key_of(seed, d, method), partial(_epochs, desk, method, X, y, seed))
+        if desk.should_stop():
+            return
+        desk.done += 1
 
 
 def _epochs(desk: Desk, method: str, X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import over
 from fmviz.lab.papers.protocols.benchmarks import wanted, whole
 from fmviz.lab.papers.protocols.descent import CLOSE, MUCH, Race, Times, median_times, racing, sooner

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Cases, over
 from fmviz.lab.papers.protocols.descent import (
     MUCH,

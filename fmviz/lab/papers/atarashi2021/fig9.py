@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.problem import Problem
-from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables
 from fmviz.lab.papers.judging import Said, agreed, by_majority, over
 from fmviz.lab.papers.protocols.benchmarks import A9A, wanted, whole
 from fmviz.lab.papers.protocols.descent import (

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from fmviz.lab.papers.base import Published, Row, Settings, Tables, declared, figure, rows_where
+from fmviz.lab.papers.base import Published
+from fmviz.lab.papers.declared import declared, figure
+from fmviz.lab.papers.desk import Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Said, listed, over, verdict
 from fmviz.lab.papers.protocols import searched
 from fmviz.lab.papers.protocols.benchmarks import A9A, FD, ML100K, RCV1

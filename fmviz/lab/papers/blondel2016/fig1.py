@@ -13,7 +13,8 @@ from fmviz.engine.models import KernelExpansion
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure, rows_where
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import descend
 from fmviz.lab.papers.protocols.tuning import halves
@@ -71,6 +72,9 @@ def _run(desk: Desk) -> Iterator[str]:
         desk.use(f"diabetes, {FEATURES[features]}", X, y)
         panel = panel_of(kernel, features, target)
         _one_case(desk, X, y, kernel, seed, panel)
+        if desk.should_stop():
+            return
+        desk.done += 1
         yield f"{panel}: start {seed + 1} of {settings['seeds']}"
 
 

@@ -15,7 +15,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers.base import Desk, Row, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables
 from fmviz.lab.papers.judging import Cases, Said, agreed, over
 from fmviz.lab.papers.protocols.descent import (
     SHARE,

@@ -15,7 +15,8 @@ from fmviz.engine.models import LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Desk, Settings, Tables, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Said, by_balance, by_majority, listed, over
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS

@@ -14,7 +14,8 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.papers.base import Desk, Settings, figure
+from fmviz.lab.papers.declared import figure
+from fmviz.lab.papers.desk import Desk, Settings
 from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS

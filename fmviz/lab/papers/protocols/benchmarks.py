@@ -10,7 +10,7 @@ import numpy as np
 from fmviz.engine.design import Design
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.base import Desk
+from fmviz.lab.papers.desk import Desk
 from fmviz.lab.runner import load_dataset
 
 ML100K, A9A, RCV1, FD, DRAWN = "ML100K", "a9a", "RCV1", "FD", "drawn ratings"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import used_mask
-from fmviz.lab.interpretation.tiles import tile_edges
+from fmviz.engine.interactions.pairs import tile_edges
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
-from fmviz.lab.papers.base import Desk, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, by_majority, over, verdict
 
 LABELS = {
@@ -51,6 +51,7 @@ def run(desk: Desk) -> Iterator[str]:
         if seed == 0:
             for exponent in settings["shown"]:
                 _picture(desk, LABELS[name], exponent, found.Q[found.at(exponent)])
+        desk.done += 1
         yield f"{LABELS[name]}: P {seed + 1} of {settings['matrices']}"
 
 

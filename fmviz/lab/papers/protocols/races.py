@@ -9,7 +9,7 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
-from fmviz.lab.papers.base import Desk, Row
+from fmviz.lab.papers.desk import Desk, Row
 from fmviz.lab.papers.protocols.descent import MUCH, SHARE, Line, Prepare, Race, Value, label_of
 
 RANK, INIT_SD = 30, 0.01

@@ -12,7 +12,7 @@ import numpy as np
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.base import Desk, Row, rows_where
+from fmviz.lab.papers.desk import Desk, Row, rows_where
 from fmviz.lab.papers.protocols.benchmarks import Parts, Rows, parts, wanted
 from fmviz.lab.papers.protocols.recovery import METHODS
 from fmviz.lab.papers.protocols.trials import each, ready

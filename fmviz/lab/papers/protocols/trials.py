@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from fmviz.lab.background.workers import stream
-from fmviz.lab.papers.base import Desk, Row
 from fmviz.lab.papers.checkpoints import key_of, resumed
+from fmviz.lab.papers.desk import Desk, Row
 from fmviz.lab.search.sweep import LOST, attempt
 
 Trial = TypeVar("Trial", bound=Any)

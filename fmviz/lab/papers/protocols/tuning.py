@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers.base import Desk, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases
 from fmviz.lab.papers.protocols.trials import each, ready
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import factorial
 
@@ -9,19 +10,11 @@ import numpy as np
 import pytest
 from oracles import slow_lifted
 
+from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.pairs import tile_edges
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import N_TILES, thin
-from fmviz.lab.interpretation.subsets import (
-    factors_of,
-    orders_of,
-    rankable,
-    ranked_sets,
-    recovery,
-    used_features,
-    weight_of,
-)
-from fmviz.lab.interpretation.tiles import tile_edges
 
 CASES = [
     ("fm", {}, 2, 1, False),
@@ -66,34 +59,34 @@ def test_ranked_sets_are_all_used_sets_by_size(name, params, order, blocks, repe
     model, parameters = made(name, params, blocks)
     times = factorial(order) if repeats else 1
     wanted = {one: times * weight for one, weight in written_out(name, parameters, order).items()}
-    factors = factors_of(model, parameters, order)
-    sets, weight = ranked_sets(factors, 1000)
+    factors = interactions_of(model, parameters, order)
+    sets, weight = factors.ranked(1000)
     got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
     assert got.keys() == wanted.keys()
     assert all(got[one] == pytest.approx(wanted[one], rel=1e-12) for one in wanted)
     assert (np.diff(np.abs(weight)) <= 0).all()
-    top_sets, top_weight = ranked_sets(factors, 7)
+    top_sets, top_weight = factors.ranked(7)
     np.testing.assert_array_equal(top_sets, sets[:7])
     np.testing.assert_array_equal(top_weight, weight[:7])
     for one, w in list(wanted.items())[:5]:
-        assert weight_of(factors, one) == pytest.approx(w, rel=1e-12)
-    assert weight_of(factors, (0, 2)) == 0.0
+        assert factors.entry(one) == pytest.approx(w, rel=1e-12)
+    assert factors.entry((0, 2)) == 0.0
     true = list(wanted)[::2]
-    f1, exact = recovery(factors, true)
+    f1, exact = factors.recovery(true)
     assert f1 == pytest.approx(2 * len(true) / (len(true) + len(wanted)))
     assert not exact
-    assert recovery(factors, list(wanted)) == (1.0, True)
+    assert factors.recovery(list(wanted)) == (1.0, True)
     # A thinned model that drops nothing is the same.
-    thinned = ranked_sets(factors_of(model, thin(parameters), order), 1000)
+    thinned = interactions_of(model, thin(parameters), order).ranked(1000)
     np.testing.assert_array_equal(thinned[0], sets)
 
 
 def test_a_slice_holds_the_triples_of_a_feature():
     model, parameters = made("hofm", {}, 2)
     wanted = written_out("hofm", parameters, 3)
-    factors = factors_of(model, parameters, 3)
+    factors = interactions_of(model, parameters, 3)
     for i in range(9):
-        matrix = factors.fixed([i]).matrix()
+        matrix = factors.at([i]).matrix()
         for j, l in combinations(range(9), 2):  # noqa: E741
             weight = wanted.get(tuple(sorted({i, j, l})), 0.0) if i not in (j, l) else 0.0
             assert matrix[j, l] == pytest.approx(weight, rel=1e-12, abs=0)
@@ -102,7 +95,7 @@ def test_a_slice_holds_the_triples_of_a_feature():
 
 def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
     model, parameters = made("expansion", {}, 1)
-    factors = factors_of(model, parameters, 2)
+    factors = interactions_of(model, parameters, 2)
     W = (parameters.P * parameters.coefficients) @ parameters.P.T
     np.testing.assert_allclose(factors.matrix(), W, rtol=1e-12, atol=1e-15)
     values = factors.eigenvalues()
@@ -112,11 +105,11 @@ def test_pairs_of_an_expansion_have_signs_and_no_dead_columns():
     assert values.size == 3
     assert (np.diff(np.abs(values)) <= 0).all()
     live = parameters.P[:, parameters.coefficients != 0]
-    assert used_features(factors) == live.any(axis=1).sum() == model.used_features(parameters)
+    assert factors.n_features_used() == live.any(axis=1).sum() == model.used_features(parameters)
     only_dead = Parameters(parameters.P, parameters.w, 0.0, coefficients=np.zeros(4))
     assert model.used_interactions(only_dead) == model.used_features(only_dead) == 0
-    assert factors_of(model, only_dead, 2).eigenvalues().size == 0
-    assert ranked_sets(factors_of(model, only_dead, 2), 3)[1].size == 0
+    assert interactions_of(model, only_dead, 2).eigenvalues().size == 0
+    assert interactions_of(model, only_dead, 2).ranked(3)[1].size == 0
 
 
 def test_products_that_cancel_or_underflow_are_still_drawn():
@@ -124,11 +117,11 @@ def test_products_that_cancel_or_underflow_are_still_drawn():
     P[:2] = [[1, 1, 0, 0], [1, -1, 0, 0]]
     P[2:] = [[0, 0, 1e-120, 0]] * 3
     model = get_model("hofm", {"order": 2})
-    assert factors_of(model, Parameters(P, np.zeros(5), 0.0), 2).matrix()[0, 1] != 0
-    triple = factors_of(
+    assert interactions_of(model, Parameters(P, np.zeros(5), 0.0), 2).matrix()[0, 1] != 0
+    triple = interactions_of(
         get_model("expansion", {"kernel": "anova", "degree": 3}), Parameters(P, np.zeros(5), 0.0), 3
     )
-    assert triple.fixed([2]).matrix()[3, 4] != 0
+    assert triple.at([2]).matrix()[3, 4] != 0
 
 
 def test_many_features_are_tiles():
@@ -136,7 +129,7 @@ def test_many_features_are_tiles():
     P = np.zeros((700, 2))
     P[[3, 300, 699]] = rng.normal(size=(3, 2))
     parameters = Parameters(P, np.zeros(700), 0.0, coefficients=np.array([1.0, -2.0]))
-    tiles = factors_of(get_model("expansion"), thin(parameters), 2).tiles()
+    tiles = interactions_of(get_model("expansion"), thin(parameters), 2).pairs().pooled(N_TILES)
     place = np.searchsorted(tile_edges(700, N_TILES), [3, 300, 699], side="right") - 1
     W = (P * parameters.coefficients) @ P.T
     assert tiles[place[0], place[1]] == pytest.approx(W[3, 300])
@@ -149,15 +142,16 @@ def test_orders_and_limits():
     assert orders_of(get_model("hofm", {"order": 5})) == (2, 3, 4, 5)
     assert orders_of(get_model("all_subsets")) == (2, 3)
     assert orders_of(get_model("expansion", {"degree": 4})) == (4,)
-    assert rankable(512, 3) == 512
-    assert rankable(512, 4) < 200
-    assert rankable(4, 4) == 4
+    many = Interactions(3, np.arange(600), np.ones((600, 1)), np.ones(1), 600)
+    assert many.within().rows.size >= 512
+    assert replace(many, order=4).within().rows.size < 200
+    assert many.within(work=1).rows.size == 3
     model, parameters = made("hofm", {}, 2)
     with pytest.raises(ValueError, match=r"order = 4 is not one of this model's: 2, 3"):
-        factors_of(model, parameters, 4)
-    few = factors_of(model, parameters, 3).largest_rows(3)
+        interactions_of(model, parameters, 4)
+    few = interactions_of(model, parameters, 3).largest_rows(3)
     assert few.rows.size == 3
-    assert ranked_sets(factors_of(model, parameters, 3), 0)[1].size == 0
+    assert interactions_of(model, parameters, 3).ranked(0)[1].size == 0
 
 
 LIFTED = [("polynomial", 2), ("anova", 2), ("polynomial", 3), ("polynomial", 4)]
@@ -178,26 +172,24 @@ def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degre
     scale = 0.5 if kernel == "anova" else 1.0
     wanted = {one: scale * w for one, w in slow_lifted.weights(U, np.ones(3), False).items()}
     assert orders_of(model) == (degree,)
-    factors = factors_of(model, thin(parameters), degree)
-    sets, weight = ranked_sets(factors, 1000)
+    factors = interactions_of(model, thin(parameters), degree)
+    sets, weight = factors.ranked(1000)
     got = {tuple(int(j) for j in one): w for one, w in zip(sets, weight, strict=True)}
     assert got == pytest.approx(wanted, rel=1e-12)
-    few, _ = ranked_sets(factors, 3)
+    few, _ = factors.ranked(3)
     np.testing.assert_array_equal(few, sets[:3])
-    assert all(weight_of(factors, one) == pytest.approx(w, rel=1e-12) for one, w in wanted.items())
-    assert weight_of(factors, tuple(range(degree))[::-1]) == pytest.approx(
-        wanted.get(tuple(range(degree)), 0)
-    )
+    assert all(factors.entry(one) == pytest.approx(w, rel=1e-12) for one, w in wanted.items())
+    assert factors.entry(tuple(range(degree))[::-1]) == pytest.approx(wanted.get(tuple(range(degree)), 0))
     assert model.used_interactions(parameters) == len(wanted)
     true = list(wanted)[::2]
-    f1, exact = recovery(factors, [*true, (1, 2, 3, 4)[:degree]])
+    f1, exact = factors.recovery([*true, (1, 2, 3, 4)[:degree]])
     assert f1 == pytest.approx(2 * len(true) / (len(true) + 1 + len(wanted)))
     assert not exact
-    assert recovery(factors, list(wanted)) == (1.0, True)
+    assert factors.recovery(list(wanted)) == (1.0, True)
     # A slice at m − 2 features is the matrix of the tensor there, zero where no set is used.
     tensor = slow_lifted.tensor(U)
     for held in combinations(range(6), degree - 2):
-        matrix = (factors.fixed(held) if held else factors).matrix()
+        matrix = (factors.at(held) if held else factors).matrix()
         for j, l in combinations(range(6), 2):  # noqa: E741 - as on the page
             one = tuple(sorted({*held, j, l}))
             if len(one) == degree:
@@ -205,7 +197,7 @@ def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degre
                 assert matrix[j, l] == matrix[l, j]
                 assert (matrix[j, l] != 0) == (one in wanted)
     assert factors.largest_rows(3).rows.size == 3
-    assert ranked_sets(factors, 0)[1].size == 0
+    assert factors.ranked(0)[1].size == 0
 
 
 def test_the_spectrum_and_the_tiles_of_a_lifted_model_are_those_of_its_matrix():
@@ -213,11 +205,11 @@ def test_the_spectrum_and_the_tiles_of_a_lifted_model_are_those_of_its_matrix():
     W = slow_lifted.tensor(slow_lifted.split(parameters.P, 2))
     wanted = np.linalg.eigvalsh(W)
     wanted = wanted[np.abs(wanted) > 1e-12]
-    found = factors_of(model, parameters, 2).eigenvalues()
+    found = interactions_of(model, parameters, 2).eigenvalues()
     np.testing.assert_allclose(np.sort(found), wanted, rtol=1e-9)
     P = np.zeros((700, 4))
     P[[3, 300, 699]] = np.random.default_rng(0).normal(size=(3, 4))
-    tiles = factors_of(model, thin(Parameters(P, np.zeros(700), 0.0)), 2).tiles()
+    tiles = interactions_of(model, thin(Parameters(P, np.zeros(700), 0.0)), 2).pairs().pooled(N_TILES)
     place = np.searchsorted(tile_edges(700, N_TILES), [3, 300, 699], side="right") - 1
     W = 0.5 * (P[:, :2] @ P[:, 2:].T + P[:, 2:] @ P[:, :2].T)
     assert tiles[place[0], place[1]] == pytest.approx(W[3, 300])
