@@ -106,8 +106,22 @@ def setting(
     The kind follows from the default: a choice, a switch, a whole number or a number.
     """
     kinds: dict[type, Kind] = {str: "choice", bool: "bool", int: "int", float: "float"}
-    spec = ParamSpec("", kinds[type(default)], default, low, high, choices, log, symbol, help)
-    return field(default=default, metadata={_SPEC: spec})
+    return declared(ParamSpec("", kinds[type(default)], default, low, high, choices, log, symbol, help))
+
+
+def declared(spec: ParamSpec) -> Any:
+    """Declare a field of a dataclass by its description, with its default."""
+    return field(default=spec.default, metadata={_SPEC: spec})
+
+
+def specs_of_fields(cls: type) -> tuple[ParamSpec, ...]:
+    """Return what is declared of the fields of a class itself, under their names."""
+    found = vars(cls).get("__dataclass_fields__", vars(cls))
+    return tuple(
+        replace(value.metadata[_SPEC], name=name)
+        for name, value in found.items()
+        if isinstance(value, Field) and _SPEC in value.metadata
+    )
 
 
 @dataclass(frozen=True)
@@ -133,13 +147,7 @@ class Bound:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = [
-            replace(value.metadata[_SPEC], name=name)
-            for name, value in vars(cls).items()
-            if isinstance(value, Field) and _SPEC in value.metadata
-        ]
-        if own:
-            cls.params = (*cls.params, *own)
+        cls.params = (*cls.params, *specs_of_fields(cls))
 
     def __post_init__(self) -> None:
         for spec in self.params:

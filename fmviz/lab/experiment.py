@@ -14,128 +14,18 @@ from fmviz.engine.models import MODELS, Model, get_model
 from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
-from fmviz.engine.settings import Bound, ParamSpec, check_params
+from fmviz.engine.settings import Bound, ParamSpec, check_params, declared, setting, specs_of_fields
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.starts.informed import STARTS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
 
-_STRENGTH_HELP = "The objective holds it without a ½ in front."
 
-SPECS: tuple[ParamSpec, ...] = (
-    DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data."),
-    ParamSpec(
-        "seed",
-        "int",
-        0,
-        0,
-        2**31 - 1,
-        help="Draws the start and the split; the same seed repeats the run exactly.",
-    ),
-    ParamSpec("model", "choice", "fm", choices=tuple(MODELS), help="What is fitted."),
-    ParamSpec(
-        "regularizer",
-        "choice",
-        "ti",
-        choices=tuple(PENALTIES),
-        help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
-    ),
-    ParamSpec(
-        "solver",
-        "choice",
-        "auto",
-        choices=("auto", *SOLVERS),
-        help="Auto takes the one made for the regularizer.",
-    ),
-    ParamSpec(
-        "loss",
-        "choice",
-        "squared",
-        choices=tuple(LOSSES),
-        help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
-    ),
-    ParamSpec(
-        "rank",
-        "int",
-        30,
-        1,
-        200,
-        symbol="k",
-        help=r"Columns of P: $w_{ij}=\sum_{s=1}^{k}p_{is}\,p_{js}$.",
-    ),
-    ParamSpec(
-        "lambda_w",
-        "float",
-        1e-4,
-        0,
-        1e6,
-        log=True,
-        symbol=r"\lambda_w",
-        help=rf"Of $\lambda_w\|w\|^2$. {_STRENGTH_HELP}",
-    ),
-    ParamSpec(
-        "lambda_p",
-        "float",
-        1.0,
-        0,
-        1e6,
-        log=True,
-        symbol=r"\lambda_p",
-        help=rf"Of $\lambda_p\|P\|_F^2$. {_STRENGTH_HELP}",
-    ),
-    ParamSpec(
-        "lambda_sparse",
-        "float",
-        1.0,
-        0,
-        1e6,
-        log=True,
-        symbol=r"\lambda",
-        help=rf"Of the sparsity regularizer, $\lambda\,\Omega(P)$. {_STRENGTH_HELP}",
-    ),
-    ParamSpec("fit_linear", "bool", True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$."),
-    ParamSpec("fit_intercept", "bool", True, help=r"Whether f holds a constant $b$, which is not penalised."),
-    ParamSpec(
-        "init_scale",
-        "float",
-        0.01,
-        0,
-        100,
-        log=True,
-        symbol=r"\sigma",
-        help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
-    ),
-    ParamSpec(
-        "start",
-        "choice",
-        "random",
-        choices=STARTS,
-        help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
-        "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
-        "to P = 0, and stays there.",
-    ),
-    ParamSpec("max_epochs", "int", 300, 1, 100_000, help="The run ends here at the latest."),
-    ParamSpec(
-        "tol",
-        "float",
-        1e-4,
-        0,
-        1,
-        log=True,
-        help="Converged when no parameter changes by more than this share of the largest one: "
-        r"$\max|\Delta|\leq\mathrm{tol}\cdot\max|\theta|$.",
-    ),
-    ParamSpec(
-        "validation",
-        "float",
-        0.0,
-        0,
-        0.9,
-        help="The share of rows kept out of training and used to validate.",
-    ),
-)
-"""Every setting of a run: what a page draws, a URL holds and JSON stores."""
+def _strength(default: float, symbol: str, of: str) -> Any:
+    words = f"{of} The objective holds it without a ½ in front."
+    return setting(default, low=0, high=1e6, log=True, symbol=symbol, help=words)
+
 
 OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
     "dataset": lambda name: dataset_spec(name).params,
@@ -146,7 +36,6 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
-_BY_NAME = {spec.name: spec for spec in SPECS}
 # Left out where they are the default, so that the digest of an earlier run stays what it was.
 _CAME_LATER = ("start",)
 
@@ -174,29 +63,67 @@ class Experiment:
     True
     """
 
-    dataset: str = "planted_interactions"
-    seed: int = 0
-    model: str = "fm"
-    regularizer: str = "ti"
-    solver: str = "auto"
-    loss: str = "squared"
-    rank: int = 30
-    lambda_w: float = 1e-4
-    lambda_p: float = 1.0
-    lambda_sparse: float = 1.0
-    fit_linear: bool = True
-    fit_intercept: bool = True
-    init_scale: float = 0.01
-    max_epochs: int = 300
-    tol: float = 1e-4
-    validation: float = 0.0
+    dataset: str = declared(
+        DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data.")
+    )
+    seed: int = setting(
+        0, low=0, high=2**31 - 1, help="Draws the start and the split; the same seed repeats the run exactly."
+    )
+    model: str = setting("fm", choices=tuple(MODELS), help="What is fitted.")
+    regularizer: str = setting(
+        "ti",
+        choices=tuple(PENALTIES),
+        help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
+    )
+    solver: str = setting(
+        "auto", choices=("auto", *SOLVERS), help="Auto takes the one made for the regularizer."
+    )
+    loss: str = setting(
+        "squared",
+        choices=tuple(LOSSES),
+        help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
+    )
+    rank: int = setting(
+        30, low=1, high=200, symbol="k", help=r"Columns of P: $w_{ij}=\sum_{s=1}^{k}p_{is}\,p_{js}$."
+    )
+    lambda_w: float = _strength(1e-4, r"\lambda_w", r"Of $\lambda_w\|w\|^2$.")
+    lambda_p: float = _strength(1.0, r"\lambda_p", r"Of $\lambda_p\|P\|_F^2$.")
+    lambda_sparse: float = _strength(1.0, r"\lambda", r"Of the sparsity regularizer, $\lambda\,\Omega(P)$.")
+    fit_linear: bool = setting(True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$.")
+    fit_intercept: bool = setting(True, help=r"Whether f holds a constant $b$, which is not penalised.")
+    init_scale: float = setting(
+        0.01,
+        low=0,
+        high=100,
+        log=True,
+        symbol=r"\sigma",
+        help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
+    )
+    max_epochs: int = setting(300, low=1, high=100_000, help="The run ends here at the latest.")
+    tol: float = setting(
+        1e-4,
+        low=0,
+        high=1,
+        log=True,
+        help="Converged when no parameter changes by more than this share of the largest one: "
+        r"$\max|\Delta|\leq\mathrm{tol}\cdot\max|\theta|$.",
+    )
+    validation: float = setting(
+        0.0, low=0, high=0.9, help="The share of rows kept out of training and used to validate."
+    )
     dataset_params: tuple[tuple[str, Any], ...] = ()
     model_params: tuple[tuple[str, Any], ...] = ()
     regularizer_params: tuple[tuple[str, Any], ...] = ()
     loss_params: tuple[tuple[str, Any], ...] = ()
     solver_params: tuple[tuple[str, Any], ...] = ()
     changes: tuple[Change, ...] = ()
-    start: str = "random"
+    start: str = setting(
+        "random",
+        choices=STARTS,
+        help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
+        "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
+        "to P = 0, and stays there.",
+    )
 
     def __post_init__(self) -> None:
         for owner in OWNERS:
@@ -367,6 +294,11 @@ class Experiment:
     def digest(self) -> str:
         """A short name of these settings, the same in every process."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+SPECS: tuple[ParamSpec, ...] = specs_of_fields(Experiment)
+"""Every setting of a run: what a page draws, a URL holds and JSON stores."""
+_BY_NAME = {spec.name: spec for spec in SPECS}
 
 
 def _read(

@@ -17,7 +17,7 @@ from fmviz.figures.wording import defused
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.capsule import Capsule
-from fmviz.lab.runs.changed_curves import with_strengths
+from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.ui import capsule, widgets

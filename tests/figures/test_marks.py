@@ -14,7 +14,7 @@ from fmviz.figures.tabular import table
 from fmviz.figures.why import two_rows
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.changed_curves import change_words, with_jumps, with_strengths
+from fmviz.lab.runs.changes import change_words, with_jumps, with_strengths
 
 CHANGED = Experiment(
     dataset="balance_scale",

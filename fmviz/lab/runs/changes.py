@@ -1,13 +1,20 @@
-"""Changes of strengths during a run, in words."""
+"""Changes of strengths during a run: in words, and in the history that curves and tables show."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
-from fmviz.engine.models import MODELS
-from fmviz.engine.schedule import Change
+import numpy as np
+import pandas as pd
 
-__all__ = ["in_words", "strength_label"]
+from fmviz.engine.models import MODELS
+from fmviz.engine.schedule import STRENGTHS, Change
+from fmviz.lab.experiment import Experiment
+
+__all__ = ["change_words", "in_words", "strength_label", "with_jumps", "with_strengths"]
+
+_TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
 
 def strength_label(name: str, model: str = "fm") -> str:
@@ -20,3 +27,58 @@ def strength_label(name: str, model: str = "fm") -> str:
 def in_words(changes: Sequence[Change], model: str = "fm") -> str:
     """Return for instance "λ = 0.1, λₚ = 2"."""
     return ", ".join(f"{strength_label(change.name, model)} = {change.value:g}" for change in changes)
+
+
+def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
+    """Return what changed after which epoch, up to `epoch`, for instance ``{50: "λ = 0.1"}``."""
+    made = [change for change in experiment.changes if change.epoch <= epoch]
+    groups = itertools.groupby(made, key=lambda change: change.epoch)
+    return {when: in_words(tuple(changes), experiment.model) for when, changes in groups}
+
+
+def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Return the history with the strengths under which each epoch was made, in columns of their names."""
+    found = history.copy()
+    along = [experiment.strengths(int(epoch) - 1) for epoch in history["epoch"]]
+    for name in STRENGTHS:
+        found[name] = [strengths[name] for strengths in along]
+    return found
+
+
+def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Return the history with the objective of every change before and after it.
+
+    The objective of an epoch belongs to the strengths under which it was made. So at a change a row is put
+    in: the same iterate under the new strengths, whose penalties are the old ones times the ratio of the
+    strengths. Where that is not known (a strength was 0, or the history has left the epoch out) the objective
+    and its parts are NaN, which interrupts their curves.
+
+    Parameters
+    ----------
+    history : DataFrame
+        One row an epoch, ascending; columns ``epoch``, ``seconds``, ``objective``, ``loss``, ``penalty_w``,
+        ``penalty_p`` and ``penalty_sparse``, and others.
+    experiment : Experiment
+        What ran.
+    """
+    epochs = history["epoch"].to_numpy()
+    pieces, done = [], 0
+    for epoch in change_words(experiment, int(epochs[-1]) if epochs.size else -1):
+        at = int(np.searchsorted(epochs, epoch, side="right"))
+        if at == 0:
+            continue
+        row = history.iloc[at - 1 : at].copy()
+        old, new = experiment.strengths(epoch - 1), experiment.strengths(epoch)
+        known = int(epochs[at - 1]) == epoch
+        for name, term in _TERMS.items():
+            if old[name] != new[name]:
+                ratio = new[name] / old[name] if old[name] > 0.0 and known else np.nan
+                row[term] = row[term] * ratio
+        row["objective"] = row[["loss", *_TERMS.values()]].sum(axis=1, skipna=False)
+        if not known:
+            row[["objective", "loss", *_TERMS.values()]] = np.nan
+            row["epoch"] = epoch
+        pieces += [history.iloc[done:at], row]
+        done = at
+    pieces.append(history.iloc[done:])
+    return pd.concat(pieces, ignore_index=True) if len(pieces) > 1 else history

@@ -18,7 +18,7 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.runs.changed_curves import change_words, with_jumps
+from fmviz.lab.runs.changes import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.guard import fragment

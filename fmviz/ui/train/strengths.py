@@ -8,7 +8,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.lab.background.job import Job
 from fmviz.lab.experiment import SPECS, Experiment
-from fmviz.lab.runs.changed_curves import change_words
+from fmviz.lab.runs.changes import change_words
 from fmviz.ui import widgets
 from fmviz.ui.setting_types import Changes, Follower
 from fmviz.ui.state import Settings
