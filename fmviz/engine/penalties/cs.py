@@ -31,6 +31,7 @@ class CS(Penalty):
     algorithms = tuple(ALGORITHMS)
     row_wise = True
     quad = 1.0
+    power = 2
     beyond_pairs = "omega_cs"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
