@@ -15,7 +15,7 @@ from fmviz.engine.penalties import PENALTIES
 PACKAGE = Path(fmviz.__file__).parent
 NAMES = {*PENALTIES, *LOSSES, *MODELS}
 OWN = [PACKAGE / "engine" / kind for kind in ("penalties", "losses", "models")]
-TESTS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 
 
 def strings(node: ast.AST) -> set[str]:
@@ -26,11 +26,11 @@ def strings(node: ast.AST) -> set[str]:
     return {one for part in parts for one in strings(part)}
 
 
-def tests_of_names(source: str) -> list[str]:
+def comparisons_with_names(source: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(source)):
         sides: list[ast.AST] = []
-        if isinstance(node, ast.Compare) and any(isinstance(one, TESTS) for one in node.ops):
+        if isinstance(node, ast.Compare) and any(isinstance(one, OPERATORS) for one in node.ops):
             sides = [node.left, *node.comparators]
         elif isinstance(node, ast.MatchValue):
             sides = [node.value]
@@ -44,7 +44,7 @@ def tests_of_names(source: str) -> list[str]:
     [("penalty.name == 'ti'", 1), ("model in ('fm', x)", 1), ("kind == 'other'", 0), ("f('ti')", 0)],
 )
 def test_a_test_of_a_name_is_seen(source, count):
-    assert len(tests_of_names(source)) == count
+    assert len(comparisons_with_names(source)) == count
 
 
 def test_no_name_is_tested_outside_its_own_folder():
@@ -52,6 +52,6 @@ def test_no_name_is_tested_outside_its_own_folder():
         f"{path.relative_to(PACKAGE)}: {one}"
         for path in PACKAGE.rglob("*.py")
         if not any(folder in path.parents for folder in OWN)
-        for one in tests_of_names(path.read_text(encoding="utf-8"))
+        for one in comparisons_with_names(path.read_text(encoding="utf-8"))
     }
     assert not found
