@@ -114,6 +114,21 @@ class Model(Bound):
         return 2
 
     @property
+    def weighted(self) -> bool:
+        """Whether its columns have coefficients λ_s."""
+        return "coefficients" in self.shapes(1, 1)
+
+    @property
+    def by_order(self) -> bool:
+        """Whether interactions of several orders have columns of their own each."""
+        return False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a machine of pairs whose factors P are all there is: Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j."""
+        return self.factorised and not self.columnar and not self.lifted
+
+    @property
     def order(self) -> int | None:
         """The most features in a product, None where there is no limit."""
         return 2

@@ -88,6 +88,11 @@ class ColumnModel(Model):
         return [(order, form) for order, form in found if not isinstance(form, WhyNot)]
 
     @property
+    def by_order(self) -> bool:
+        """See `Model.by_order`."""
+        return len(self.kernels()) > 1
+
+    @property
     def order(self) -> int | None:
         """See `Model`."""
         degrees = [kernel.degree for kernel in self.kernels()]

@@ -160,6 +160,10 @@ class Penalty(Bound):
         Whether it adds up pairs of entries within the columns of P, or pairs of its rows.
     on_weights : bool
         Whether quadratic regression, which has pair weights W in place of factors, takes it for W.
+    power : int
+        m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
+    axis_of_sums : int
+        The axis of P along which its sums run: 0 for columns.
     beyond_pairs : str
         The name of the penalty to take in its place where products have more than two features.
     why_no_entry, why_no_row, why_no_operator : str
@@ -192,6 +196,16 @@ class Penalty(Bound):
     def smooth(self) -> bool:
         """Whether Ω has a gradient everywhere."""
         return False
+
+    @property
+    def power(self) -> int:
+        """The power m of a sum of powers of norms, else 0."""
+        return 0
+
+    @property
+    def axis_of_sums(self) -> int:
+        """The axis of P along which its sums run."""
+        return 0
 
     @property
     def quad(self) -> float:

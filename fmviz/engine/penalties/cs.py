@@ -33,6 +33,7 @@ class CS(Penalty):
     quad = 1.0
     saddles = "matrix"
     in_weights = "entries"
+    power = 2
     beyond_pairs = "omega_cs"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:

@@ -111,12 +111,18 @@ class PowerTI(Penalty):
         return formula, operator, selects.replace("order m", f"order {degree}")
 
     @property
-    def _axis(self) -> int:
+    def axis_of_sums(self) -> int:
+        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
+
+    @property
+    def power(self) -> int:
+        """See `Penalty`."""
+        return self.degree
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of the powers of the ℓ1 norms along `axis`."""
-        return float((np.abs(P).sum(axis=self._axis) ** self.degree).sum())
+        return float((np.abs(P).sum(axis=self.axis_of_sums) ** self.degree).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 46 to every column, or to every row."""
@@ -126,12 +132,12 @@ class PowerTI(Penalty):
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72)."""
-        sums = np.abs(Q).sum(axis=self._axis, keepdims=True)
+        sums = np.abs(Q).sum(axis=self.axis_of_sums, keepdims=True)
         return entry_residual(G, Q, power_slope(sums, strength, self.degree))
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
         """Return m‖p‖₁^(m−1)·sign(p)."""
-        sums = np.abs(P).sum(axis=self._axis, keepdims=True)
+        sums = np.abs(P).sum(axis=self.axis_of_sums, keepdims=True)
         return power_slope(sums, 1.0, self.degree) * np.sign(P)
 
     @property
@@ -171,6 +177,11 @@ class PowerCS(Penalty):
         """See `Penalty.words`."""
         power = f"^{{{self.degree}}}"
         return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
+
+    @property
+    def power(self) -> int:
+        """See `Penalty`."""
+        return self.degree
 
     def value(self, P: np.ndarray) -> float:
         """Return the power of the sum of row norms."""

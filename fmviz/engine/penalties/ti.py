@@ -37,6 +37,7 @@ class TI(Penalty):
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)
     quad = 1.0
+    power = 2
     beyond_pairs = "omega_ti"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
@@ -61,12 +62,13 @@ class TI(Penalty):
         return self.formula, self.prox_formula, self.selects
 
     @property
-    def _axis(self) -> int:
+    def axis_of_sums(self) -> int:
+        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of squared ℓ1 norms along `axis`."""
-        return float(np.square(np.abs(P).sum(axis=self._axis)).sum())
+        return float(np.square(np.abs(P).sum(axis=self.axis_of_sums)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
         """Apply [A] Eq. 30 to every column, or to every row."""
@@ -76,12 +78,12 @@ class TI(Penalty):
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection on strength·∂Ω(Q), with ∂‖q‖₁² = 2‖q‖₁·∂‖q‖₁."""
-        sums = np.abs(Q).sum(axis=self._axis, keepdims=True)
+        sums = np.abs(Q).sum(axis=self.axis_of_sums, keepdims=True)
         return entry_residual(G, Q, strength * (2.0 * sums))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
-        return 2.0 * rest_of_sum(np.abs(P), self._axis)
+        return 2.0 * rest_of_sum(np.abs(P), self.axis_of_sums)
 
     @property
     def in_weights(self) -> Literal["entries", "trace"]:

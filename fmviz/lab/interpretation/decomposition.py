@@ -155,7 +155,7 @@ def _restricted(parameters: Parameters, kept: np.ndarray) -> Parameters:
 
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
     """Yield the terms of a row without zeros; features are counted within it."""
-    every = model.name == "all_subsets"
+    every = model.order is None
     sums = _subset_sums(parameters.P, x) if every else np.zeros(3)
     # Π(1 + p_j x_j) has a 1 and a linear part of its own.
     yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))

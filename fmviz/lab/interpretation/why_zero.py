@@ -157,7 +157,7 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     """
     d = parameters.P.shape[0]
     model = problem.model
-    if model.columnar or model.lifted or not model.factorised:
+    if not model.plain:
         raise ValueError("Pairs are explained for the factorization machine of order 2; choose that model.")
     if i == j or not (0 <= i < d and 0 <= j < d):
         raise ValueError(f"Features {i} and {j} are no pair of features from 0 to {d - 1}; choose two.")

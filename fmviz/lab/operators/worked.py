@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from fmviz.engine.penalties import Penalty
 from fmviz.engine.penalties.base import unit_rows
 
 from .study import Variant
@@ -55,96 +57,73 @@ def worked_example(
     first : int
         At most so many rows of the table.
     """
-    lam = _latex(strength)
-    penalty = variant.penalty
+    penalty, lam = variant.penalty, _latex(strength)
     if penalty.row_wise:
         before, after = unit_rows(P)[0].ravel(), unit_rows(Q)[0].ravel()
-        threshold = np.broadcast_to(_thresholds(Q, after.sum(), variant, strength).ravel(), after.shape)
-        # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
-        tau = threshold + 2.0 * strength * penalty.quad * after
-        live = int(np.count_nonzero(after))
-        if variant.name == "l21":
-            latex = rf"\tau = \lambda = {lam}"
-        elif variant.name == "cs":
-            total = float(after.sum())
-            latex = (
-                rf"\tau = 2\lambda S_\theta = 2\cdot{lam}\cdot{_latex(total)}"
-                rf" = {_latex(2 * strength * total)},"
-                rf"\quad S_\theta = \textstyle\sum_j\|q_j\|_2,\quad \theta = {live}"
-            )
-        elif variant.name == "cs_power":
-            latex = _power(r"\tau", r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", variant, strength, after.sum())
-            latex += rf",\quad \theta = {live}"
-        else:
-            latex = _general(r"\tau_j", r"t_j", r"\|q_j\|_2", variant, threshold / strength, lam)
+        sums, unit = after.sum(), "rows"
         heads = ("j", r"\lVert p_j\rVert_2", r"\tau", r"\lVert q_j\rVert_2")
-        rows = _around_threshold(before, tau, after, first)
-        return Worked(latex, live, P.shape[0], "rows", heads, rows)
-    p, q = P[:, column], Q[:, column]
-    by_rows = variant.params.get("axis") == "rows"
-    sums = np.abs(Q).sum(axis=1 if by_rows else 0, keepdims=True)
-    threshold = np.broadcast_to(_thresholds(Q, sums, variant, strength), Q.shape)
-    squares = 2.0 * strength * penalty.quad
-    live, s = int(np.count_nonzero(q)), column
-    heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
-    tau = threshold[:, column] + squares * np.abs(q)
-    if variant.name == "l1":
-        latex = rf"\tau = \lambda = {lam}"
-    elif variant.name == "ti" and not by_rows:
-        total = float(np.abs(q).sum())
-        latex = (
-            rf"\tau_{{{s}}} = 2\lambda S_{{\theta,{s}}} = 2\cdot{lam}\cdot{_latex(total)}"
-            rf" = {_latex(2 * strength * total)},\quad S_{{\theta,{s}}} = \|q_{{:,{s}}}\|_1,"
-            rf"\quad \theta_{{{s}}} = {live}"
-        )
-    elif variant.name == "ti":
-        latex = rf"\tau_j = 2\lambda\|q_j\|_1,\quad 2\lambda = {_latex(2 * strength)}"
-    elif variant.name == "ti_power" and not by_rows:
-        name, norm = rf"S_{{\theta,{s}}}", rf"\|q_{{:,{s}}}\|_1"
-        latex = _power(rf"\tau_{{{s}}}", name, norm, variant, strength, float(np.abs(q).sum()))
-        latex += rf",\quad \theta_{{{s}}} = {live}"
-    elif variant.name == "ti_power":
-        m = variant.params["degree"]
-        latex = rf"\tau_j = {m}\lambda\|q_j\|_1^{{{m - 1}}},\quad {m}\lambda = {_latex(m * strength)}"
+        tau, own = r"\tau", (r"\tau_j", r"t_j", r"\|q_j\|_2")
+        total, norm, theta = r"S_\theta", r"\textstyle\sum_j\|q_j\|_2", r"\theta"
+    else:
+        s = column
+        before, after = P[:, s], Q[:, s]
+        sums, unit = np.abs(Q).sum(axis=penalty.axis_of_sums, keepdims=True), f"entries of column {s}"
+        heads = ("j", f"p_{{j,{s}}}", r"\tau", f"q_{{j,{s}}}")
+        tau, own = rf"\tau_{{{s}}}", (rf"\tau_{{j,{s}}}", rf"t_{{j,{s}}}", rf"|q_{{j,{s}}}|")
+        total, norm, theta = rf"S_{{\theta,{s}}}", rf"\|q_{{:,{s}}}\|_1", rf"\theta_{{{s}}}"
+    threshold = _thresholds(Q, sums, penalty, strength)
+    threshold = threshold.ravel() if penalty.row_wise else np.broadcast_to(threshold, Q.shape)[:, column]
+    threshold = np.broadcast_to(threshold, after.shape)
+    live = int(np.count_nonzero(after))
+    if penalty.power and (penalty.row_wise or penalty.axis_of_sums == 0):
+        value = float(np.abs(after).sum())
+        latex = f"{_power(tau, total, norm, penalty.power, strength, value)},\\quad {theta} = {live}"
+    elif penalty.power:
+        m = penalty.power
+        latex = rf"\tau_j = {m}\lambda\|q_j\|_1{_raised(m)},\quad {m}\lambda = {_latex(m * strength)}"
     elif not threshold.any():
-        latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(1 / (1 + squares))}\,p_{{js}}"
-        tau = np.zeros_like(q)
-    elif variant.name == "omega_ti":
+        share = 1 / (1 + 2.0 * strength * penalty.quad)
+        latex = rf"q_{{js}} = \frac{{p_{{js}}}}{{1 + 2\cdot{lam}}} = {_latex(share)}\,p_{{js}}"
+    elif penalty.pairwise and not penalty.row_wise:
         latex = (
-            rf"\tau_{{j,{s}}} = \lambda\big(\|q_{{:,{s}}}\|_1 - |q_{{j,{s}}}|\big),\quad \lambda = {lam},"
-            rf"\quad \|q_{{:,{s}}}\|_1 = {_latex(float(np.abs(q).sum()))}"
+            rf"{own[0]} = \lambda\big({norm} - {own[2]}\big),\quad \lambda = {lam},"
+            rf"\quad {norm} = {_latex(float(np.abs(after).sum()))}"
         )
     else:
-        names = rf"\tau_{{j,{s}}}", rf"t_{{j,{s}}}", rf"|q_{{j,{s}}}|"
-        latex = _general(*names, variant, threshold[:, column] / strength, lam)
-    rows = _around_threshold(p, tau, q, first)
-    return Worked(latex, live, P.shape[0], f"entries of column {s}", heads, rows)
+        latex = _general(*own, penalty, threshold / strength, lam)
+    # The rest of the sum and the own term: with quad, both together are the threshold of Theorem 8.
+    squares = 0.0 if penalty.power or not threshold.any() else 2.0 * strength * penalty.quad
+    rows = _around_threshold(before, threshold + squares * np.abs(after), after, first)
+    return Worked(latex, live, P.shape[0], unit, heads, rows)
 
 
-def _thresholds(Q: np.ndarray, sums: np.ndarray | float, variant: Variant, strength: float) -> np.ndarray:
+def _thresholds(Q: np.ndarray, sums: Any, penalty: Penalty, strength: float) -> np.ndarray:
     """Return what |q| (or a row's norm) was lowered by, but for its own square: for powers λmS^(m−1)."""
-    if "degree" in variant.params:
-        m = variant.params["degree"]
-        return strength * m * np.asarray(sums) ** (m - 1)
-    return strength * variant.penalty.thresholds(Q)
+    if penalty.power:
+        return strength * penalty.power * np.asarray(sums) ** (penalty.power - 1)
+    return strength * penalty.thresholds(Q)
 
 
-def _general(tau: str, weight: str, size: str, variant: Variant, weights: np.ndarray, strength: str) -> str:
+def _general(tau: str, weight: str, size: str, penalty: Penalty, weights: np.ndarray, strength: str) -> str:
     """Return τ = λ t(Q) + 2λ c|q|, with c the share of the square and t the weight of |q|."""
-    square = variant.penalty.quad
-    own = rf" + 2\lambda\cdot{_latex(square)}\,{size}" if square else ""
     same = weights.size > 0 and bool(np.allclose(weights, weights[0], rtol=1e-12))
+    if same and weights[0] == 1.0 and not penalty.quad:
+        return rf"\tau = \lambda = {strength}"
+    own = rf" + 2\lambda\cdot{_latex(penalty.quad)}\,{size}" if penalty.quad else ""
     value = _latex(float(weights[0])) + r"\," if same and weights[0] != 1.0 else ""
     first = rf"{value}\lambda" if same else rf"\lambda\,{weight}(Q)"
     return rf"{tau} = {first}{own},\quad \lambda = {strength}"
 
 
-def _power(tau: str, total: str, norm: str, variant: Variant, strength: float, value: float) -> str:
+def _power(tau: str, total: str, norm: str, m: int, strength: float, value: float) -> str:
     """Return τ = λ m S^(m−1) with its numbers."""
-    m = variant.params["degree"]
-    numbers = rf"{m}\cdot{_latex(strength)}\cdot{_latex(value)}^{{{m - 1}}}"
+    numbers = rf"{m}\cdot{_latex(strength)}\cdot{_latex(value)}{_raised(m)}"
     result = _latex(strength * m * value ** (m - 1))
-    return rf"{tau} = {m}\lambda {total}^{{{m - 1}}} = {numbers} = {result},\quad {total} = {norm}"
+    return rf"{tau} = {m}\lambda {total}{_raised(m)} = {numbers} = {result},\quad {total} = {norm}"
+
+
+def _raised(m: int) -> str:
+    return f"^{{{m - 1}}}" if m > 2 else ""
 
 
 def _around_threshold(

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
 
@@ -41,7 +42,7 @@ def title_of_run(run: StoredRun) -> str:
     words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
     if is_upload(words[0]):
         words[0] = dataset_spec(words[0]).title
-    if told.get("model", "fm") != "fm":
+    if told.get("model", Experiment.model) != Experiment.model:
         words.insert(1, str(told["model"]))
     if isinstance(strength, int | float):
         words.append(f"λ {strength:g}")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.interactions.pairs import Ranking
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import Search, table_of_pairs
@@ -148,7 +149,7 @@ def _summary(reading: Opened, found: Ranking, table: pd.DataFrame) -> None:
     if found.siblings:
         said += f". {found.siblings:,} more join levels of one attribute, of which no row has two"
     said += ". Each sentence tells what the pair adds to what both do alone"
-    if reading.model.columnar and reading.experiment.model in ("hofm", "all_subsets"):
+    if len(orders_of(reading.model)) > 1:
         said += "; products of three and more features have terms of their own"
     st.caption(said + ".")
 

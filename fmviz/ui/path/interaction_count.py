@@ -300,8 +300,9 @@ def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, 
     if place + 1 < len(order):
         wider = order[place + 1]
         return f"Accept {_SLACK[wider]}", {"accept": wider}
-    if settings["seeker"] != "ti":
-        return "Take TI, which chooses single interactions", {"seeker": "ti"}
+    seeker = str(settings.table["seeker"].default)
+    if settings["seeker"] != seeker:
+        return f"Take {PENALTIES[seeker].label}, which chooses single interactions", {"seeker": seeker}
     return None
 
 

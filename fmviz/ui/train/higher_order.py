@@ -188,7 +188,7 @@ def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
 
 def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
     """Draw the choice of a subset of features and its weight, for the model of all subsets."""
-    if view.experiment.model != "all_subsets" or not isinstance(view.thinned, ThinnedFactors):
+    if view.experiment.machine.order is not None or not isinstance(view.thinned, ThinnedFactors):
         return
     st.markdown("**The weight of a subset**")
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_subset_row"):
@@ -257,7 +257,7 @@ def column_headings(model: Model, n_columns: int) -> list[str]:
     if model.lifted:
         parts = column_factors(model, n_columns)
         return [f"u{t}_{s % (n_columns // parts[-1]) + 1}" for s, t in enumerate(parts)]
-    if len(orders_of(model)) < 2 or model.name == "all_subsets":
+    if not model.by_order:
         return [f"p{s + 1}" for s in range(n_columns)]
     return [
         f"p{kernel.degree}_{s + 1}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.of_order import Interactions, interactions_of
 from fmviz.engine.models import Model
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
@@ -56,9 +56,9 @@ class Look:
             return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
         if self.order > 2:
             held = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
-            coefficient = "λₛ " if self.model.name == "expansion" else ""
+            coefficient = "λₛ " if self.model.weighted else ""
             return f"Σₛ {coefficient}{held} pⱼₛ pₗₛ"
-        if len(orders_of(self.model)) > 1 and self.model.name == "hofm":
+        if self.model.by_order:
             mark = f"⁽{superscript(self.order)}⁾"
             return f"P{mark}P{mark}ᵀ"
         return self.model.notation.weights

@@ -139,7 +139,7 @@ def suggest(settings: Settings, linked: bool) -> None:
     # A value that is the default is left out of the address bar, but the link has set it all the same.
     given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model
-    model = settings["model"] if "model" in given or made_for == "fm" else made_for
+    model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
     # A value that could not be taken was replaced by its default, and the notice says so: leave that be.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
     if (linked and brought) or (linked and before == dataset):

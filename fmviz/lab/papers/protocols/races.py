@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.lab.papers.desk import Desk, Row
@@ -34,7 +35,7 @@ def racers(regularizer: str, eta0: Sequence[float], mini_batches: bool) -> list[
     """Return the lines for TI ("ti") or CS ("cs")."""
     steps = [{"eta0": value, "monotone": False} for value in eta0]
     dense = [{**one, "operator": "dense"} for one in steps]
-    coordinate = COORDINATE[regularizer == "cs"]
+    coordinate = COORDINATE[get_penalty(regularizer).row_wise]
     found = [Line(name, name.lower()) for name in (coordinate, *BATCH)]
     for name, tries in (("PSGD", dense), ("Katyusha", steps)):
         found.append(Line(name, name.lower(), tries))
