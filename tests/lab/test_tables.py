@@ -186,7 +186,7 @@ def test_missing_values_are_dropped_or_imputed():
     dropped = learn(table, missing="drop").apply(table)
     assert dropped.dropped == 3
     assert not {3, 4, 5} & set(dropped.rows.tolist())
-    assert dropped.notes() == ["3 rows are left out, since a value is missing: age in 1, town in 1, y in 1."]
+    assert dropped.notes() == ["Rows left out since a value is missing: 3 (age in 1, town in 1, y in 1)."]
     encoded = learn(table, missing="impute").apply(table)
     assert encoded.dropped == 1
     X = dense(encoded)

@@ -76,7 +76,7 @@ class Encoded:
         notes = []
         if self.dropped:
             lacking = [f"{name} in {count:,}" for name, count in self.lacking.items()]
-            notes.append(f"{self.dropped:,} rows are left out, since a value is missing: {some(lacking)}.")
+            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(lacking)}).")
         for name, words in self.unseen.items():
             rest = getattr(columns[name], "rest", "")
             n = sum(words.values())
