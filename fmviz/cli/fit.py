@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ from fmviz.lab.uploads.names import is_upload
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot
+    from fmviz.lab.datasets import Dataset
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import Run
     from fmviz.lab.store import RunStore
     from fmviz.lab.tables.column_types import Column
     from fmviz.lab.tables.encoding import Encoded
-    from fmviz.lab.tables.fit import OwnData
     from fmviz.lab.tables.recipe import Recipe
     from fmviz.lab.tables.source import Source
 
@@ -148,6 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files."""
     from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
+    from fmviz.lab.runner import Run
 
     if arguments.top < 1:
         raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
@@ -157,16 +158,15 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_of_tables(arguments)
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    own: OwnData | None = None
+    search = None
     notes: list[str] = []
+    again: Callable[[Experiment], Run] = Run.prepare
     if registered:
         prepared, encoded = _registered(arguments)
     else:
-        prepared, own, notes = _own(arguments)
-        encoded = own.encoded
-    search = None
+        prepared, encoded, notes, again = _own(arguments)
     if arguments.interactions is not None:
-        prepared, search = _searched(prepared, own, arguments.interactions)
+        prepared, search = _searched(prepared, again, arguments.interactions)
     end, history, stored = _fitted(prepared, open_store(arguments) if registered else None)
     command = f"fmviz {shlex.join(arguments.given)}"
     fit = Fit(prepared, end, history, encoded, notes, search, stored, command)
@@ -210,9 +210,16 @@ def _registered(arguments: argparse.Namespace) -> tuple[Run, Encoded | None]:
     return prepared, None if upload is None else library.encoded(upload.file, upload.recipe)
 
 
-def _own(arguments: argparse.Namespace) -> tuple[Run, OwnData, list[str]]:
+def _own(
+    arguments: argparse.Namespace,
+) -> tuple[Run, Encoded, list[str], Callable[[Experiment], Run]]:
+    """Return the run on a file, what its columns mean, what was found out, and the way to other runs."""
+    import numpy as np
+
+    from fmviz.lab.runner import split
     from fmviz.lab.tables.column_types import described
-    from fmviz.lab.tables.fit import from_source, prepare
+    from fmviz.lab.tables.encoding import encode
+    from fmviz.lab.tables.fit import prepare
 
     given = _given(arguments)
     # Checked before the data, which may take long to read.
@@ -220,9 +227,21 @@ def _own(arguments: argparse.Namespace) -> tuple[Run, OwnData, list[str]]:
     source, name = read_source(arguments.data, arguments.read)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
     recipe = _recipe(source, columns, name, arguments)
-    own = from_source(source, recipe, name, validation=asked.validation, seed=asked.seed)
+    train, _ = split(len(source), asked.validation, asked.seed)
+    encoded = encode(source, recipe, train)
+    dataset, inside = encoded.dataset(name, name), np.isin(encoded.rows, train)
+
+    def again(experiment: Experiment) -> Run:
+        return prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
+
     notes = [*source.notes, *_found_out(columns, recipe)]
-    return prepare(own.dataset, _first(own, given), own.train, own.held_out), own, notes
+    return again(_first(dataset, given)), encoded, notes, again
+
+
+def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
+    """Return the settings of a fit to these data, given some of them."""
+    loss = "logistic" if dataset.task == "binary" else "squared"
+    return _experiment({**_FIRST, "loss": loss, **given})
 
 
 def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
@@ -239,12 +258,6 @@ def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
     for one in columns:
         if one.name != recipe.target and one.kind == kinds[one.name] and (one.note or one.kind == "date"):
             yield f"Column {one.name!r} {used[one.kind]}. {one.note}".rstrip()
-
-
-def _first(own: OwnData, given: dict[str, Any]) -> Experiment:
-    """Return the settings of a fit to these data, given some of them."""
-    loss = "logistic" if own.dataset.task == "binary" else "squared"
-    return _experiment({**_FIRST, "loss": loss, **given})
 
 
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
@@ -305,11 +318,9 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     return Experiment.from_json(json.dumps(settings))
 
 
-def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dict[str, Any]]:
+def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
     """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
     from fmviz.engine.drive import Budget
-    from fmviz.lab.runner import Run
-    from fmviz.lab.tables.fit import prepare
     from fmviz.paths import search_lambda
 
     experiment, progress = prepared.experiment, Progress()
@@ -335,9 +346,7 @@ def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dic
     if probes[-1].status != "found":
         words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
     told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    if own is None:
-        return Run.prepare(found), told
-    return prepare(own.dataset, found, own.train, own.held_out), told
+    return again(found), told
 
 
 def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None]:

@@ -36,8 +36,31 @@ _FEWEST_TEXTS = 5
 _YES = ("yes", "true", "1", "y", "t", "on", "ja", "oui", "si", "sí", "positive", "present")
 
 
+class _Features:
+    """What all columns say of their features."""
+
+    name: str
+    missing: Missing
+    kind: str
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the features, but for the one that marks missing values."""
+        return (self.name,)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name for every feature."""
+        return (*self.labels, f"{self.name}={_MISSING}") if self.missing == "mark" else self.labels
+
+    @property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """How every feature was scaled; None for one of zeros and ones, or as it was."""
+        return (None,) * len(self.feature_names)
+
+
 @dataclass(frozen=True)
-class NumberColumn:
+class NumberColumn(_Features):
     """A column of numbers, encoded as (value − center)/scale.
 
     Attributes
@@ -63,19 +86,14 @@ class NumberColumn:
     kind = "number"
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """One name for every feature."""
-        return (self.name, *_mark(self))
-
-    @property
     def scalings(self) -> tuple[Scaling | None, ...]:
         """How every feature was scaled; None for one of zeros and ones, or as it was."""
         own = Scaling(self.center, self.scale, self.deviations)
-        return (None if (self.center, self.scale) == (0.0, 1.0) else own, *(None for _ in _mark(self)))
+        return (None if (self.center, self.scale) == (0.0, 1.0) else own, *super().scalings[1:])
 
 
 @dataclass(frozen=True)
-class WordColumn:
+class WordColumn(_Features):
     """A column of words, encoded by one feature of zeros and ones for each of its levels.
 
     Attributes
@@ -105,18 +123,13 @@ class WordColumn:
         return (*self.levels, self.rest) if self.rest else self.levels
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """One name for every feature."""
-        return (*(f"{self.name}={_short(level)}" for level in self.categories), *_mark(self))
-
-    @property
-    def scalings(self) -> tuple[Scaling | None, ...]:
-        """How every feature was scaled: not at all."""
-        return (None,) * len(self.feature_names)
+    def labels(self) -> tuple[str, ...]:
+        """The names of the features, but for the one that marks missing values."""
+        return tuple(f"{self.name}={_short(level)}" for level in self.categories)
 
 
 @dataclass(frozen=True)
-class TextColumn:
+class TextColumn(_Features):
     """A column of texts, encoded by one feature of zeros and ones for each of its words.
 
     Attributes
@@ -135,21 +148,12 @@ class TextColumn:
     kind = "text"
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """One name for every feature."""
-        return (*(f"{self.name}:{_short(word)}" for word in self.words), *_mark(self))
-
-    @property
-    def scalings(self) -> tuple[Scaling | None, ...]:
-        """How every feature was scaled: not at all."""
-        return (None,) * len(self.feature_names)
+    def labels(self) -> tuple[str, ...]:
+        """The names of the features, but for the one that marks missing values."""
+        return tuple(f"{self.name}:{_short(word)}" for word in self.words)
 
 
 EncodedColumn = NumberColumn | WordColumn | TextColumn
-
-
-def _mark(column: EncodedColumn) -> tuple[str, ...]:
-    return (f"{column.name}={_MISSING}",) if column.missing == "mark" else ()
 
 
 def _short(word: str) -> str:
@@ -249,9 +253,8 @@ class _Piece:
 def _pieces(columns: Sequence[EncodedColumn]) -> Iterator[_Piece]:
     """Yield what X is made of, from left to right."""
     for place, column in enumerate(columns):
-        marked = column.missing == "mark"
-        yield _Piece(column.kind, str(place), column, len(column.feature_names) - marked)
-        if marked:
+        yield _Piece(column.kind, str(place), column, len(column.labels))
+        if column.missing == "mark":
             yield _Piece("mark", f"{place}?", column, 1)
 
 

@@ -69,7 +69,7 @@ def read(
         If it is none of these files, or too large; with a sentence.
     """
     asked, within = asked or Reading(), within or UPLOADS
-    within.check_file(len(data), name)
+    within.check(name, file=len(data))
     data = _unfolded(data, name, within)
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
@@ -139,7 +139,7 @@ def _unfolded(data: bytes, name: str, within: Limits) -> bytes:
             member = zlib.decompressobj(wbits=31)
             parts.append(member.decompress(data, within.unfolded + 1 - size))
             size += len(parts[-1])
-            within.check_unfolded(size, name)
+            within.check(name, unfolded=size)
             if not member.eof:
                 raise zlib.error("it ends too early")
             data = member.unused_data
@@ -207,17 +207,16 @@ def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndar
     """Return X, shape (N, d), and the target, shape (N,)."""
     from sklearn.datasets import load_svmlight_file
 
-    within.check_table(text.count("\n"), 1, name)
     # scikit-learn takes no index beyond 32 bits, and calls it a value.
     far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
-    within.check_libsvm(text.count(":"), far, name)
+    within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
     try:
         X, y = load_svmlight_file(io.BytesIO(text.encode()))
     except (ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"{name} cannot be read as libsvm: {error}.") from None
     if not X.shape[0] or not X.shape[1]:
         raise ValueError(f"{name} has no rows or no features.")
-    within.check_libsvm(0, X.shape[1], name)
+    within.check(name, index=X.shape[1])
     X = sp.csr_array(X, dtype=np.float64)
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise ValueError(f"{name} holds a value that is not finite; take it out.")

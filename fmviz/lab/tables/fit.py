@@ -1,4 +1,4 @@
-"""Fits to tables: split like registered data sets, saved, and used to predict."""
+"""Fits to tables: prepared like those to registered data sets, saved, and used to predict."""
 
 from __future__ import annotations
 
@@ -18,67 +18,17 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, problem_of, split
+from fmviz.lab.runner import Run, problem_of
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
-from fmviz.lab.tables.encoding import Encoded, TableEncoding, encode
-from fmviz.lab.tables.recipe import Recipe
-from fmviz.lab.tables.source import Source
+from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
 
-__all__ = ["OwnData", "SavedModel", "from_source", "prepare"]
+__all__ = ["SavedModel", "prepare"]
 
 
-@dataclass(frozen=True, eq=False)
-class OwnData:
-    """Data of one's own, encoded and split.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        All rows that were kept; the target is encoded.
-    encoded : Encoded
-        What features and target mean.
-    train, held_out : int ndarrays
-        The rows of `dataset` that train and that validate.
-    """
-
-    dataset: Dataset
-    encoded: Encoded
-    train: np.ndarray
-    held_out: np.ndarray
-
-
-def from_source(
-    source: Source, recipe: Recipe, name: str, *, validation: float = 0.0, seed: int = 0
-) -> OwnData:
-    """Encode and split a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file, as it was read.
-    recipe : Recipe
-        What was decided about it.
-    name : str
-        What the data are called.
-    validation : float
-        The share of rows that is kept out. Means, deviations and words are learned on the others.
-    seed : int
-        Draws them, as for a registered data set.
-
-    Raises
-    ------
-    ValueError
-        With a sentence, if the recipe does not suit the file.
-    """
-    train, _ = split(len(source), validation, seed)
-    encoded = encode(source, recipe, train)
-    training = np.isin(encoded.rows, train)
-    dataset = encoded.dataset(name, name)
-    return OwnData(dataset, encoded, np.flatnonzero(training), np.flatnonzero(~training))
-
-
-def prepare(dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray) -> Run:
+def prepare(
+    dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
+) -> Run:
     """Return the run that an experiment describes, on these data and rows instead of its own.
 
     Raises
@@ -93,7 +43,7 @@ def prepare(dataset: Dataset, experiment: Experiment, train: np.ndarray, held_ou
         )
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, Design(X[train]), y[train])
-    kept = (Design(X[held_out]), y[held_out]) if held_out.size else None
+    kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
     return Run(experiment, dataset, problem, kept)
 
 
@@ -123,14 +73,15 @@ class SavedModel:
     ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
 
     >>> import pandas as pd
-    >>> from fmviz.lab.tables.recipe import Choice
+    >>> from fmviz.lab.tables.encoding import encode
+    >>> from fmviz.lab.tables.recipe import Choice, Recipe
+    >>> from fmviz.lab.tables.source import Source
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
     >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price")
-    >>> own = from_source(Source(recipe.reading, table), recipe, "houses")
+    >>> own = encode(Source(recipe.reading, table), recipe)
     >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
-    >>> end = prepare(own.dataset, experiment, own.train, own.held_out).end()
-    >>> names, encoding = own.dataset.feature_names, own.encoded.encoding
-    >>> model = SavedModel(end.parameters, "fm", own.encoded.target, names, encoding)
+    >>> end = prepare(own.dataset("houses", "Houses"), experiment, own.rows).end()
+    >>> model = SavedModel(end.parameters, "fm", own.target, own.encoding.feature_names, own.encoding)
     >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
     array([100.])
     """

@@ -46,59 +46,52 @@ class Limits:
             "their own."
         )
 
-    def check_file(self, size: int, name: str) -> None:
-        """Raise ValueError, with a sentence, where a file is too large."""
-        if size > self.file:
-            raise ValueError(
-                f"{name} has {in_words(size)}, more than {in_words(self.file)}. Take a sample of its rows, "
-                "or compress it with gzip."
-            )
+    def check(self, name: str, **found: float) -> None:
+        """Raise ValueError, with a sentence that calls the data by a name, where something is too large.
 
-    def check_unfolded(self, size: float, name: str) -> None:
-        """Raise ValueError where the contents of a compressed file are too large."""
-        if size > self.unfolded:
-            raise ValueError(
-                f"{name} unfolds to more than {in_words(self.unfolded)}. Take a sample of its rows."
-            )
+        Parameters
+        ----------
+        name : str
+            What sentences call the data.
+        **found : float
+            Sizes by their names in `_SENTENCES`.
+        """
+        for what, value in found.items():
+            limit, sentence = _SENTENCES[what]
+            if value > (most := getattr(self, limit)):
+                told = in_words if limit in ("file", "unfolded") else "{:,}".format
+                raise ValueError(sentence.format(name=name, value=told(value), most=told(most)))
 
-    def check_table(self, rows: int, columns: int, name: str) -> None:
-        """Raise ValueError where a table is too large."""
-        if columns > self.columns:
-            raise ValueError(
-                f"{name} has {columns:,} columns, more than {self.columns:,}. Take fewer of them, or save it "
-                "as libsvm."
-            )
-        if rows > self.rows:
-            raise ValueError(f"{name} has more than {self.rows:,} rows. Take a sample of them.")
-        if rows * columns > self.cells:
-            raise ValueError(
-                f"{name} has about {rows * columns:,} cells, more than {self.cells:,}. Take a sample of its "
-                "rows, or fewer columns."
-            )
 
-    def check_libsvm(self, values: int, index: int, name: str) -> None:
-        """Raise ValueError where a libsvm file has too many values, or an index too far."""
-        if values > self.cells:
-            raise ValueError(f"{name} has more than {self.cells:,} values. Take a sample of its rows.")
-        if index > self.features:
-            raise ValueError(
-                f"{name} has an index of {index:,}, more than {self.features:,} features. Number them anew "
-                "without gaps."
-            )
-
-    def check_features(self, features: int, entries: int) -> None:
-        """Raise ValueError where an encoding makes too much of a table."""
-        if features > self.features:
-            raise ValueError(
-                f"This makes {features:,} features, more than {self.features:,}. Ignore columns of many "
-                "words."
-            )
-        if entries > self.cells:
-            raise ValueError(
-                f"This makes {entries:,} entries of X, more than {self.cells:,}. Take a sample of the rows, "
-                "or ignore columns."
-            )
-
+_SENTENCES = {
+    "file": (
+        "file",
+        "{name} has {value}, more than {most}. Take a sample of its rows, or compress it with gzip.",
+    ),
+    "unfolded": ("unfolded", "{name} unfolds to more than {most}. Take a sample of its rows."),
+    "columns": (
+        "columns",
+        "{name} has {value} columns, more than {most}. Take fewer of them, or save it as libsvm.",
+    ),
+    "rows": ("rows", "{name} has more than {most} rows. Take a sample of them."),
+    "cells": (
+        "cells",
+        "{name} has about {value} cells, more than {most}. Take a sample of its rows, or fewer columns.",
+    ),
+    "values": ("cells", "{name} has more than {most} values. Take a sample of its rows."),
+    "index": (
+        "features",
+        "{name} has an index of {value}, more than {most} features. Number them anew without gaps.",
+    ),
+    "features": (
+        "features",
+        "{name} makes {value} features, more than {most}. Ignore columns of many words.",
+    ),
+    "entries": (
+        "cells",
+        "{name} makes {value} entries of X, more than {most}. Take a sample of the rows, or ignore columns.",
+    ),
+}
 
 UPLOADS = Limits(
     file=100_000_000,

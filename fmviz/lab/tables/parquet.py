@@ -22,9 +22,10 @@ def read_parquet(data: bytes, name: str, within: Limits) -> Source:
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = file.schema_arrow
-        within.check_table(file.metadata.num_rows, len(schema), name)
+        n, m = file.metadata.num_rows, len(schema)
+        within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        within.check_unfolded(sum(group.total_byte_size for group in groups), name)
+        within.check(name, unfolded=sum(group.total_byte_size for group in groups))
         arrow = file.read()
         flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
         if lost := [field.name for field in schema if _compound(field.type)]:

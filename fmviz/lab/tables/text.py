@@ -60,7 +60,8 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(text, delimiter))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(text, delimiter)
     first = text.lstrip("\n").split("\n", 1)[0]
-    within.check_table(text.count("\n") - 1, first.count(delimiter) + 1, name)
+    n, m = text.count("\n") - 1, first.count(delimiter) + 1
+    within.check(name, columns=m, rows=n, cells=n * m)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
     fields, widest = _heading(text, delimiter, header, name)
@@ -92,7 +93,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
         raise ValueError(f"{name} cannot be read as a table: {_reason(error)}") from None
     if not len(table):
         raise ValueError(f"{name} has no rows below the names of its columns.")
-    within.check_table(len(table), len(columns), name)
+    within.check(name, rows=len(table), cells=table.size)
     table.columns = pd.Index(columns)
     if skipped:
         notes.append(f"{skipped:,} lines have too many fields and were left out.")

@@ -109,7 +109,7 @@ class Profile:
 
 def keep_file(data: bytes) -> str:
     """Keep a file; return its hash. Raises ValueError where it is too large."""
-    limits.UPLOADS.check_file(len(data), "The file")
+    limits.UPLOADS.check("The file", file=len(data))
     name = hashlib.sha256(data).hexdigest()[:32]
     path = _file(name)
     if path.exists():
@@ -169,7 +169,7 @@ def encoded(file: str, recipe: Recipe) -> Encoded:
     found = encode(profile(file, recipe.reading).source, recipe)
     X: Any = found.X
     entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    limits.UPLOADS.check_features(X.shape[1], int(entries))
+    limits.UPLOADS.check("This", features=X.shape[1], entries=int(entries))
     return found
 
 

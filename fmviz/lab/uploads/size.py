@@ -71,9 +71,7 @@ class Size:
             )
         X: Any = found.X
         sparse = sp.issparse(X)
-        entries = (
-            np.bincount(found.X.indices, minlength=found.X.shape[1]) if sparse else (found.X != 0).sum(0)
-        )
+        entries = np.bincount(X.indices, minlength=X.shape[1]) if sparse else (X != 0).sum(axis=0)
         parts: tuple[Part, ...] = (Part("all features", "number", entries.size, int(entries.sum())),)
         if encoding is not None:
             widths = [len(column.feature_names) for column in encoding.columns]
