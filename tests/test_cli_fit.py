@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -15,6 +16,10 @@ from fmviz.__main__ import main
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RunStore
 from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.tables.recipe import first_recipe
+from fmviz.lab.tables.source import Reading
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.importing import import_upload
 
 
 @pytest.fixture
@@ -45,7 +50,7 @@ def test_a_table_is_fitted_and_reported(file, table, tmp_path, capsys):
     assert main(given) == 0
     text = capsys.readouterr().out
     assert text.startswith(
-        "houses.csv: 300 rows, 240 of them to train, 7 features; target price (regression)."
+        "houses.csv: 300 rows, 240 of them to train, 6 features; target price (regression)."
     )
     assert "Stored as run" not in text
     told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -91,9 +96,10 @@ def test_two_classes(file, table, tmp_path, capsys):
     table.loc[5, "a"] = np.nan
     table.drop(columns="price").to_csv(file, index=False)
     folder = tmp_path / "out"
-    assert main(["fit", str(file), "--target", "dear", "--output", str(folder), *STRONG]) == 0
+    given = ["--target", "dear", "--missing", "drop", "--output", str(folder)]
+    assert main(["fit", str(file), *given, *STRONG]) == 0
     text = capsys.readouterr().out
-    assert "Left out since a value is missing: 1 of the rows" in text
+    assert "Rows left out since a value is missing: 1 (a in 1)." in text
     assert "A positive score says dear = yes" in text
     told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert told["settings"]["loss"] == "logistic"
@@ -102,6 +108,66 @@ def test_two_classes(file, table, tmp_path, capsys):
     words = SavedModel.load(folder / "model.npz").predict(table)
     assert words[5] is None
     assert set(words[words != None]) == {"no", "yes"}  # noqa: E711 - entry by entry
+
+
+def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    n = 200
+    mood = rng.choice(["good", "bad"], n)
+    table = pd.DataFrame(
+        {
+            "customerID": [f"{i:04d}-x" for i in rng.permutation(n)],
+            "shop_id": rng.integers(1, 5, n),
+            "when": [f"{i % 28 + 1}.{i % 12 + 1}.2024 {i % 24}:00" for i in range(n)],
+            "remark": [f"it was {word} of them, number {i}" for i, word in enumerate(mood)],
+            "age": rng.integers(20, 60, n),
+        }
+    )
+    table["bought"] = np.where((mood == "good") ^ (rng.random(n) < 0.1), "yes", "no")
+    path, folder = tmp_path / "shop.csv", tmp_path / "out"
+    table.to_csv(path, index=False, sep="\t")
+    assert main(["fit", str(path), "--target", "bought", "--output", str(folder), *STRONG]) == 0
+    text = capsys.readouterr().out
+    assert "Column 'customerID' is left out. It looks like an identifier" in text
+    assert "Column 'when' becomes year, month, weekday and hour" in text
+    assert "Column 'remark' is used as text." in text
+    assert "Column 'shop_id' is used as a category." in text
+    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    names = {one["name"] for one in told["encoding"]["columns"]}
+    assert names == {"shop_id", "when.month", "when.weekday", "when.hour", "remark", "age"}
+
+    new = table.head(20).assign(shop_id=[99, *table["shop_id"][1:20]]).drop(columns="customerID")
+    new.loc[3, "age"] = None
+    new.to_csv(path, index=False)
+    assert main(["predict", str(folder), str(path)]) == 0
+    said = capsys.readouterr()
+    found = pd.read_csv(io.StringIO(said.out))
+    assert list(found) == ["row", "prediction", "probability of yes"]
+    assert found["prediction"].isna().tolist() == [i == 3 for i in range(20)]
+    right = found["prediction"].dropna() == new["bought"].drop(3)
+    assert right.mean() > 0.7
+    assert "Column 'shop_id' has words that are new to the model (99) in 1 row;" in said.err
+    assert "Rows left out since a value is missing: 1 (age in 1)." in said.err
+    assert f"bought is known in 19 of these rows: accuracy {right.mean():.4g}." in said.err
+    again = SavedModel.load(folder / "model.npz").predict(new)
+    assert again[np.arange(20) != 3].tolist() == found["prediction"].dropna().tolist()
+
+
+def test_an_upload_is_fitted_by_its_recipe(tmp_path, capsys, table):
+    library.encoded.cache_clear()
+    file = library.keep_file(table.to_csv(index=False).encode())
+    found = library.profile(file, Reading())
+    recipe = first_recipe(found.source, found.columns)
+    name = import_upload(file, recipe, "houses").name
+    given = ["--rank", "2", "--max-epochs", "5", "--json"]
+    assert main(["fit", name, "--output", str(tmp_path / "out"), *given]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["stored_run"]
+    model = SavedModel.load(tmp_path / "out" / "model.npz")
+    assert model.encoding == library.encoded(file, recipe).encoding
+    assert np.isfinite(model.predict(table)).all()
+    # Errors are in the target's own unit.
+    assert told["metrics"]["RMSE, validation"] > 1
 
 
 def test_libsvm(table, tmp_path, capsys):
@@ -165,8 +231,11 @@ def test_ctrl_c_leaves_a_stopped_run(tmp_path, capsys, monkeypatch):
     ("more", "sentence"),
     [
         ((), "--target is missing; name one of the columns a, b, c, d, e, town, price"),
-        (("--target", "cost"), "target = 'cost' is no column"),
-        (("--target", "price", "--task", "binary"), "wants two"),
+        (("--target", "cost"), "--target 'cost' is no column"),
+        (("--target", "price", "--task", "binary"), "300 classes"),
+        (("--target", "price", "--use", "town"), "--use 'town' names no kind"),
+        (("--target", "price", "--use", "town=colour"), "kind = 'colour'"),
+        (("--target", "price", "--read", "colour=red"), "--read 'colour=red' is not known"),
         (("--target", "price", "--rank", "0"), "rank = 0"),
         (("--target", "price", "--regularizer", "l7"), "l7"),
         (("--target", "price", "--loss", "logistic"), "wants two classes"),
@@ -174,7 +243,7 @@ def test_ctrl_c_leaves_a_stopped_run(tmp_path, capsys, monkeypatch):
         (("--target", "price", "--set", "nonsense"), "--set 'nonsense' names no value"),
         (("--target", "price", "--set", "colour=1"), "Unknown setting 'colour'"),
         (("--target", "price", "--validation", "2"), "validation = 2"),
-        (("--target", "price", "--most-levels", "1"), "'town' has 2 different words, more than 1"),
+        (("--target", "price", "--most-levels", "0"), "most_levels = 0"),
         (("--target", "price", "--top", "0"), "--top 0"),
         (("--target", "price", "--interactions", "-1"), "target_interactions"),
     ],

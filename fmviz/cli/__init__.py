@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-COMMANDS: tuple[str, ...] = ("serve", "fit", "sweep", "runs", "paper", "warmup", "doctor")
+COMMANDS: tuple[str, ...] = ("serve", "fit", "predict", "sweep", "runs", "paper", "warmup", "doctor")
 """The modules of this package that are commands. They import what they need when they are run."""

@@ -18,8 +18,8 @@ from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import array_hash, versions
 from fmviz.lab.runs.table import METRICS
 from fmviz.lab.tables.cells import cell
-from fmviz.lab.tables.encoding import Target
 from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.tables.target import Target
 from fmviz.lab.values import plain
 from fmviz.report import Outcome
 from fmviz.report import html as page
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as JSON takes it, and the strongest pairs."""
-    prepared, end, own = fit.run, fit.end, fit.own
+    prepared, end, encoded = fit.run, fit.end, fit.encoded
     dataset, experiment = prepared.dataset, prepared.experiment
     pairs = pair_table(prepared.problem.model, end.parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
-    scale = own.target.scale if own is not None else 1.0
+    scale = encoded.target.scale if encoded is not None else 1.0
     last = end.record()
     metrics = {
         words: float(_in_units(name, last[name], scale)) for name, words in METRICS.items() if name in last
     }
     settings = experiment.to_dict()
-    if own is not None:
+    if fit.stored is None:
         del settings["dataset"]
     told = {
         "data": {
             "name": dataset.name,
             "rows": int(dataset.y.size),
             "training_rows": prepared.problem.design.n_samples,
-            "dropped_rows": 0 if own is None else own.dropped,
+            "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
             "target": dataset.target_name,
             "task": dataset.task,
@@ -69,7 +69,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         },
         "metrics": metrics,
         "linear_weights": _linear(end.parameters.w, dataset.feature_names),
-        "encoding": None if own is None or own.encoding is None else own.encoding.to_dict(),
+        "encoding": None if encoded is None or encoded.encoding is None else encoded.encoding.to_dict(),
         "stored_run": fit.stored,
         "versions": versions(),
         "history": [{k: _in_units(k, v, scale) for k, v in record.items()} for record in fit.history],
@@ -83,25 +83,19 @@ def _in_units(name: str, value: float, scale: float) -> float:
 
 
 def _notes(fit: Fit) -> list[str]:
-    own = fit.own
-    if own is None:
+    encoded = fit.encoded
+    if encoded is None:
         return []
-    notes = list(own.encoding.notes) if own.encoding is not None else []
-    if own.dropped:
+    target, encoding = encoded.target, encoded.encoding
+    notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
+    if target.task == "regression":
         notes.append(
-            f"Left out since a value is missing: {own.dropped:,} of the rows; --missing impute keeps those "
-            "whose target is known."
-        )
-    if own.target.task == "regression":
-        notes.append(
-            f"The target is fitted as ({own.target.name} − {own.target.mean:.6g})/{own.target.scale:.6g}; "
+            f"The target is fitted as ({target.name} − {target.mean:.6g})/{target.scale:.6g}; "
             "objective and weights are of this, errors in the target's own unit."
         )
     else:
-        negative, positive = own.target.labels
-        notes.append(f"A positive score says {own.target.name} = {positive}, a negative one {negative}.")
-    if own.encoding is not None:
-        notes.append("Columns of numbers have mean 0 and deviation 1; each word has a column of 0 and 1.")
+        negative, positive = target.labels
+        notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
     return notes
 
 
@@ -153,16 +147,17 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
     """Write model.npz, interactions.csv, report.json and report.html into a folder."""
-    dataset, own = fit.run.dataset, fit.own
-    target = own.target if own is not None else _target_of(dataset)
+    dataset, encoded = fit.run.dataset, fit.encoded
+    target = encoded.target if encoded is not None else _target_of(dataset)
     experiment = fit.run.experiment
     SavedModel(
         fit.end.parameters,
         experiment.model,
         target,
         dataset.feature_names,
-        own.encoding if own is not None else None,
+        encoded.encoding if encoded is not None else None,
         dict(experiment.model_params),
+        experiment.loss,
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
@@ -177,8 +172,8 @@ def _target_of(dataset: Any) -> Target:
 def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
     """Return the report as one page."""
     data, experiment = told["data"], fit.run.experiment
-    # The program of a fit to somebody's own table is the command.
-    script = fit.command if fit.own is not None else program(experiment)
+    # The program of a fit to a file is the command.
+    script = fit.command if fit.stored is None else program(experiment)
     capsule = Capsule(
         f"{data['name']}: {fit.end.status.message if fit.end.status else ''}",
         script,

@@ -15,6 +15,7 @@ from fmviz.lab.tables.cells import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
+    from fmviz.lab.tables.source import Source
 
 _WIDEST = 48
 
@@ -44,6 +45,40 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
     from fmviz.lab.store import RunStore
 
     return RunStore(store_path(arguments))
+
+
+def add_reading(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--read``, see `read_source`."""
+    parser.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how the file is read, for instance delimiter=semicolon, encoding=cp1252, header=no or "
+        "decimal=comma, where that is not found out; repeatable",
+    )
+
+
+def read_source(path: str, given: Sequence[str]) -> tuple[Source, str]:
+    """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
+    from fmviz.lab.tables.files import read
+    from fmviz.lab.tables.limits import LOCAL
+    from fmviz.lab.tables.source import CHOICES, Reading
+
+    asked: dict[str, Any] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or name not in (*CHOICES, "skip"):
+            raise ValueError(
+                f"--read {text!r} is not known; give one of {', '.join(CHOICES)} or skip a value."
+            )
+        asked[name] = int(value) if name == "skip" and value.isdecimal() else value
+    file = Path(path).expanduser()
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path!r} cannot be read: {error.strerror}.") from None
+    return read(data, Reading(**asked), file.name, LOCAL), file.name
 
 
 class Progress:

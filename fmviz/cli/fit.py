@@ -7,22 +7,28 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, open_store
+from fmviz.cli._terminal import Progress, add_reading, add_store, open_store, read_source
 from fmviz.lab.tables.cells import cell
+from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.engine.snapshot import Snapshot
+    from fmviz.lab.datasets import Dataset
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import Run
-    from fmviz.lab.tables.fit import OwnData
+    from fmviz.lab.store import RunStore
+    from fmviz.lab.tables.column_types import Column
+    from fmviz.lab.tables.encoding import Encoded
+    from fmviz.lab.tables.recipe import Recipe
+    from fmviz.lab.tables.source import Source
 
-HELP = "fit a sparse machine to a CSV, TSV or libsvm file and rank its interactions"
+HELP = "fit a sparse machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
 # What a first fit to standardised columns starts from.
 _FIRST = {
@@ -50,25 +56,41 @@ _OPTIONS: dict[str, type] = {
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("data", metavar="DATA", help="a CSV, TSV or libsvm file, or a registered data set")
-    table = parser.add_argument_group("the table")
+    parser.add_argument(
+        "data", metavar="DATA", help="a CSV, TSV, Parquet or libsvm file, or the name of a data set"
+    )
+    table = parser.add_argument_group("the table; what is not said is found out, and told in the report")
     table.add_argument("--target", metavar="COLUMN", help="the column to predict")
     table.add_argument("--task", choices=("auto", "regression", "binary"), default="auto")
+    table.add_argument("--positive", default="", metavar="CLASS", help="the class to tell from all others")
     table.add_argument(
         "--missing",
-        choices=("drop", "impute"),
-        default="drop",
-        help="leave rows with a missing value out (default), or take the mean",
+        choices=("drop", "impute", "mark"),
+        help="leave rows with a missing value out, take the mean, or take it and mark where (default: mark)",
     )
     table.add_argument(
-        "--words", action="append", default=[], metavar="COLUMN", help="numbers that are names; repeatable"
+        "--use",
+        action="append",
+        default=[],
+        metavar="COLUMN=KIND",
+        help="what a column is: number, word, yes_no, date, text or ignored; repeatable",
     )
     table.add_argument(
-        "--ignore", action="append", default=[], metavar="COLUMN", help="no feature; repeatable"
+        "--words", action="append", default=[], metavar="COLUMN", help="the same as --use COLUMN=word"
     )
     table.add_argument(
-        "--most-levels", type=int, metavar="N", help="different words a column may have (1000)"
+        "--ignore", action="append", default=[], metavar="COLUMN", help="the same as --use COLUMN=ignored"
     )
+    table.add_argument(
+        "--scaling", choices=("standard", "range", "none"), default="standard", help="of numbers"
+    )
+    table.add_argument(
+        "--rare", type=int, metavar="N", help="words of fewer rows share a feature (5; 1 below 1000 rows)"
+    )
+    table.add_argument(
+        "--most-levels", type=int, metavar="N", help="words of a column with a feature of their own (1000)"
+    )
+    add_reading(table)
     model = parser.add_argument_group("the model; what is not said comes from the data set, or a first guess")
     for name, kind in _OPTIONS.items():
         model.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, metavar=kind.__name__.upper())
@@ -95,12 +117,29 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fit that has ended: run, end and course, the data where they are somebody's own, the command."""
+    """A fit that has ended.
+
+    Attributes
+    ----------
+    run, end, history : Run, Snapshot, list
+        What was fitted, how it ended, and the records on the way.
+    encoded : Encoded or None
+        What features and target mean where the data are somebody's own.
+    notes : list of str
+        What was found out about the columns of a file.
+    search : dict or None
+        What the search for a number of interactions came to.
+    stored : str or None
+        The id in the run store, where an experiment describes all of the fit by the name of its data.
+    command : str
+        What was typed.
+    """
 
     run: Run
     end: Snapshot
     history: list[dict[str, Any]]
-    own: OwnData | None
+    encoded: Encoded | None
+    notes: list[str]
     search: dict[str, Any] | None
     stored: str | None
     command: str
@@ -110,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files."""
     from fmviz.cli import _fit_report
     from fmviz.lab.datasets import DATASETS
-    from fmviz.lab.uploads.names import is_upload
+    from fmviz.lab.runner import Run
 
     if arguments.top < 1:
         raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
@@ -120,11 +159,18 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_of_tables(arguments)
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    prepared, own = _registered(arguments) if registered else _own(arguments)
     search = None
+    notes: list[str] = []
+    again: Callable[[Experiment], Run] = Run.prepare
+    if registered:
+        prepared, encoded = _registered(arguments)
+    else:
+        prepared, encoded, notes, again = _own(arguments)
     if arguments.interactions is not None:
-        prepared, search = _searched(prepared, own, arguments.interactions)
-    fit = _fitted(prepared, own, search, arguments)
+        prepared, search = _searched(prepared, again, arguments.interactions)
+    end, history, stored = _fitted(prepared, open_store(arguments) if registered else None)
+    command = f"fmviz {shlex.join(arguments.given)}"
+    fit = Fit(prepared, end, history, encoded, notes, search, stored, command)
     report, pairs = _fit_report.report(fit, arguments.top)
     if arguments.output is not None:
         _fit_report.write(fit, report, pairs, arguments.output)
@@ -141,14 +187,11 @@ def _refuse_of_tables(arguments: argparse.Namespace) -> None:
         raise ValueError(
             f"{arguments.data} is a registered data set and has its own target; leave --target out."
         )
-    plain_ones: dict[str, Any] = {
-        "task": "auto",
-        "missing": "drop",
-        "words": [],
-        "ignore": [],
-        "most_levels": None,
+    unsaid: dict[str, Any] = {
+        **{"task": "auto", "positive": "", "missing": None, "use": [], "words": [], "ignore": []},
+        **{"scaling": "standard", "rare": None, "most_levels": None, "read": []},
     }
-    given = [name for name, default in plain_ones.items() if getattr(arguments, name) != default]
+    given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
     if given:
         option = f"--{given[0].replace('_', '-')}"
         raise ValueError(
@@ -156,49 +199,100 @@ def _refuse_of_tables(arguments: argparse.Namespace) -> None:
         )
 
 
-def _registered(arguments: argparse.Namespace) -> tuple[Run, None]:
+def _registered(arguments: argparse.Namespace) -> tuple[Run, Encoded | None]:
     from fmviz.lab.experiment import suggested
     from fmviz.lab.runner import Run
+    from fmviz.lab.uploads import library
 
     given = _given(arguments)
     first = suggested(arguments.data, given.get("model")).to_dict()
-    return Run.prepare(_experiment({**first, **given, "dataset": arguments.data})), None
+    prepared = Run.prepare(_experiment({**first, **given, "dataset": arguments.data}))
+    upload = library.find(arguments.data) if is_upload(arguments.data) else None
+    return prepared, None if upload is None else library.encoded(upload.file, upload.recipe)
 
 
-def _own(arguments: argparse.Namespace) -> tuple[Run, OwnData]:
-    from fmviz.lab.tables.encoding import MOST_LEVELS
-    from fmviz.lab.tables.files import is_libsvm, read_bytes, read_text_table
-    from fmviz.lab.tables.fit import from_libsvm, from_table, prepare
+def _own(
+    arguments: argparse.Namespace,
+) -> tuple[Run, Encoded, list[str], Callable[[Experiment], Run]]:
+    """Return the run on a file, what its columns mean, what was found out, and the way to other runs."""
+    import numpy as np
 
-    data, name = read_bytes(arguments.data), Path(arguments.data).name
+    from fmviz.lab.runner import split
+    from fmviz.lab.tables.column_types import described
+    from fmviz.lab.tables.encoding import encode
+    from fmviz.lab.tables.fit import prepare
+
+    given = _given(arguments)
     # Checked before the data, which may take long to read.
-    first = _experiment({**_FIRST, **_given(arguments)})
-    split: dict[str, Any] = {"validation": first.validation, "seed": first.seed, "task": arguments.task}
-    if is_libsvm(data):
-        if arguments.target is not None:
-            raise ValueError(
-                f"{name} is a libsvm file, whose first number is the target; leave --target out."
-            )
-        own = from_libsvm(data, name, **split)
-    else:
-        table = read_text_table(data, name)
-        if arguments.target is None:
-            raise ValueError(
-                f"--target is missing; name one of the columns {', '.join(map(str, table.columns))}."
-            )
-        own = from_table(
-            table,
-            arguments.target,
-            name,
-            missing=arguments.missing,
-            words=arguments.words,
-            ignored=arguments.ignore,
-            most_levels=MOST_LEVELS if arguments.most_levels is None else arguments.most_levels,
-            **split,
-        )
-    if own.target.task == "binary" and "loss" not in _given(arguments):
-        first = replace(first, loss="logistic")
-    return prepare(own, first), own
+    asked = _experiment({**_FIRST, **given})
+    source, name = read_source(arguments.data, arguments.read)
+    columns = () if source.table is None else described(source.table, source.reading.decimal)
+    recipe = _recipe(source, columns, name, arguments)
+    train, _ = split(len(source), asked.validation, asked.seed)
+    encoded = encode(source, recipe, train)
+    dataset, inside = encoded.dataset(name, name), np.isin(encoded.rows, train)
+
+    def again(experiment: Experiment) -> Run:
+        return prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
+
+    notes = [*source.notes, *_found_out(columns, recipe)]
+    return again(_first(dataset, given)), encoded, notes, again
+
+
+def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
+    """Return the settings of a fit to these data, given some of them."""
+    loss = "logistic" if dataset.task == "binary" else "squared"
+    return _experiment({**_FIRST, "loss": loss, **given})
+
+
+def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
+    """Yield a sentence for every column that is not simply a number or a category."""
+    used = {
+        "ignored": "is left out",
+        "date": "becomes year, month, weekday and hour, as far as they differ",
+        "text": "is used as text",
+        "word": "is used as a category",
+        "number": "is used as a number",
+        "yes_no": "is used as yes or no",
+    }
+    kinds = {one.name: one.kind for one in recipe.columns}
+    for one in columns:
+        if one.name != recipe.target and one.kind == kinds[one.name] and (one.note or one.kind == "date"):
+            yield f"Column {one.name!r} {used[one.kind]}. {one.note}".rstrip()
+
+
+def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
+    """Return what the page would decide about a file, with what the command line says otherwise."""
+    from fmviz.lab.tables.recipe import Choice, first_recipe
+
+    first = first_recipe(source, columns)
+    names = [one.name for one in first.columns]
+    if source.table is None and arguments.target is not None:
+        raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
+    if source.table is not None and arguments.target is None:
+        raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
+    said = [("--target", arguments.target, "")] if arguments.target else []
+    for text in arguments.use:
+        column, sign, kind = text.rpartition("=")
+        if not sign:
+            raise ValueError(f"--use {text!r} names no kind; write it as town=word.")
+        said.append(("--use", column, kind))
+    said += [("--words", column, "word") for column in arguments.words]
+    said += [("--ignore", column, "ignored") for column in arguments.ignore]
+    for option, column, _ in said:
+        if column not in names:
+            raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
+    rules = {one.name: arguments.missing or one.missing for one in first.columns}
+    kinds = {one.name: one.kind for one in first.columns} | {name: kind for _, name, kind in said if kind}
+    return replace(
+        first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
+        target=arguments.target or first.target,
+        task=arguments.task,
+        positive=arguments.positive,
+        scaling=arguments.scaling,
+        rare=first.rare if arguments.rare is None else arguments.rare,
+        most_levels=first.most_levels if arguments.most_levels is None else arguments.most_levels,
+    )
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -225,11 +319,9 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     return Experiment.from_dict(settings)
 
 
-def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dict[str, Any]]:
+def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
     """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
     from fmviz.engine.drive import Budget
-    from fmviz.lab.runner import Run
-    from fmviz.lab.tables.fit import prepare
     from fmviz.paths import search_lambda
 
     experiment, progress = prepared.experiment, Progress()
@@ -255,18 +347,15 @@ def _searched(prepared: Run, own: OwnData | None, wanted: int) -> tuple[Run, dic
     if probes[-1].status != "found":
         words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
     told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    return (Run.prepare(found) if own is None else prepare(own, found)), told
+    return again(found), told
 
 
-def _fitted(
-    prepared: Run, own: OwnData | None, search: dict[str, Any] | None, arguments: argparse.Namespace
-) -> Fit:
-    """Fit, into the store where an experiment describes all of it."""
+def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None]:
+    """Fit, into a store if there is one; return the end, the records on the way, and the id in the store."""
     from fmviz.lab.runs.recorder import Recorder
 
-    store = recorder = None
-    if own is None:
-        store = open_store(arguments)
+    recorder = None
+    if store is not None:
         recorder = Recorder(lambda: store, prepared.experiment, origin="command")
         recorder.prepared(prepared.dataset)
     checkpoints: dict[str, Any] = {} if recorder is None else {"keep": recorder.keep}
@@ -288,8 +377,7 @@ def _fitted(
     assert end is not None, "every run has a last snapshot"
     if recorder is not None and recorder.trouble:
         raise ValueError(recorder.trouble)
-    stored = None if recorder is None else recorder.run
-    return Fit(prepared, end, history, own, search, stored, f"fmviz {shlex.join(arguments.given)}")
+    return end, history, None if recorder is None else recorder.run
 
 
 def _told(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:

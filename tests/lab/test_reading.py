@@ -29,7 +29,9 @@ from fmviz.lab.interpretation.reading import (
     typical_sizes,
 )
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.tables.encoding import TableEncoding
+from fmviz.lab.tables.encoding import encode
+from fmviz.lab.tables.recipe import Choice, Recipe
+from fmviz.lab.tables.source import Source
 
 D, K = 9, 4
 MODELS = {
@@ -316,8 +318,8 @@ def test_a_table_of_ones_own_is_told_in_its_own_units():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.normal(40, 12, 60), "town": rng.choice(["Rome", "Oslo", "Bern"], 60)})
     table["pay"] = 1000.0 + 50 * table["age"]
-    encoding = TableEncoding.learn(table, "pay")
-    dataset = encoding.dataset(encoding.apply(table), "own", "Own")
+    recipe = Recipe(columns=(Choice("age", "number"), Choice("town", "word")), target="pay")
+    dataset = encode(Source(recipe.reading, table), recipe).dataset("own", "Own")
     attributes = Attributes(dataset)
     wording = Wording(attributes, "squared")
     assert [a.kind for a in attributes.all] == ["number", "levels"]

@@ -9,18 +9,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from fmviz.lab.tables.encoding import (
-    NumberColumn,
-    TableEncoding,
-    Target,
-    WordColumn,
-)
-from fmviz.lab.tables.files import (
-    is_libsvm,
-    read_bytes,
-    read_libsvm,
-    read_text_table,
-)
+from fmviz.lab.tables.column_types import described
+from fmviz.lab.tables.columns import NumberColumn, TextColumn, WordColumn
+from fmviz.lab.tables.encoding import TableEncoding
+from fmviz.lab.tables.files import detect, read
+from fmviz.lab.tables.recipe import Choice, first_recipe
+from fmviz.lab.tables.source import Source
+from fmviz.lab.tables.target import Target
 
 
 def frame(n=40, seed=0):
@@ -35,23 +30,38 @@ def frame(n=40, seed=0):
     )
 
 
+def learn(table, target="y", kinds=(), rows=None, missing=None, **changes) -> TableEncoding:
+    """Learn a table as it is first taken, with other kinds for some columns, and other settings."""
+    columns = described(table)
+    first = first_recipe(Source(read(b"a,b\n1,2\n").reading, table), columns)
+    rules = {one.name: missing or one.missing for one in first.columns}
+    kinds = {one.name: one.kind for one in first.columns} | dict(kinds)
+    chosen = first.corrected(Choice(name, kind, rules[name]) for name, kind in kinds.items())
+    fields = {"target": target, "rare": 1, **changes}
+    return TableEncoding.learn(table, type(first)(**{**vars(chosen), **fields}), rows)
+
+
+def dense(encoded) -> np.ndarray:
+    return encoded.X.toarray() if sp.issparse(encoded.X) else encoded.X
+
+
 # ------------------------------------------------------------------------------------------------- files
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiters_are_found(delimiter):
     text = frame().to_csv(index=False, sep=delimiter)
-    pd.testing.assert_frame_equal(read_text_table(text.encode()), frame(), check_dtype=False)
+    pd.testing.assert_frame_equal(read(text.encode()).table, frame(), check_dtype=False)
 
 
 def test_commas_within_quotes_divide_nothing():
-    table = read_text_table(b'a;b\n"x, y, z";1\n"u, v, w";2\n')
+    table = read(b'a;b\n"x, y, z";1\n"u, v, w";2\n').table
     assert list(table.columns) == ["a", "b"]
     assert list(table["a"]) == ["x, y, z", "u, v, w"]
 
 
 def test_decimal_commas_and_missing_values():
-    table = read_text_table("\ufeffa;b;c\n1,5;x;?\n-2;y;3,25\n;z;1e-2\n".encode())
+    table = read("\ufeffa;b;c\n1,5;x;?\n-2;y;3,25\n;z;1e-2\n".encode()).table
     assert table["a"].tolist()[:2] == [1.5, -2.0]
     assert np.isnan(table["a"][2])
     assert np.isnan(table["c"][0])
@@ -59,44 +69,55 @@ def test_decimal_commas_and_missing_values():
     assert table["b"].tolist() == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (b"", "is empty"),
-        (b"  \n\n", "is empty"),
-        (b"\xff\xfe\x00a", "not text in UTF-8"),
-        (b"a\n1\n2\n", "has one column, 'a'"),
-        (b"a,b,a\n1,2,3\n", "several columns called 'a'"),
-        (b"a,,c\n1,2,3\n", "Column 2 of The file has no name"),
-        (b"a,b\n", "no rows below"),
-        (b"a,b\n1,2,3\n4,5,6\n", "more fields than its first line"),
-        (b"a,b\n1,2\n4,5,6,7\n", "cannot be read as a table"),
-    ],
-)
-def test_files_that_are_no_tables(data, sentence):
-    with pytest.raises(ValueError, match=sentence) as caught:
-        read_text_table(data)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_not_there():
-    with pytest.raises(ValueError, match=r"'nowhere\.csv' cannot be read: No such file"):
-        read_bytes("nowhere.csv")
-
-
 def test_libsvm_is_told_from_tables():
     data = b"# a comment\n+1 1:0.5 3:2\n-1 2:1 # more\n"
-    assert is_libsvm(data)
-    assert is_libsvm(b"3.5 qid:1 1:0.5\n")
-    assert not is_libsvm(b"a,b\n1,2\n")
-    assert not is_libsvm(b"time value\n12:30 4\n")
-    assert not is_libsvm(b"")
-    X, y = read_libsvm(data)
-    assert X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]
-    assert y.tolist() == [1.0, -1.0]
-    for broken in (b"1 1:x\n", b"1 2:1 1:1\n", b"1 1:nan\n", b"1,2 1:1\n"):
-        with pytest.raises(ValueError, match=r"libsvm|finite"):
-            read_libsvm(broken)
+    assert detect(data) == "libsvm"
+    assert detect(b"3.5 qid:1 1:0.5\n") == "libsvm"
+    assert detect(b"a,b\n1,2\n") == "table"
+    assert detect(b"time value\n12:30 4\n") == "table"
+    source = read(data)
+    assert source.X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]
+    assert source.y.tolist() == [1.0, -1.0]
+
+
+# ---------------------------------------------------------------------------------------------- columns
+
+
+def test_codes_texts_and_identifiers_are_told_apart():
+    n = 60
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "PassengerId": rng.permutation(10 * n)[:n],
+            "user_id": rng.integers(1, 9, n),
+            "amount": rng.integers(1, 9, n),
+            "zip": [f"{z:05d}x" for z in rng.integers(1, 5, n)],
+            "review": [
+                f"it was {word} and cheap {i}" for i, word in enumerate(rng.choice(["good", "bad"], n))
+            ],
+            "name": [f"Smith {i}" for i in range(n)],
+            "y": rng.normal(size=n),
+        }
+    )
+    found = {one.name: (one.plain_kind, one.kind) for one in described(table)}
+    assert found == {
+        "PassengerId": ("number", "ignored"),
+        "user_id": ("number", "word"),
+        "amount": ("number", "number"),
+        "zip": ("word", "word"),
+        "review": ("ignored", "text"),
+        "name": ("ignored", "ignored"),
+        "y": ("number", "number"),
+    }
+    encoding = learn(table)
+    (text,) = (one for one in encoding.columns if one.name == "review")
+    assert text == TextColumn("review", ("and", "bad", "cheap", "good", "it", "was"))
+    encoded = encoding.apply(table)
+    at = list(encoding.feature_names).index("review:good")
+    assert (dense(encoded)[:, at] == table["review"].str.contains("good")).all()
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    assert again == encoding
+    assert (dense(again.apply(table)) == dense(encoded)).all()
 
 
 # ---------------------------------------------------------------------------------------------- encoding
@@ -104,13 +125,13 @@ def test_libsvm_is_told_from_tables():
 
 def test_numbers_are_standardised_and_words_become_columns():
     table = frame()
-    encoding = TableEncoding.learn(table, "y", words=["code"])
+    encoding = learn(table, kinds={"code": "word"})
     assert encoding.feature_names == (
         *("age", "town=Bonn", "town=Kiel", "town=Ulm"),
         *("code=10", "code=20", "code=100"),
     )
     encoded = encoding.apply(table)
-    X = encoded.X if isinstance(encoded.X, np.ndarray) else encoded.X.toarray()
+    X = dense(encoded)
     assert abs(X[:, 0].mean()) < 1e-12
     assert X[:, 0].std() == pytest.approx(1)
     assert (X[:, 1:4].sum(axis=1) == 1).all()
@@ -118,28 +139,41 @@ def test_numbers_are_standardised_and_words_become_columns():
     assert (X[:, 6] == (table["code"] == 100)).all()
     assert encoded.y.std() == pytest.approx(1)
     assert encoded.dropped == 0
-    dataset = encoding.dataset(encoded, "mine", "Mine")
+    dataset = encoded.dataset("mine", "Mine")
     assert dataset.groups == ("age", "town", "town", "town", "code", "code", "code")
     assert (dataset.target_name, dataset.task) == ("y", "regression")
 
 
+def test_features_stand_in_the_order_of_the_columns():
+    table = frame().assign(last=np.arange(40) % 7 / 3.0)[["town", "age", "code", "last", "y"]]
+    table.loc[3, "age"] = None
+    encoding = learn(table, kinds={"code": "word"})
+    X = dense(encoding.apply(table))
+    names = list(encoding.feature_names)
+    assert names[:5] == ["town=Bonn", "town=Kiel", "town=Ulm", "age", "age=(missing)"]
+    assert np.flatnonzero(X[:, 4]).tolist() == [3]
+    assert X[3, 3] == 0.0
+    assert X[:, names.index("last")].std() == pytest.approx(1)
+    assert set(X[:, names.index("code=100")]) == {0.0, 1.0}
+
+
 def test_many_levels_are_kept_sparse():
     table = pd.DataFrame({"word": [f"w{i % 50}" for i in range(100)], "y": np.arange(100.0)})
-    assert sp.issparse(TableEncoding.learn(table, "y").apply(table).X)
+    assert sp.issparse(learn(table).apply(table).X)
 
 
 def test_an_encoding_is_the_same_after_json():
-    encoding = TableEncoding.learn(frame().assign(none=np.nan), "y", words=["code"])
+    encoding = learn(frame().assign(none=np.nan), kinds={"code": "word", "none": "number"})
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     assert again == encoding
     assert isinstance(again.columns[0], NumberColumn)
     assert isinstance(again.columns[1], WordColumn)
+    assert "'none' is left out: it has no values" in encoding.notes[0]
 
 
 def test_means_are_learned_on_the_given_rows_alone():
     table = frame()
-    rows = np.arange(10)
-    encoding = TableEncoding.learn(table, "y", rows=rows)
+    encoding = learn(table, rows=np.arange(10))
     assert encoding.columns[0].center == table["age"][:10].mean()
     assert encoding.target.mean == pytest.approx(table["y"][:10].mean())
 
@@ -149,68 +183,89 @@ def test_missing_values_are_dropped_or_imputed():
     table.loc[3, "age"] = np.nan
     table.loc[4, "town"] = None
     table.loc[5, "y"] = np.nan
-    dropped = TableEncoding.learn(table, "y").apply(table)
+    dropped = learn(table, missing="drop").apply(table)
     assert dropped.dropped == 3
     assert not {3, 4, 5} & set(dropped.rows.tolist())
-    encoded = TableEncoding.learn(table, "y", missing="impute").apply(table)
+    assert dropped.notes() == ["Rows left out since a value is missing: 3 (age in 1, town in 1, y in 1)."]
+    encoded = learn(table, missing="impute").apply(table)
     assert encoded.dropped == 1
-    X = encoded.X if isinstance(encoded.X, np.ndarray) else encoded.X.toarray()
+    X = dense(encoded)
     assert X[3, 0] == 0.0
     assert not X[4, 1:4].any()
 
 
 def test_new_data_may_hold_new_words_but_no_words_for_numbers():
-    table = frame()
-    encoding = TableEncoding.learn(table, "y")
-    new = table.head(2).assign(town=["Rom", "Ulm"]).drop(columns="y")
-    encoded = encoding.apply(new)
+    table = frame(200).assign(
+        smoker=["no", "yes"] * 100, rare=["often"] * 190 + ["seldom"] * 4 + ["never"] * 4 + ["once"] * 2
+    )
+    encoding = learn(table, rare=5)
+    new = table.tail(4).assign(
+        town=["Rom", "Ulm", "Rom", "Ulm"],
+        smoker=["no", "?", "perhaps", "yes"],
+        rare=["new", "never", None, "often"],
+    )
+    encoded = encoding.apply(new.drop(columns="y"))
     assert encoded.y is None
-    X = encoded.X if isinstance(encoded.X, np.ndarray) else encoded.X.toarray()
-    assert X[:, 1:4].sum(axis=1).tolist() == [0.0, 1.0]
+    assert encoded.rows.tolist() == [0, 1, 3]
+    assert encoded.unseen == {"town": {"Rom": 1}, "smoker": {"?": 1}, "rare": {"new": 1}}
+    assert encoded.notes()[1:] == [
+        "Column 'town' has words that are new to the model (Rom) in 1 row; they count as none of its levels.",
+        "Column 'smoker' has words that are new to the model (?) in 1 row; they count as none of its levels.",
+        "Column 'rare' has words that are new to the model (new) in 1 row; they count as (other).",
+    ]
+    names = encoding.feature_names
+    assert dense(encoded)[:, [names.index("town=Ulm"), names.index("rare=(other)")]].tolist() == [
+        [0.0, 1.0],
+        [1.0, 1.0],
+        [1.0, 0.0],
+    ]
     with pytest.raises(ValueError, match="'age' holds 'old'"):
-        encoding.apply(new.assign(age=["old", "young"]))
+        encoding.apply(new.assign(age=["old", "young", None, None]))
     with pytest.raises(ValueError, match="lacks the column 'age'"):
         encoding.apply(new.drop(columns="age"))
 
 
-def test_constant_and_empty_columns_are_left_out_and_told():
-    table = frame().assign(one=1.0, none=np.nan, same="x")
-    encoding = TableEncoding.learn(table, "y")
+def test_dates_are_read_as_they_were_when_they_were_learned():
+    days = [f"{i % 28 + 1:02d}/{i % 12 + 1:02d}/{2020 + i % 3}" for i in range(60)]
+    table = pd.DataFrame({"when": days, "y": np.arange(60.0)})
+    encoding = learn(table)
+    assert encoding.dates == {"when": "%d/%m/%Y"}
+    # By itself it would be the third of February.
+    encoded = encoding.apply(pd.DataFrame({"when": ["02/03/2021"]}))
+    at = encoding.feature_names.index("when.month=03-Mar")
+    assert dense(encoded)[0, at] == 1.0
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    assert (dense(again.apply(table)) == dense(encoding.apply(table))).all()
+
+
+def test_constant_columns_are_left_out_and_told():
+    table = frame().assign(one=1.0, same="x")
+    encoding = learn(table, kinds={"one": "number", "same": "word"})
     assert [c.name for c in encoding.columns] == ["age", "town", "code"]
-    assert len(encoding.notes) == 3
-    assert "'none' is left out: it has no values" in encoding.notes[0]
+    assert [note[-30:] for note in encoding.notes] == ["it has the same value in all rows."[-30:]] * 2
 
 
 @pytest.mark.parametrize(
     ("table", "settings", "sentence"),
     [
-        (frame(), {"target": "z"}, "target = 'z' is no column; there are age, town, code, y"),
-        (frame()[["y"]], {"target": "y"}, "has one column"),
-        (frame().assign(y=3), {"target": "y"}, "is always '3'"),
-        (frame().assign(y=np.nan), {"target": "y"}, "has no values|Fewer than two rows"),
-        (frame(), {"target": "town"}, "3 different words"),
+        (frame(), {"target": "z"}, "'z' is no column"),
+        (frame().assign(y=3), {}, "is always '3'"),
+        (frame().assign(y=np.nan), {}, "has no values"),
+        (frame(), {"target": "town"}, r"3 classes \(Bonn, Kiel, Ulm\)"),
         (frame(), {"target": "town", "task": "regression"}, "holds words"),
-        (frame(), {"target": "y", "task": "binary"}, "wants two"),
-        (frame(), {"target": "y", "task": "ranking"}, "task"),
-        (frame().set_axis(["a", "a", "c", "y"], axis=1), {"target": "y"}, "several columns called 'a'"),
-        (frame().set_axis(["a", "", "c", "y"], axis=1), {"target": "y"}, "Column 2 of The table has no name"),
-        (frame(), {"target": "y", "most_levels": 2}, "'town' has 3 different words, more than 2"),
-        (frame(), {"target": "y", "ignored": ["age", "town", "code"]}, "All columns but the target"),
-        (frame(), {"target": "y", "ignored": ["y"]}, "both ignored and the target"),
-        (frame().assign(age=1, town="x", code=2), {"target": "y"}, "No column is left that differs"),
-        (frame().assign(age=[np.nan] * 39 + [1]), {"target": "y"}, "Fewer than two rows"),
-        (frame().assign(age=[np.inf] * 40), {"target": "y"}, "'age' holds an infinite value"),
+        (frame(), {"task": "binary"}, "40 classes"),
+        (frame(), {"kinds": dict.fromkeys(("age", "town", "code"), "ignored")}, "No column is left"),
+        (frame(), {"kinds": {"town": "date"}}, "holds no dates"),
+        (
+            frame().assign(age=[np.nan] * 39 + [1]),
+            {"missing": "drop", "kinds": {"age": "number"}},
+            "Fewer than two",
+        ),
     ],
 )
 def test_tables_that_cannot_be_learned_from(table, settings, sentence):
     with pytest.raises(ValueError, match=sentence):
-        TableEncoding.learn(table, **settings)
-
-
-def test_a_stray_word_among_numbers_is_named():
-    table = frame(200).assign(age=[str(i) for i in range(199)] + ["n/k"])
-    with pytest.raises(ValueError, match="Most of them are numbers, but 'n/k' is not"):
-        TableEncoding.learn(table, "y", most_levels=100)
+        learn(table, **settings)
 
 
 def test_two_values_are_classes():
@@ -222,3 +277,6 @@ def test_two_values_are_classes():
     assert Target.learn(pd.Series([True, False], name="t")).labels == ("False", "True")
     number = Target.learn(pd.Series([0.0, 2.0], name="t"), "regression")
     assert number.encode(pd.Series([0.0, 2.0])).tolist() == [-1.0, 1.0]
+    one = Target.learn(pd.Series(list("abc"), name="t"), positive="b")
+    assert np.array_equal(one.encode(pd.Series(["a", "b", "new", None])), [-1, 1, -1, np.nan], True)
+    assert one.decode(np.array([-1.0, 2.0])).tolist() == ["not b", "b"]

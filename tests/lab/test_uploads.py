@@ -32,17 +32,16 @@ from fmviz.lab.search.equal_sparsity import search_program
 from fmviz.lab.search.strength_path import PathPlan, path_program
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
-from fmviz.lab.uploads import example, importing, library, limits
-from fmviz.lab.uploads.column_types import (
-    dates_of,
-    described,
-    likely_target,
-    numbers_of,
-    parts_of,
-)
-from fmviz.lab.uploads.files import Reading, read
+from fmviz.lab.tables import limits
+from fmviz.lab.tables.column_types import described, likely_target
+from fmviz.lab.tables.encoding import encode
+from fmviz.lab.tables.files import read
+from fmviz.lab.tables.recipe import Choice, Recipe, first_recipe
+from fmviz.lab.tables.source import Reading
+from fmviz.lab.tables.values import date_format, date_parts, dates_of, numbers_of
+from fmviz.lab.uploads import example, importing, library
 from fmviz.lab.uploads.names import is_upload
-from fmviz.lab.uploads.recipe import Choice, Recipe, build, first_recipe, measure
+from fmviz.lab.uploads.size import Size
 from fmviz.lab.uploads.suggestion import first_settings, largest_gain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +66,14 @@ def decided(data: bytes, **changes):
     source = read(data)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
     return source, dataclasses.replace(first_recipe(source, columns), **changes)
+
+
+def build(source, recipe):
+    return encode(source, recipe).dataset("x", "X")
+
+
+def measure(source, recipe):
+    return Size.of(encode(source, recipe))
 
 
 def dense(dataset) -> np.ndarray:
@@ -132,7 +139,7 @@ def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
         try:
             size = measure(source, recipe)
             said += size.notes
-            dataset = build(source, recipe, "own", "Own")
+            dataset = build(source, recipe)
         except ValueError as error:
             said.append(str(error))
         else:
@@ -151,23 +158,21 @@ def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
 
 
 def test_nothing_larger_than_the_limits_is_kept(here, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(limits, "UPLOADS", limits.Limits(file=1_000))
     with pytest.raises(ValueError, match="Take a sample of its rows"):
         library.keep_file(bytes(1_001))
     with pytest.raises(ValueError, match="more than 1 kB"):
-        read(bytes(1_001))
+        read(bytes(1_001), within=limits.UPLOADS)
     assert not data_folder().exists()
-    monkeypatch.setattr(limits, "MOST_ROWS", 10)
     with pytest.raises(ValueError, match="more than 10 rows"):
-        read(b"a,y\n" + b"1,2\n" * 11)
-    monkeypatch.setattr(limits, "MOST_CELLS", 15)
+        read(b"a,y\n" + b"1,2\n" * 11, within=limits.Limits(rows=10))
     with pytest.raises(ValueError, match="18 cells"):
-        read(b"a,b,y\n" + b"1,2,3\n" * 6)
+        read(b"a,b,y\n" + b"1,2,3\n" * 6, within=limits.Limits(cells=15))
 
 
 def test_the_limit_of_the_server_is_that_of_the_page():
     config = (ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8")
-    assert f"maxUploadSize = {limits.MOST_BYTES // 1_000_000}\n" in config
+    assert f"maxUploadSize = {limits.UPLOADS.file // 1_000_000}\n" in config
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -239,13 +244,13 @@ def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
     ],
 )
 def test_dates_become_their_parts(words):
-    assert dates_of(pd.Series(words)).notna().all()
+    assert dates_of(pd.Series(words), date_format(pd.Series(words))).notna().all()
     rng = np.random.default_rng(0)
     dates = pd.Series(rng.choice(words, 60), name="when")
-    parts = parts_of(dates)
+    parts = date_parts(dates, date_format(dates))
     assert "when.weekday" in parts
     assert set(parts["when.month"].dropna()) <= {"01-Jan", "02-Feb", "12-Dec"}
-    assert parts_of(pd.Series(["x", "y"], name="when")) == {}
+    assert date_format(pd.Series(["x", "y"])) == ""
 
 
 def test_columns_are_told_apart():
@@ -286,7 +291,7 @@ def test_a_recipe_is_the_same_after_json():
 def test_scalings():
     for scaling, low, high in (("range", 0.0, 1.0), ("none", 20.0, 59.0)):
         source, recipe = decided(bytes_of(table()), scaling=scaling)
-        X = dense(build(source, recipe, "x", "X"))
+        X = dense(build(source, recipe))
         assert (X[:, 0].min(), X[:, 0].max()) == (low, high)
 
 
@@ -303,9 +308,9 @@ def test_missing_values_are_dropped_filled_or_marked():
     def with_rules(age, town):
         rules = {"age": age, "town": town}
         columns = tuple(dataclasses.replace(c, missing=rules.get(c.name, "drop")) for c in first.columns)
-        return build(source, dataclasses.replace(first, columns=columns), "x", "X")
+        return build(source, dataclasses.replace(first, columns=columns))
 
-    marked = build(source, first, "x", "X")
+    marked = build(source, first)
     assert "age=(missing)" in marked.feature_names
     assert "town=(missing)" in marked.feature_names
     X = dense(marked)
@@ -316,14 +321,14 @@ def test_missing_values_are_dropped_filled_or_marked():
     filled = with_rules("impute", "impute")
     assert filled.y.size == 200
     assert "town=(missing)" not in filled.feature_names
-    ranged = build(source, dataclasses.replace(first, scaling="range"), "x", "X")
+    ranged = build(source, dataclasses.replace(first, scaling="range"))
     assert dense(ranged)[0, 0] == pytest.approx((frame["age"].mean() - 20) / 39, abs=0.02)
 
 
 def test_rare_words_share_a_feature():
     frame = table(300).assign(town=[f"t{i // 2}" for i in range(20)] + ["Kiel"] * 140 + ["Bonn"] * 140)
     source, recipe = decided(bytes_of(frame), rare=3)
-    names = build(source, recipe, "x", "X").feature_names
+    names = build(source, recipe).feature_names
     assert [name for name in names if name.startswith("town")] == ["town=Bonn", "town=Kiel", "town=(other)"]
     none = dataclasses.replace(recipe, rare=200)
     assert any("none of its 12 words has 200 rows" in note for note in measure(source, none).notes)
@@ -332,13 +337,13 @@ def test_rare_words_share_a_feature():
 def test_one_class_against_the_others():
     frame = table()
     source, recipe = decided(bytes_of(frame), target="town")
-    with pytest.raises(ValueError, match="3 classes; choose the one"):
+    with pytest.raises(ValueError, match=r"3 classes \(Bonn, Kiel, Ulm\); choose the one"):
         measure(source, recipe)
-    data = build(source, dataclasses.replace(recipe, positive="Kiel"), "x", "X")
+    data = build(source, dataclasses.replace(recipe, positive="Kiel"))
     assert data.class_labels == ("not Kiel", "Kiel")
     assert ((data.y == 1) == (frame["town"] == "Kiel")).all()
     flipped = dataclasses.replace(recipe, target="smoker", positive="no")
-    assert build(source, flipped, "x", "X").class_labels == ("yes", "no")
+    assert build(source, flipped).class_labels == ("yes", "no")
     numbers = dataclasses.replace(recipe, task="regression")
     with pytest.raises(ValueError, match="regression wants numbers"):
         measure(source, numbers)
@@ -346,8 +351,8 @@ def test_one_class_against_the_others():
 
 def test_libsvm_classes():
     source, recipe = decided(b"1 1:1 3:2\n2 2:1\n3 1:4\n" * 5)
-    assert build(source, recipe, "x", "X").task == "regression"
-    one = build(source, dataclasses.replace(recipe, positive="2"), "x", "X")
+    assert build(source, recipe).task == "regression"
+    one = build(source, dataclasses.replace(recipe, positive="2"))
     assert one.class_labels == ("not 2", "2")
     assert (one.y == 1).sum() == 5
 
@@ -355,7 +360,7 @@ def test_libsvm_classes():
 @pytest.mark.parametrize("make", [lambda: bytes_of(table()), lambda: example.example().data])
 def test_the_size_is_told_before(make):
     source, recipe = decided(make())
-    size, dataset = measure(source, recipe), build(source, recipe, "x", "X")
+    size, dataset = measure(source, recipe), build(source, recipe)
     X = sp.csr_array(dataset.X)
     assert (size.rows, size.features, size.entries) == (*X.shape, X.nnz)
     assert size.sparse == sp.issparse(dataset.X)

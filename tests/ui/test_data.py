@@ -12,8 +12,8 @@ from ui.driving import page, words
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.files import Reading
 from fmviz.ui.data import page as view
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fmviz.lab.uploads import limits
+from fmviz.lab.tables.limits import UPLOADS
 
 SCRIPT = "<img src=x onerror=window.hacked=1>"
 FORMULA = "=cmd|' /C calc'!A0"
@@ -28,7 +28,7 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
     # What is too large is refused before it is sent.
     large = tmp_path / "large.csv"
     with large.open("wb") as sink:
-        sink.truncate(2 * limits.MOST_BYTES)
+        sink.truncate(2 * int(UPLOADS.file))
     uploader.set_input_files(str(large))
     page.get_by_text("100.0MB or smaller").wait_for()
     os.unlink(large)

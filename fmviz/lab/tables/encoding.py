@@ -1,148 +1,43 @@
-"""From a table to X and y: an immutable description of the encoding, fitted and applied."""
+"""From a table to X and y: an immutable description of the encoding, learned by a recipe and applied."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.pipeline import Pipeline
 
-from fmviz.engine.errors import one_of
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets._tables import join
-from fmviz.lab.datasets.base import Scaling, Task
-from fmviz.lab.tables.column_encoders import (
-    MISSING,
-    SCALINGS,
-    Missing,
+from fmviz.lab.tables.columns import (
+    EncodedColumn,
     NumberColumn,
-    ScalingKind,
+    TextColumn,
     WordColumn,
-    blocks,
-    is_number,
-    learn_number,
-    learn_words,
-    levels_of,
-    moments,
-    some,
-    words_of,
+    frame,
+    learn_column,
+    transformer,
 )
-from fmviz.lab.tables.files import checked_names
+from fmviz.lab.tables.recipe import LIBSVM_TARGET, Recipe
+from fmviz.lab.tables.source import Source
+from fmviz.lab.tables.target import Target
+from fmviz.lab.tables.values import date_format, date_parts, numbers_of, some, typed_words, words_of
 
-__all__ = [
-    "MISSING",
-    "MOST_LEVELS",
-    "SCALINGS",
-    "TASKS",
-    "Encoded",
-    "NumberColumn",
-    "TableEncoding",
-    "Target",
-    "WordColumn",
-    "is_sparse",
-]
+__all__ = ["Encoded", "TableEncoding", "encode"]
 
-TASKS = ("auto", "regression", "binary")
-MOST_LEVELS = 1_000
 # Where more of X than this is zero it is kept sparse.
 _SPARSE_SHARE = 0.7
 
 
-def is_sparse(entries: int, rows: int, features: int) -> bool:
-    """Return whether features with so many non-zeros are kept sparse."""
-    return entries <= (1 - _SPARSE_SHARE) * rows * features
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is predicted.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    task : {"regression", "binary"}
-        A number, encoded as (value − mean)/scale, or two classes, encoded as -1 and +1.
-    mean, scale : float
-        Of a number.
-    labels : tuple of str
-        The words for -1 and +1; empty for a number.
-    """
-
-    name: str
-    task: Task
-    mean: float = 0.0
-    scale: float = 1.0
-    labels: tuple[str, ...] = ()
-
-    @classmethod
-    def learn(
-        cls, values: pd.Series, task: str = "auto", rows: np.ndarray | None = None, positive: str = ""
-    ) -> Target:
-        """Learn a target; mean and scale from `rows` alone, where they are given.
-
-        With "auto" two different values are classes, and more of them numbers. Of two classes `positive`
-        is +1; without it the later one.
-
-        Raises
-        ------
-        ValueError
-            If all values are the same or missing, or do not suit the task.
-        """
-        name = str(values.name)
-        one_of("task", task, TASKS)
-        known = values.dropna()
-        numeric = is_number(known)
-        words = levels_of(known)
-        if len(words) < 2:
-            always = f"is always {words[0]!r}" if words else "has no values"
-            raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
-        if task == "auto":
-            task = "binary" if len(words) == 2 else "regression"
-            if task == "regression" and not numeric:
-                raise ValueError(
-                    f"The target {name!r} has {len(words):,} different words ({some(words)}); a number or "
-                    "two classes can be predicted. Keep the rows of two, or choose another target."
-                )
-        if task == "binary":
-            if len(words) != 2:
-                raise ValueError(
-                    f"The target {name!r} has {len(words):,} different values ({some(words)}), and a binary "
-                    "task wants two. Choose regression, or keep the rows of two."
-                )
-            if positive:
-                words.sort(key=one_of("positive", positive, words).__eq__)
-            return cls(name, "binary", labels=tuple(words))
-        if not numeric:
-            raise ValueError(
-                f"The target {name!r} holds words ({some(words)}), and regression wants numbers. Choose the "
-                "binary task, or another target."
-            )
-        learned = (values if rows is None else values.iloc[rows]).dropna().to_numpy(dtype=np.float64)
-        if not np.isfinite(learned).all():
-            raise ValueError(f"The target {name!r} holds an infinite value; take its row out.")
-        mean, scale = moments(learned)
-        if scale == 0:
-            raise ValueError(f"The target {name!r} is the same in all training rows; add rows.")
-        return cls(name, "regression", mean, scale)
-
-    def encode(self, values: pd.Series) -> np.ndarray:
-        """Return y, float64 of the length of `values`; NaN where one is missing, or of neither class."""
-        if self.task == "regression":
-            return (pd.to_numeric(values).to_numpy(dtype=np.float64) - self.mean) / self.scale
-        negative, positive = self.labels
-        words = words_of(values)
-        y = np.full(len(values), np.nan)
-        y[words == negative], y[words == positive] = -1.0, 1.0
-        return y
-
-
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """An encoded table.
+    """An encoded table, or what a libsvm file holds.
 
     Attributes
     ----------
@@ -154,12 +49,88 @@ class Encoded:
         Which rows of the table they are.
     dropped : int
         How many rows were left out since something was missing.
+    target : Target
+        What y means.
+    encoding : TableEncoding or None
+        What the features mean; None where the file held numbers for features already.
+    lacking : mapping of str to int
+        By column the rows that are left out since its value is missing.
+    unseen : mapping of str to mapping of str to int
+        By column the words that it did not have when it was learned, and their rows.
     """
 
     X: np.ndarray | sp.csr_array
     y: np.ndarray | None
     rows: np.ndarray
     dropped: int
+    target: Target
+    encoding: TableEncoding | None = None
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def notes(self) -> list[str]:
+        """Return sentences for rows that were left out, and for columns that hold unseen words."""
+        if self.encoding is None:
+            return []
+        columns = {one.name: one for one in self.encoding.columns}
+        notes = []
+        if self.dropped:
+            lacking = [f"{name} in {count:,}" for name, count in self.lacking.items()]
+            notes.append(f"Rows left out since a value is missing: {self.dropped:,} ({some(lacking)}).")
+        for name, words in self.unseen.items():
+            rest = getattr(columns[name], "rest", "")
+            n = sum(words.values())
+            notes.append(
+                f"Column {name!r} has words that are new to the model ({some(words)}) in {n:,} "
+                f"{'row' if n == 1 else 'rows'}; they count as {rest or 'none of its levels'}."
+            )
+        return notes
+
+    def dataset(self, name: str, title: str) -> Dataset:
+        """Return the data set of these features and of this target, both encoded."""
+        if self.y is None:
+            raise ValueError(f"The table lacks the column {self.target.name!r}, its target.")
+        names = tuple(str(j) for j in range(1, self.X.shape[1] + 1))
+        columns = () if self.encoding is None else self.encoding.columns
+        return Dataset(
+            name=name,
+            title=title,
+            task=self.target.task,
+            X=self.X,
+            y=self.y,
+            feature_names=tuple(one for column in columns for one in column.feature_names) or names,
+            groups=tuple(column.name for column in columns for _ in column.feature_names) or names,
+            target_name=self.target.name,
+            class_labels=self.target.class_labels,
+            scaling=tuple(one for column in columns for one in column.scalings) or None,
+            target_scaling=None if self.encoding is None else self.target.scaling,
+        )
+
+
+def encode(source: Source, recipe: Recipe, rows: np.ndarray | None = None) -> Encoded:
+    """Return features and target of a file.
+
+    Parameters
+    ----------
+    source : Source
+        The file, as it was read.
+    recipe : Recipe
+        What was decided about it.
+    rows : int ndarray, optional
+        The rows whose means, deviations and words are learned; without it all that are kept, so that runs
+        with different splits have the same features. The target enters none of them.
+
+    Raises
+    ------
+    ValueError
+        With a sentence, if the recipe does not suit the file.
+    """
+    if source.table is not None:
+        return TableEncoding.learn(source.table, recipe, rows).apply(source.table)
+    assert source.X is not None
+    values = pd.Series(source.y, name=LIBSVM_TARGET)
+    target = Target.learn(values, recipe.task, recipe.positive, rows=rows)
+    return Encoded(source.X, target.encode(values), np.arange(len(values)), 0, target)
 
 
 @dataclass(frozen=True)
@@ -170,187 +141,150 @@ class TableEncoding:
     ----------
     target : Target
         What is predicted.
-    columns : tuple of NumberColumn and WordColumn
-        What is encoded, in the order of the table.
+    columns : tuple of NumberColumn, WordColumn and TextColumn
+        What is encoded, in the order of the table; of a date its parts.
     notes : tuple of str
         A sentence for every column that was left out.
+    decimal : {"point", "comma"}
+        What divides a number from its decimals where numbers are written as words.
+    dates : mapping of str to str
+        How the dates of a column are written, see `fmviz.lab.tables.values.date_format`.
     """
 
     target: Target
-    columns: tuple[NumberColumn | WordColumn, ...]
+    columns: tuple[EncodedColumn, ...]
     notes: tuple[str, ...] = ()
+    decimal: str = "point"
+    dates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def learn(
-        cls,
-        table: pd.DataFrame,
-        target: str,
-        *,
-        task: str = "auto",
-        missing: str | Mapping[str, Missing] = "drop",
-        words: Collection[str] = (),
-        singles: Collection[str] = (),
-        ignored: Collection[str] = (),
-        scaling: ScalingKind = "standard",
-        most_levels: int = MOST_LEVELS,
-        rare: int = 1,
-        merge: bool = False,
-        positive: str = "",
-        rows: np.ndarray | None = None,
-    ) -> TableEncoding:
-        """Learn the encoding of a table.
-
-        Parameters
-        ----------
-        table : DataFrame
-            One row an example.
-        target : str
-            The column to predict.
-        task : {"auto", "regression", "binary"}
-            See `Target.learn`.
-        missing : {"drop", "impute", "mark"}, or mapping of str to these
-            What becomes of missing values, in all columns or in each.
-        words : collection of str
-            Columns of numbers that are names, such as postal codes: encoded by levels.
-        singles : collection of str
-            Columns of two words, encoded by one feature.
-        ignored : collection of str
-            Columns that are no features.
-        scaling : {"standard", "range", "none"}
-            Of the numbers among the features, see `fmviz.lab.tables.column_encoders.SCALINGS`.
-        most_levels : int
-            A column with more different words is refused.
-        rare : int
-            Words of fewer rows than this share a level.
-        merge : bool
-            Whether beyond `most_levels` the rarer words share a level instead.
-        positive : str
-            The class that is +1, see `Target.learn`.
-        rows : int ndarray, optional
-            The rows whose means, deviations and words are learned; without it all.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, empty or there twice, nothing is left to learn from, or a column cannot be
-            encoded; with a sentence.
-        """
-        names = [str(column) for column in table.columns]
-        checked_names(names)
-        rules = dict.fromkeys(names, missing) if isinstance(missing, str) else dict(missing)
-        for found in rules.values():
-            one_of("missing", found, MISSING)
-        one_of("scaling", scaling, SCALINGS)
-        for what, given in (
-            *(("target", [target]), ("words", words)),
-            *(("singles", singles), ("ignored", ignored), ("missing", rules)),
-        ):
-            for name in given:
-                if name not in names:
-                    raise ValueError(f"{what} = {name!r} is no column; there are {some(names, 12)}.")
-        if target in ignored:
-            raise ValueError(f"{target!r} cannot be both ignored and the target.")
-        used = [name for name in names if name != target and name not in ignored]
-        if not used:
-            raise ValueError("All columns but the target are ignored; keep at least one.")
-        learned = table if rows is None else table.iloc[rows]
-        learned = learned[learned[target].notna()]
-        empty = [name for name in used if learned[name].notna().sum() == 0]
-        learned = learned.dropna(
-            subset=[name for name in used if name not in empty and rules.get(name, "drop") == "drop"]
-        )
+    def learn(cls, table: pd.DataFrame, recipe: Recipe, rows: np.ndarray | None = None) -> TableEncoding:
+        """Learn the encoding of a table; parameters and errors as of `encode`."""
+        if not recipe.target:
+            raise ValueError(
+                "There is no column to predict: none has values that repeat and differ. Choose a target, or "
+                "bring a table with one."
+            )
+        if recipe.target not in table:
+            raise ValueError(f"The target {recipe.target!r} is no column. Choose one of the columns.")
+        chosen = [
+            one
+            for one in recipe.columns
+            if one.kind != "ignored" and one.name != recipe.target and one.name in table
+        ]
+        decimal = recipe.reading.decimal
+        dates = {one.name: date_format(table[one.name]) for one in chosen if one.kind == "date"}
+        kinds, rules, typed = {}, {}, {}
+        for choice in chosen:
+            parts = _typed(table[choice.name], choice.kind, decimal, dates.get(choice.name, ""))
+            if choice.kind == "date":
+                parts = {name: part for name, part in parts.items() if part[part.notna()].nunique() > 1}
+                if not parts:
+                    raise ValueError(
+                        f"Column {choice.name!r} holds no dates that differ. Use it as words, or ignore it."
+                    )
+            for name, part in parts.items():
+                if name in typed:
+                    raise ValueError(f"Two columns become {name!r}. Ignore one of them.")
+                dated = "number" if part.dtype == np.float64 else "word"
+                kinds[name] = dated if choice.kind == "date" else choice.kind
+                typed[name], rules[name] = part, choice.missing
+        if not typed:
+            raise ValueError("No column is left to predict from. Use at least one besides the target.")
+        values = table[recipe.target]
+        target = Target.learn(values, recipe.task, recipe.positive, decimal, rows)
+        taken = ~np.isnan(target.encode(values, decimal))
+        if rows is not None:
+            taken &= np.isin(np.arange(len(table)), rows)
+        learned = pd.DataFrame(typed)[taken]
+        empty = [name for name in typed if not learned[name].notna().any()]
+        needed = [name for name in typed if name not in empty and rules[name] == "drop"]
+        learned = learned.dropna(subset=needed)
         if len(learned) < 2:
             raise ValueError(
                 "Fewer than two rows are left without a missing value; impute them, or ignore the columns "
                 "that are often missing."
             )
-        aim = Target.learn(table[target], task, rows, positive)
-        columns: list[NumberColumn | WordColumn] = []
         notes = [f"Column {name!r} is left out: it has no values." for name in empty]
-        for name in used:
-            if name in empty:
-                continue
-            rule: Any = rules.get(name, "drop")
-            values = learned[name]
-            column: NumberColumn | WordColumn | None
-            if is_number(values.dropna()) and name not in words and name not in singles:
-                column = learn_number(values, rule, scaling)
-            else:
-                column = learn_words(
-                    values,
-                    rule,
-                    most_levels=most_levels,
-                    rare=rare,
-                    merge=merge,
-                    single=name in singles,
-                )
-            if column is None:
-                why = "it has the same value in all rows"
-                if values.nunique() > 1:
-                    why = f"none of its {values.nunique():,} words has {rare:,} rows"
-                notes.append(f"Column {name!r} is left out: {why}.")
-            else:
+        columns = []
+        for name in (name for name in typed if name not in empty):
+            column = learn_column(
+                learned[name],
+                kinds[name],
+                rules[name],
+                scaling=recipe.scaling,
+                rare=recipe.rare,
+                most_levels=recipe.most_levels,
+            )
+            if column is not None:
                 columns.append(column)
+                continue
+            why = "it has the same value in all rows"
+            if (different := learned[name].nunique()) > 1:
+                why = f"none of its {different:,} words has {recipe.rare:,} rows"
+            if kinds[name] == "text":
+                why = "its texts have no words in common"
+            notes.append(f"Column {name!r} is left out: {why}.")
         if not columns:
             raise ValueError(
                 f"No column is left that differs from row to row; there is nothing to learn from. {notes[-1]}"
             )
-        return cls(aim, tuple(columns), tuple(notes))
+        return cls(target, tuple(columns), tuple(notes), decimal, dates)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """One name for every column of X."""
         return tuple(name for column in self.columns for name in column.feature_names)
 
+    @cached_property
+    def _transformer(self) -> Pipeline:
+        return transformer(self.columns)
+
     def apply(self, table: pd.DataFrame) -> Encoded:
         """Encode a table that has the columns; raises ValueError with a sentence where one does not suit."""
-        for column in self.columns:
-            if column.name not in table.columns:
-                raise ValueError(f"The table lacks the column {column.name!r}.")
-            if isinstance(column, NumberColumn) and not is_number(table[column.name].dropna()):
-                word = next(v for v in table[column.name].dropna() if not isinstance(v, int | float))
-                raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
-        rows, y = self.kept(table)
-        kept = table if rows.size == len(table) else table.iloc[rows]
-        X = join(blocks(self.columns, kept)).matrix
-        if not is_sparse(X.nnz, *X.shape):
-            X = X.toarray()
-        return Encoded(X, None if y is None else y[rows], rows, int(len(table) - rows.size))
-
-    def kept(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return which rows of a table are encoded, and y of all rows, or None without a target."""
-        kept = np.ones(len(table), dtype=bool)
+        typed = self._typed(table)
+        missing = {one.name: typed[one.name].isna() for one in self.columns if one.missing == "drop"}
         y = None
-        if self.target.name in table.columns:
-            y = self.target.encode(table[self.target.name])
-            kept &= ~np.isnan(y)
-        needed = [column.name for column in self.columns if column.missing == "drop"]
-        kept &= table[needed].notna().to_numpy().all(axis=1)
+        if self.target.name in table:
+            y = self.target.encode(table[self.target.name], self.decimal)
+            missing[self.target.name] = np.isnan(y)
+        kept = np.ones(len(table), dtype=bool)
+        for lost in missing.values():
+            kept &= ~np.asarray(lost)
         rows = np.flatnonzero(kept)
         if not rows.size:
             raise ValueError("No row is left without a missing value; impute them, or ignore columns.")
-        return rows, y
-
-    def dataset(self, encoded: Encoded, name: str, title: str) -> Dataset:
-        """Return an encoded table as a data set; its y is encoded, too."""
-        if encoded.y is None:
-            raise ValueError(f"The table lacks the column {self.target.name!r}, its target.")
-        labels = self.target.labels
-        return Dataset(
-            name=name,
-            title=title,
-            task=self.target.task,
-            X=encoded.X,
-            y=encoded.y,
-            feature_names=self.feature_names,
-            groups=tuple(column.name for column in self.columns for _ in column.feature_names),
-            target_name=self.target.name,
-            class_labels=(labels[0], labels[1]) if labels else None,
-            scaling=tuple(scaling for column in self.columns for scaling in column.scalings),
-            target_scaling=Scaling(self.target.mean, self.target.scale)
-            if self.target.task == "regression"
-            else None,
+        if rows.size < len(table):
+            typed = {name: values.iloc[rows] for name, values in typed.items()}
+        # Whatever a program has asked scikit-learn for: pandas has no sparse features.
+        with config_context(transform_output="default"):
+            X: sp.csr_array = self._transformer.transform(frame(self.columns, typed))
+        n, d = X.shape
+        unseen = {one.name: dict(_unseen(one, typed[one.name])) for one in self.columns if one.kind == "word"}
+        return Encoded(
+            X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray(),
+            None if y is None else y[rows],
+            rows,
+            len(table) - n,
+            self.target,
+            self,
+            {name: int(lost.sum()) for name, lost in missing.items() if lost.any()},
+            {name: words for name, words in unseen.items() if words},
         )
+
+    def _typed(self, table: pd.DataFrame) -> dict[str, pd.Series]:
+        """Return the columns as numbers, words and texts, by their names."""
+        typed: dict[str, pd.Series] = {}
+        for name, form in self.dates.items():
+            typed |= _typed(_column(table, name), "date", self.decimal, form)
+        for column in self.columns:
+            if column.name not in typed:
+                values = _column(table, column.name)
+                typed |= _typed(values, column.kind, self.decimal, "")
+                if column.kind == "number" and values.notna().any() and typed[column.name].isna().all():
+                    word = str(values.dropna().iloc[0])
+                    raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
+        return typed
 
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as JSON takes it."""
@@ -359,9 +293,41 @@ class TableEncoding:
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> TableEncoding:
         """Read what `to_dict` wrote."""
+        kinds = {"levels": WordColumn, "words": TextColumn, "center": NumberColumn}
         columns = tuple(
-            WordColumn(**{**one, "levels": tuple(one["levels"])}) if "levels" in one else NumberColumn(**one)
-            for one in told["columns"]
+            next(kind for key, kind in kinds.items() if key in one)(**_frozen(one)) for one in told["columns"]
         )
-        aim = {**told["target"], "labels": tuple(told["target"]["labels"])}
-        return cls(Target(**aim), columns, tuple(told["notes"]))
+        notes = tuple(told["notes"])
+        return cls(
+            **{**told, "target": Target(**_frozen(told["target"])), "columns": columns, "notes": notes}
+        )
+
+
+def _frozen(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+
+
+def _column(table: pd.DataFrame, name: str) -> pd.Series:
+    if name not in table:
+        raise ValueError(f"The table lacks the column {name!r}.")
+    return table[name]
+
+
+def _typed(values: pd.Series, kind: str, decimal: str, form: str) -> dict[str, pd.Series]:
+    """Return a column as numbers, words or texts; a date as its parts, none where it is no date."""
+    if kind == "date":
+        return date_parts(values, form) if form else {}
+    if kind == "number":
+        values = pd.Series(numbers_of(values, decimal), index=values.index, name=values.name)
+    elif kind == "text":
+        values = pd.Series(words_of(values), index=values.index, name=values.name, dtype=object)
+    else:
+        values = typed_words(values)
+    return {str(values.name): values}
+
+
+def _unseen(column: EncodedColumn, values: pd.Series) -> Iterable[tuple[str, int]]:
+    """Return the words that a column did not have when it was learned, and their rows."""
+    assert isinstance(column, WordColumn)
+    known = {*column.levels, *column.others, None}
+    return ((word, count) for word, count in Counter(words_of(values)).items() if word not in known)

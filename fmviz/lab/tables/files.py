@@ -1,228 +1,222 @@
-"""Reads CSV, TSV and libsvm files, with a sentence for each way to fail."""
+"""From the bytes of a file to a table or a libsvm design: the format detected and the text decoded."""
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import zlib
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
-__all__ = ["is_libsvm", "read_bytes", "read_libsvm", "read_text", "read_text_table"]
+from fmviz.lab.tables.limits import UPLOADS, Limits
+from fmviz.lab.tables.parquet import read_parquet
+from fmviz.lab.tables.source import ENCODINGS, Reading, Source
+from fmviz.lab.tables.text import read_text
 
-DELIMITERS = ("\t", ";", ",", "|")
+__all__ = ["detect", "read"]
 
-_SNIFFED_LINES = 20
-_SNIFFED_CHARACTERS = 1_000_000
+_SAMPLE = 65_536
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LIBSVM_LINE = re.compile(r"[-+.,\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)+\s*(#.*)?")
-# Besides what pandas takes for missing; data sets of machine learning often write so.
-_MISSING = ("?",)
+_CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
+
+# The first bytes of files that are no tables, what they are, and what to do.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file; open it there and save it as CSV in UTF-8"),
+    (b"\x89PNG", "a picture (PNG); bring the table that it shows"),
+    (b"\xff\xd8\xff", "a picture (JPEG); bring the table that it shows"),
+    (b"GIF8", "a picture (GIF); bring the table that it shows"),
+    (b"BM6", "a picture (BMP); bring the table that it shows"),
+    (b"%PDF", "a PDF document; copy its table into a spreadsheet and save that as CSV"),
+    (b"SQLite format 3", "an SQLite database; export one of its tables as CSV"),
+    (b"\x89HDF", "an HDF5 file; save its table as Parquet or CSV"),
+    (b"ARROW1", "a Feather file; save it as Parquet"),
+    (b"\x93NUMPY", "a NumPy array; save it as CSV with the names of its columns"),
+    (b"BZh", "compressed with bzip2; unpack it, or compress it with gzip"),
+    (b"\xfd7zXZ", "compressed with xz; unpack it, or compress it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it, or compress it with gzip"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it and bring the table in it"),
+    (b"Rar!", "a RAR archive; unpack it and bring the table in it"),
+    (b"\x7fELF", "a program; bring a table"),
+    (b"MZ\x90", "a program; bring a table"),
+    (b"{\\rtf", "a formatted text; save its table as CSV"),
+    (b"Obj\x01", "an Avro file; save it as Parquet or CSV"),
+    (b"ORC", "an ORC file; save it as Parquet or CSV"),
+)
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Return the contents of a file; raises ValueError with a sentence where it cannot be read."""
-    try:
-        return Path(path).expanduser().read_bytes()
-    except OSError as error:
-        raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-
-
-def is_libsvm(data: bytes) -> bool:
-    """Tell by the first line that holds something whether this is a libsvm file rather than a table."""
-    lines = data[:65_536].decode("utf-8", errors="replace").splitlines()
-    first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
-    return _LIBSVM_LINE.fullmatch(first) is not None
-
-
-def read_text_table(data: bytes, name: str = "The file") -> pd.DataFrame:
-    """Read a CSV or TSV file in UTF-8 whose first line names the columns; else as `read_text`."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{name} is not text in UTF-8; save it as CSV in UTF-8.") from None
-    return read_text(text, name)
-
-
-def read_text(
-    text: str,
-    name: str = "The file",
-    *,
-    delimiter: str = "",
-    header: bool = True,
-    decimal: str = "",
-    loose: bool = False,
-    rename: Callable[[list[str]], list[str]] | None = None,
-    most_rows: int | None = None,
-) -> pd.DataFrame:
-    """Read the text of a table.
+def read(
+    data: bytes, asked: Reading | None = None, name: str = "The file", within: Limits | None = None
+) -> Source:
+    """Read a file.
 
     Parameters
     ----------
-    text : str
-        Empty cells, "?" and the words that pandas takes for it are missing values.
+    data : bytes
+        The file, compressed with gzip or not.
+    asked : Reading
+        What is not "auto" in it is not detected. Nothing of the file is executed.
     name : str
         What sentences call it.
-    delimiter : str
-        One character, blanks in any number for " ". Without it the one of `DELIMITERS` that divides the first
-        lines into the same number of fields.
-    header : bool
-        Whether the first line names the columns; else they are called "column 1" and so on.
-    decimal : str
-        "." or ",". Without it numbers may have a decimal comma where semicolons divide.
-    loose : bool
-        Whether lines with too many fields are left out; else they are an error.
-    rename : callable, optional
-        Returns names for the columns, given those of the file; without it each must have one of its own.
-    most_rows : int, optional
-        No more rows are read.
-
-    Returns
-    -------
-    DataFrame
-        Columns of numbers, or of words; ``attrs["skipped"]`` is the number of lines that were left out.
+    within : Limits, optional
+        What is refused; without it what the page refuses.
 
     Raises
     ------
     ValueError
-        If it is empty or no table, has one column, or a column without a name or with that of another.
+        If it is none of these files, or too large; with a sentence.
     """
-    if not text.strip():
-        raise ValueError(f"{name} is empty; give a table whose first line names its columns.")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    delimiter = delimiter or sniffed(text)
-    if delimiter == " ":
-        text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
-    columns, widest = _heading(text, delimiter, header, name)
-    if rename is not None:
-        columns = rename(columns)
-    checked_names(columns, name)
-    skipped = 0
-    if loose:
-        text, skipped = _fitting(text, delimiter, len(columns))
-    # pandas would take what is too much for the names of the rows.
-    elif widest > len(columns):
-        raise ValueError(
-            f"The rows of {name} have more fields than its first line names; name every column there."
+    asked, within = asked or Reading(), within or UPLOADS
+    within.check(name, file=len(data))
+    data = _unfolded(data, name, within)
+    kind = detect(data, name) if asked.kind == "auto" else asked.kind
+    if kind == "parquet":
+        return read_parquet(data, name, within)
+    notes: list[str] = []
+    text, encoding = _decoded(data, asked.encoding, name, notes)
+    if kind == "libsvm":
+        X, y = _libsvm(text, name, within)
+        return Source(Reading(kind, encoding, "blanks", "no", "point"), None, X, y, tuple(notes))
+    return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
+
+
+def detect(data: bytes, name: str = "The file") -> str:
+    """Return "table", "libsvm" or "parquet"; ValueError says what else the file is, and what to do."""
+    head = data[:_SAMPLE]
+    if not head.strip(b"\x00 \t\r\n\xef\xbb\xbf"):
+        raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        sheet = b"xl/" in data[:4096] or b"[Content_Types].xml" in data[:4096] or b"mimetype" in data[:64]
+        what = (
+            "a spreadsheet; open it there and save it as CSV in UTF-8"
+            if sheet
+            else ("a ZIP archive; unpack it and bring the table in it")
         )
-    options: dict[str, Any] = {
-        "sep": delimiter,
-        "na_values": list(_MISSING),
-        "header": 0 if header else None,
-        "index_col": False,
-        "low_memory": False,
-        "nrows": most_rows,
-    }
-    try:
-        table = pd.read_csv(io.StringIO(text), decimal=decimal or ".", **options)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} cannot be read as a table: {_reason(error)}") from None
-    if not len(table):
-        raise ValueError(f"{name} has no rows below the names of its columns.")
-    table.columns = pd.Index(columns)
-    table.attrs["skipped"] = skipped
-    return _decimal_commas(table) if delimiter == ";" and not decimal else table
-
-
-def _heading(text: str, delimiter: str, header: bool, name: str) -> tuple[list[str], int]:
-    """Return the names of the columns and the number of fields of the first row."""
-    records = (row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row))
-    try:
-        first = next(records)
-        widest = len(next(records, ())) if header else len(first)
-    except csv.Error as error:
-        raise ValueError(f"{name} cannot be read as a table: {_reason(error)}") from None
-    except StopIteration:
-        raise ValueError(f"{name} holds nothing but delimiters; give a table with values.") from None
-    if header:
-        return [field.strip() for field in first], widest
-    return [f"column {place}" for place in range(1, len(first) + 1)], widest
-
-
-def _fitting(text: str, delimiter: str, n_columns: int) -> tuple[str, int]:
-    """Return the lines that have no more fields than there are columns, and how many others there are."""
-    sink, skipped = io.StringIO(), 0
-    writer = csv.writer(sink, delimiter=delimiter, lineterminator="\n")
-    try:
-        for row in csv.reader(io.StringIO(text), delimiter=delimiter):
-            if len(row) <= n_columns:
-                writer.writerow(row)
-            else:
-                skipped += 1
-    except csv.Error:
-        skipped += 1  # A quotation mark that is never closed takes the rest with it.
-    return sink.getvalue(), skipped
-
-
-def _reason(error: Exception) -> str:
-    """Return what a parser says, and what to do about it."""
-    said = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split()).rstrip(".")
-    if "inside string" in said or "field limit" in said:
-        return f"{said}. A quotation mark is opened and never closed; close it, or take it out."
-    return f"{said}."
-
-
-def sniffed(text: str) -> str:
-    """Return the delimiter that divides the first lines into the same number of fields, the most of all."""
-    # Of a long text the beginning; what is cut off with it counts for nothing.
-    begin = text[:_SNIFFED_CHARACTERS]
-    lines = [line for line in begin.splitlines() if line.strip()][:_SNIFFED_LINES]
-
-    def fields(delimiter: str) -> int:
-        try:
-            counts = {len(row) for row in csv.reader(lines, delimiter=delimiter) if row}
-        except csv.Error:
-            return 0
-        return counts.pop() if len(counts) == 1 else 0
-
-    best = max(DELIMITERS, key=fields)
-    if fields(best) > 1:
-        return best
-    return max(DELIMITERS, key=lambda delimiter: lines[0].count(delimiter))
-
-
-def checked_names(columns: list[str], name: str = "The table") -> None:
-    """Raise ValueError with a sentence unless there are two columns or more, each with a name of its own."""
-    if len(columns) < 2:
+        raise ValueError(f"{name} is {what}.")
+    for signature, what in _SIGNATURES:
+        if head.startswith(signature):
+            raise ValueError(f"{name} is {what}.")
+    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
         raise ValueError(
-            f"{name} has one column, {columns[0]!r}; a target and at least one feature are needed, divided "
-            "by commas, semicolons, tabs or bars."
+            f"{name} is a Python pickle, which could run anything and is never opened. Save it as Parquet "
+            "or CSV."
         )
-    counts = Counter(columns)
-    for place, column in enumerate(columns, 1):
-        if not column:
-            raise ValueError(f"Column {place} of {name} has no name; write one into the first line.")
-        if counts[column] > 1:
-            raise ValueError(f"{name} has several columns called {column!r}; give each a name of its own.")
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
+        raise ValueError(
+            f"{name} is a web page, not a table: perhaps a login or an error page was saved in its place. "
+            "Download the file again, and look at it in an editor."
+        )
+    if start.startswith((b"<?xml", b"<svg")):
+        raise ValueError(f"{name} is an XML document. Export its table as CSV.")
+    if re.match(rb"(\{\s*[\"}]|\[\s*[\[{])", start):
+        raise ValueError(f"{name} is JSON. Save it as CSV or Parquet, one row an example.")
+    wide = head.startswith(_UTF16) or _utf16_without_mark(head) is not None
+    controls = sum(map(head.count, _CONTROLS)) + (0 if wide else 5 * head.count(0))
+    if controls > 0.05 * len(head):
+        raise ValueError(f"{name} is no text but binary data. Bring CSV, TSV, libsvm or Parquet.")
+    return "libsvm" if _is_libsvm(head) else "table"
 
 
-def _decimal_commas(table: pd.DataFrame) -> pd.DataFrame:
-    for column in table:
-        values = table[column].dropna()
-        if pd.api.types.is_numeric_dtype(values) or not len(values):
-            continue
-        if values.astype(str).str.fullmatch(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?").all():
-            words = table[column].astype(str).where(table[column].notna())
-            table[column] = pd.to_numeric(words.str.replace(",", "."))
-    return table
+def _is_libsvm(head: bytes) -> bool:
+    """Tell by the first line that holds something whether this is a libsvm file rather than a table."""
+    lines = head.decode("utf-8", errors="replace").splitlines()
+    first = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+    return _LIBSVM_LINE.fullmatch(first) is not None
 
 
-def read_libsvm(data: bytes, name: str = "The file") -> tuple[sp.csr_array, np.ndarray]:
-    """Read a libsvm file: return X, shape (N, d), and the target, shape (N,); raises ValueError."""
+def _unfolded(data: bytes, name: str, within: Limits) -> bytes:
+    """Return the contents of a file compressed with gzip, and others as they are."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    parts, size = [], 0
+    try:
+        while data.startswith(b"\x1f\x8b"):
+            member = zlib.decompressobj(wbits=31)
+            parts.append(member.decompress(data, within.unfolded + 1 - size))
+            size += len(parts[-1])
+            within.check(name, unfolded=size)
+            if not member.eof:
+                raise zlib.error("it ends too early")
+            data = member.unused_data
+    except zlib.error as error:
+        raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
+    return b"".join(parts)
+
+
+# -------------------------------------------------------------------------------------------------- text
+
+
+def _utf16_without_mark(head: bytes) -> str | None:
+    even, odd = head[0:4096:2].count(0), head[1:4096:2].count(0)
+    half = len(head[:4096]) / 2
+    if odd > 0.4 * half and even < 0.05 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.4 * half and odd < 0.05 * half else None
+
+
+def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str, str]:
+    """Return the text, and the encoding that it was taken for."""
+    encoding = _encoding(data) if asked == "auto" else asked
+    python = {"utf-8": "utf-8-sig"}.get(encoding, encoding)
+    if encoding == "utf-16" and not data.startswith(_UTF16):
+        python = _utf16_without_mark(data[:4096]) or "utf-16-le"
+    text = data.decode(python, errors="replace")
+    if (lost := text.count("\ufffd")) and asked != "auto":
+        notes.append(f"{lost:,} characters are none of the encoding {encoding}; choose another.")
+    elif lost:
+        notes.append(f"{lost:,} characters could not be read as {encoding}.")
+    if encoding not in ("utf-8", "utf-16") and asked == "auto":
+        notes.append(f"The text is no UTF-8; it was taken for {encoding}. Look whether its words are right.")
+    if "\x00" in text:
+        notes.append(f"{text.count(chr(0)):,} NUL characters were left out.")
+        text = text.replace("\x00", "")
+    return text, encoding
+
+
+def _encoding(data: bytes) -> str:
+    if data.startswith(_UTF16) or _utf16_without_mark(data[:4096]):
+        return "utf-16"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        from charset_normalizer import from_bytes
+
+        # What tells encodings apart is in the lines that are no ASCII.
+        odd = [line for line in data[: error.start + 4 * _SAMPLE].split(b"\n") if not line.isascii()]
+        signs = b"\n".join(odd).decode("utf-8", errors="replace")
+        if sum(sign > "\x7f" and sign != "\ufffd" for sign in signs) >= signs.count("\ufffd"):
+            return "utf-8"
+        sample = b"\n".join(odd)[:8192]
+        best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
+        # Where it makes no difference, and where nothing else is likely, it is that of most computers.
+        if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
+            return "cp1252"
+        return best.encoding
+    return "utf-8"
+
+
+# ------------------------------------------------------------------------------------------------- libsvm
+
+
+def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndarray]:
+    """Return X, shape (N, d), and the target, shape (N,)."""
     from sklearn.datasets import load_svmlight_file
 
+    # scikit-learn takes no index beyond 32 bits, and calls it a value.
+    far = max((int(one) for one in re.findall(r"\s(\d{7,60}):", text)), default=0)
+    within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
     try:
-        X, y = load_svmlight_file(io.BytesIO(data))
+        X, y = load_svmlight_file(io.BytesIO(text.encode()))
     except (ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"{name} cannot be read as libsvm: {error}.") from None
     if not X.shape[0] or not X.shape[1]:
         raise ValueError(f"{name} has no rows or no features.")
+    within.check(name, index=X.shape[1])
     X = sp.csr_array(X, dtype=np.float64)
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise ValueError(f"{name} holds a value that is not finite; take it out.")

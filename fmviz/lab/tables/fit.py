@@ -1,4 +1,4 @@
-"""Fits to tables: prepared like registered data sets, saved, and used to predict."""
+"""Fits to tables: prepared like those to registered data sets, saved, and used to predict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fmviz.engine.design import Design
 from fmviz.engine.losses import LOSSES
@@ -19,127 +18,33 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run, problem_of, split
+from fmviz.lab.runner import Run, problem_of
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
-from fmviz.lab.tables.encoding import TableEncoding, Target
-from fmviz.lab.tables.files import read_libsvm
+from fmviz.lab.tables.encoding import TableEncoding
+from fmviz.lab.tables.target import Target
 
-__all__ = ["MOST_FEATURES", "OwnData", "SavedModel", "from_libsvm", "from_table", "prepare"]
-
-MOST_FEATURES = 10_000_000
-"""Of a libsvm file: a wrong index would make as many, with a name each, until the memory is full."""
+__all__ = ["SavedModel", "prepare"]
 
 
-@dataclass(frozen=True, eq=False)
-class OwnData:
-    """Data of one's own, encoded and split.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        All rows that were kept; the target is encoded.
-    target : Target
-        What y means.
-    encoding : TableEncoding or None
-        What the features mean; None where the file held numbers for features already.
-    train, held_out : int ndarrays
-        The rows of `dataset` that train and that validate.
-    dropped : int
-        Rows that were left out since something was missing.
-    """
-
-    dataset: Dataset
-    target: Target
-    encoding: TableEncoding | None
-    train: np.ndarray
-    held_out: np.ndarray
-    dropped: int = 0
-
-
-def from_table(
-    table: pd.DataFrame, target: str, name: str, *, validation: float = 0.0, seed: int = 0, **encoding: Any
-) -> OwnData:
-    """Encode and split a table.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See `fmviz.lab.tables.files.read_text_table`.
-    target : str
-        The column to predict.
-    name : str
-        What the data are called.
-    validation : float
-        The share of rows that is kept out. Means, deviations and levels are learned on the others.
-    seed : int
-        Draws them, as for a registered data set.
-    **encoding
-        As for `TableEncoding.learn`.
-
-    Raises
-    ------
-    ValueError
-        As `TableEncoding.learn` does.
-    """
-    train, _ = split(len(table), validation, seed)
-    learned = TableEncoding.learn(table, target, rows=train, **encoding)
-    encoded = learned.apply(table)
-    training = np.isin(encoded.rows, train)
-    return OwnData(
-        learned.dataset(encoded, name, name),
-        learned.target,
-        learned,
-        np.flatnonzero(training),
-        np.flatnonzero(~training),
-        encoded.dropped,
-    )
-
-
-def from_libsvm(
-    data: bytes, name: str, *, task: str = "auto", validation: float = 0.0, seed: int = 0
-) -> OwnData:
-    """Read and split a libsvm file, whose features are taken as they are; else as `from_table`."""
-    X, y = read_libsvm(data, name)
-    if X.shape[1] > MOST_FEATURES:
-        raise ValueError(
-            f"{name} has an index of {X.shape[1]:,}, more than {MOST_FEATURES:,} features. Number them anew "
-            "without gaps."
-        )
-    train, held_out = split(y.size, validation, seed)
-    values = pd.Series(y, name="target")
-    target = Target.learn(values, task, train)
-    names = tuple(str(j) for j in range(1, X.shape[1] + 1))
-    dataset = Dataset(
-        name=name,
-        title=name,
-        task=target.task,
-        X=X,
-        y=target.encode(values),
-        feature_names=names,
-        groups=names,
-        target_name=target.name,
-        class_labels=(target.labels[0], target.labels[1]) if target.labels else None,
-    )
-    return OwnData(dataset, target, None, train, held_out)
-
-
-def prepare(own: OwnData, experiment: Experiment) -> Run:
-    """Return the run that an experiment describes, on these data instead of its own.
+def prepare(
+    dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
+) -> Run:
+    """Return the run that an experiment describes, on these data and rows instead of its own.
 
     Raises
     ------
     ValueError
         If the loss does not suit the target, or the settings do not suit each other.
     """
-    if LOSSES[experiment.loss].task == "binary" and own.target.task != "binary":
+    if LOSSES[experiment.loss].task == "binary" and dataset.task != "binary":
         raise ValueError(
             f"The {LOSSES[experiment.loss].label.lower()} loss wants two classes, but the target "
-            f"{own.target.name!r} is a number. Choose the squared or the Huber loss."
+            f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
         )
-    X, y = own.dataset.X, own.dataset.y
-    problem = problem_of(experiment, Design(X[own.train]), y[own.train])
-    held_out = (Design(X[own.held_out]), y[own.held_out]) if own.held_out.size else None
-    return Run(experiment, own.dataset, problem, held_out)
+    X, y = dataset.X, dataset.y
+    problem = problem_of(experiment, Design(X[train]), y[train])
+    kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
+    return Run(experiment, dataset, problem, kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +65,23 @@ class SavedModel:
         The features.
     encoding : TableEncoding or None
         How a table becomes features; None where they were given as numbers.
+    loss : str
+        A name of `fmviz.engine.losses.LOSSES`; empty where a model of an earlier version does not say it.
 
     Examples
     --------
     ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
 
+    >>> import pandas as pd
+    >>> from fmviz.lab.tables.encoding import encode
+    >>> from fmviz.lab.tables.recipe import Choice, Recipe
+    >>> from fmviz.lab.tables.source import Source
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
-    >>> own = from_table(table, "price", "houses")
-    >>> end = prepare(own, Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)).end()
-    >>> model = SavedModel(end.parameters, "fm", own.target, own.dataset.feature_names, own.encoding)
+    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price")
+    >>> own = encode(Source(recipe.reading, table), recipe)
+    >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
+    >>> end = prepare(own.dataset("houses", "Houses"), experiment, own.rows).end()
+    >>> model = SavedModel(end.parameters, "fm", own.target, own.encoding.feature_names, own.encoding)
     >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
     array([100.])
     """
@@ -179,12 +92,14 @@ class SavedModel:
     feature_names: tuple[str, ...]
     encoding: TableEncoding | None = None
     model_params: Mapping[str, Any] = field(default_factory=dict)
+    loss: str = ""
 
     def save(self, path: str | Path) -> None:
         """Write an NPZ file: the arrays of the parameters, and ``about``, the rest as JSON."""
         about = {
             "model": self.model,
             "model_params": dict(self.model_params),
+            "loss": self.loss,
             "target": asdict(self.target),
             "feature_names": list(self.feature_names),
             "encoding": None if self.encoding is None else self.encoding.to_dict(),
@@ -210,6 +125,7 @@ class SavedModel:
                 tuple(about["feature_names"]),
                 None if encoding is None else TableEncoding.from_dict(encoding),
                 about["model_params"],
+                about.get("loss", ""),
             )
         except (KeyError, OSError, EOFError, TypeError, ValueError, zlib.error) as error:
             raise ValueError(f"{str(path)!r} is no model that `fmviz fit` has written ({error}).") from None
@@ -227,18 +143,25 @@ class SavedModel:
         (N,) ndarray
             NaN, or None for words, in rows of a table that are left out for a missing value.
         """
+        return self.decoded(self.scores(data)[0])
+
+    def decoded(self, scores: np.ndarray) -> np.ndarray:
+        """Return what `scores` say in the target's own numbers or words; NaN or None where there is none."""
+        found = self.target.decode(scores)
+        if self.target.task == "binary":
+            found[np.isnan(scores)] = None
+        return found
+
+    def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
+        """Return the scores of `predict`, shape (N,), NaN where there is none, and sentences about the rows.
+
+        A regression's score is the encoded target; of classes the sign decides, and under the logistic loss
+        1/(1 + exp(−score)) is the probability of the second.
+        """
+        model = get_model(self.model, self.model_params)
         if self.encoding is None:
-            return self._words(self._scores(data))
+            return model.predict(Design(data), self.parameters), []
         encoded = self.encoding.apply(data.drop(columns=self.target.name, errors="ignore"))
-        found = self._words(self._scores(encoded.X))
-        all_rows = np.full(len(data), np.nan if found.dtype.kind == "f" else None, dtype=found.dtype)
-        all_rows[encoded.rows] = found
-        return all_rows
-
-    def _scores(self, X: Any) -> np.ndarray:
-        return get_model(self.model, self.model_params).predict(Design(X), self.parameters)
-
-    def _words(self, f: np.ndarray) -> np.ndarray:
-        if self.target.task == "regression":
-            return self.target.mean + self.target.scale * f
-        return np.array(self.target.labels, dtype=object)[(f > 0).astype(int)]
+        found = np.full(len(data), np.nan)
+        found[encoded.rows] = model.predict(Design(encoded.X), self.parameters)
+        return found, encoded.notes()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fmviz.lab.places import data_folder
+from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
-from fmviz.lab.uploads.recipe import Recipe, build
 from fmviz.lab.uploads.suggestion import first_settings
 
 __all__ = ["import_file", "import_upload"]
@@ -22,10 +22,10 @@ def import_upload(file: str, recipe: Recipe, title: str) -> Upload:
     Raises
     ------
     ValueError
-        As `fmviz.lab.uploads.recipe.build` does, or if the file is not there.
+        As `fmviz.lab.uploads.library.encoded` does, or if the file is not there.
     """
     name, title = library.name_of(file, recipe), library.title_of(title)
-    dataset = build(library.profile(file, recipe.reading).source, recipe, name, title)
+    dataset = library.encoded(file, recipe).dataset(name, title)
     found = Upload(
         name,
         title,

@@ -18,19 +18,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fmviz.engine.memory import in_words
+import numpy as np
+import scipy.sparse as sp
+
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.places import data_folder
-from fmviz.lab.uploads import limits
-from fmviz.lab.uploads.column_types import Column, described
-from fmviz.lab.uploads.files import Reading, Source, read
+from fmviz.lab.tables import limits
+from fmviz.lab.tables.column_types import Column, described
+from fmviz.lab.tables.encoding import Encoded, encode
+from fmviz.lab.tables.files import read
+from fmviz.lab.tables.recipe import Recipe
+from fmviz.lab.tables.source import Reading, Source
 from fmviz.lab.uploads.names import is_upload
-from fmviz.lab.uploads.recipe import Recipe, Size, build, measure
+from fmviz.lab.uploads.size import Size
 
 __all__ = [
     "Profile",
     "Upload",
     "delete",
+    "encoded",
     "find",
     "keep_file",
     "load",
@@ -103,11 +109,7 @@ class Profile:
 
 def keep_file(data: bytes) -> str:
     """Keep a file; return its hash. Raises ValueError where it is too large."""
-    if len(data) > limits.MOST_BYTES:
-        raise ValueError(
-            f"The file has {in_words(len(data))}, more than {in_words(limits.MOST_BYTES)}. Take a sample of "
-            "its rows, or compress it with gzip."
-        )
+    limits.UPLOADS.check("The file", file=len(data))
     name = hashlib.sha256(data).hexdigest()[:32]
     path = _file(name)
     if path.exists():
@@ -160,10 +162,21 @@ def profile(file: str, reading: Reading) -> Profile:
     return Profile(source, () if table is None else described(table, source.reading.decimal))
 
 
+# One, which the page counts, enters and trains on in turn.
+@lru_cache(maxsize=1)
+def encoded(file: str, recipe: Recipe) -> Encoded:
+    """Return what a recipe makes of a kept file; raises ValueError with a sentence."""
+    found = encode(profile(file, recipe.reading).source, recipe)
+    X: Any = found.X
+    entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    limits.UPLOADS.check("This", features=X.shape[1], entries=int(entries))
+    return found
+
+
 @lru_cache(maxsize=64)
 def sized(file: str, recipe: Recipe) -> Size:
     """Return the size of what a recipe makes of a kept file; raises ValueError with a sentence."""
-    return measure(profile(file, recipe.reading).source, recipe)
+    return Size.of(encoded(file, recipe))
 
 
 # --------------------------------------------------------------------------------------------------- sets
@@ -212,8 +225,7 @@ def load(name: str) -> Dataset:
     found = find(name)
     if found is None or found.deleted is not None:
         raise ValueError(why_not(name))
-    source = profile(found.file, found.recipe.reading).source
-    return build(source, found.recipe, name, found.title)
+    return encoded(found.file, found.recipe).dataset(name, found.title)
 
 
 def why_not(name: str) -> str | None:

@@ -12,8 +12,7 @@ from scipy.sparse.linalg import lsqr
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import split
-from fmviz.lab.tables.encoding import Target
-from fmviz.lab.tables.fit import OwnData, prepare
+from fmviz.lab.tables.fit import prepare
 
 __all__ = ["SHARES", "first_settings", "largest_gain"]
 
@@ -100,8 +99,8 @@ def _strengths(value: float) -> dict[str, float]:
     return {"lambda_p": _rounded(value / 4.0), "lambda_sparse": _rounded(value)}
 
 
-def _trial(dataset: Dataset) -> OwnData | None:
-    """Return some rows to try on, a quarter of them kept out; None where they are too few."""
+def _trial(dataset: Dataset) -> Dataset | None:
+    """Return some rows to try on; None where they are too few."""
     X: Any = dataset.X
     entries = X.nnz if sp.issparse(X) else X.size
     n = dataset.y.size
@@ -109,14 +108,12 @@ def _trial(dataset: Dataset) -> OwnData | None:
     if most < 20:
         return None
     rows = np.sort(np.random.default_rng(0).permutation(n)[:most])
-    part = replace(dataset, X=X[rows], y=dataset.y[rows])
-    train, held_out = split(most, 0.25, 0)
-    return OwnData(part, Target(dataset.target_name, dataset.task), None, train, held_out)
+    return replace(dataset, X=X[rows], y=dataset.y[rows])
 
 
-def _end(trial: OwnData, experiment: Experiment) -> tuple[float, int]:
+def _end(trial: Dataset, experiment: Experiment) -> tuple[float, int]:
     """Return the validation loss of a short fit, NaN where it failed, and its number of interactions."""
-    end = prepare(trial, experiment).end()
+    end = prepare(trial, experiment, *split(trial.y.size, 0.25, 0)).end()
     loss = end.metrics["validation_loss"]
     return loss if np.isfinite(loss) else float("nan"), end.used_interactions
 

@@ -10,17 +10,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fmviz.lab.uploads.column_types import Column
-from fmviz.lab.uploads.recipe import Choice, Recipe
+from fmviz.lab.tables.column_types import Column
+from fmviz.lab.tables.recipe import Choice, Recipe
 from fmviz.ui.state import Settings, Text
 
-__all__ = ["Corrections", "corrected", "corrections_of", "edit_columns"]
+__all__ = ["Corrections", "choices", "corrections_of", "edit_columns"]
 
 KIND_WORDS = {
     "number": "number",
     "word": "category",
     "yes_no": "yes or no",
     "date": "date",
+    "text": "text",
     "ignored": "leave out",
 }
 MISSING_WORDS = {"drop": "leave the row out", "impute": "fill in", "mark": "fill in and mark"}
@@ -48,11 +49,10 @@ def _text(told: Mapping[str, tuple[str, str]]) -> str:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")) if told else ""
 
 
-def corrected(first: Recipe, corrections: str) -> Recipe:
-    """Return a recipe with corrections; those of columns that it does not have are passed over."""
+def choices(corrections: str) -> list[Choice]:
+    """Return the choices that corrections hold."""
     told = json.loads(corrections) if corrections else {}
-    columns = tuple(Choice(one.name, *told[one.name]) if one.name in told else one for one in first.columns)
-    return replace(first, columns=columns)
+    return [Choice(name, *one) for name, one in told.items()]
 
 
 def corrections_of(first: Recipe, wanted: Recipe) -> str:
@@ -78,7 +78,7 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
             "number": number,
         }
         st.session_state[_BASE] = base
-    begin = corrected(first, base["begin"])
+    begin = first.corrected(choices(base["begin"]))
     table = _table(begin, columns, settings["target"])
     key = f"data_columns_{base['number']}"
 
@@ -110,7 +110,7 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
                 required=True,
                 width=110,
                 help="A number is one feature; a category one of 0 and 1 for each of its words; a date "
-                "becomes year, month, weekday and hour.",
+                "becomes year, month, weekday and hour; a text is the words in it.",
             ),
             "Missing": st.column_config.NumberColumn(
                 format="localized", width=80, help="Rows without a value in this column."

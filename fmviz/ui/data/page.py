@@ -10,13 +10,13 @@ import streamlit as st
 
 from fmviz.engine.memory import in_words
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.tables.column_encoders import SCALINGS
-from fmviz.lab.tables.encoding import TASKS
-from fmviz.lab.uploads import library, limits
+from fmviz.lab.tables.limits import UPLOADS
+from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
+from fmviz.lab.tables.source import CHOICES, Reading
+from fmviz.lab.tables.target import TASKS
+from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
-from fmviz.lab.uploads.files import CHOICES, Reading
 from fmviz.lab.uploads.library import Profile, Upload
-from fmviz.lab.uploads.recipe import Choice, Recipe, first_recipe
 from fmviz.ui import shell, widgets
 from fmviz.ui.data import columns
 from fmviz.ui.data.library import draw_shelf
@@ -52,6 +52,7 @@ _WORDS = {
     "all": "an error",
     "fitting": "left out",
 }
+_LONGEST_CORRECTIONS = 6_000
 TABLE: tuple[Setting, ...] = (
     Text("file", help="The hash of the file that is looked at."),
     Text("title", "", 80, help="What the data are called."),
@@ -64,7 +65,7 @@ TABLE: tuple[Setting, ...] = (
         for name, choices in CHOICES.items()
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
-    columns.Corrections("columns", limit=6_000, help="What was corrected about the columns."),
+    columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
         "task",
@@ -169,12 +170,12 @@ def _uploader(settings: Settings) -> None:
     st.file_uploader(
         label,
         key=f"data_upload_{number}",
-        max_upload_size=limits.MOST_BYTES // 1_000_000,
+        max_upload_size=int(UPLOADS.file) // 1_000_000,
         disabled=settings.locks("upload"),
         on_change=_uploaded,
         args=(settings, f"data_upload_{number}"),
     )
-    st.caption(limits.sentence())
+    st.caption(str(UPLOADS))
 
 
 def _uploaded(settings: Settings, key: str) -> None:
@@ -263,13 +264,13 @@ def _file(settings: Settings) -> None:
         st.info(plain(note), icon=":material/info:")
     _first_rows(profile)
     _reading(settings, profile.source.reading, expanded=False)
-    first = first_recipe(profile.source, profile.columns)
+    first = first_recipe(profile.source, profile.columns, plain=True)
     _aim(settings, profile)
     if profile.columns:
         columns.edit_columns(settings, first, profile.columns)
         _scaling(settings)
     recipe = replace(
-        columns.corrected(first, settings["columns"]),
+        first.corrected(columns.choices(settings["columns"])),
         target=settings["target"],
         task=settings["task"],
         positive=settings["positive"],
@@ -284,7 +285,11 @@ def _adopt(settings: Settings, profile: Profile) -> None:
     first = first_recipe(profile.source, profile.columns)
     names = [one.name for one in profile.columns] or [first.target]
     if settings["target"] not in names and first.target:
-        settings.set(target=first.target, rare=first.rare)
+        # Links tell how columns differ from the plain rules, so that those of earlier versions stay the same.
+        plainly = first_recipe(profile.source, profile.columns, plain=True)
+        told = settings["columns"] or columns.corrections_of(plainly, first)
+        told = told if len(told) <= _LONGEST_CORRECTIONS else ""
+        settings.set(target=first.target, rare=first.rare, columns=told)
 
 
 def _unreadable(settings: Settings, sentence: str, details: str) -> None:

@@ -8,9 +8,10 @@ import streamlit as st
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
-from fmviz.lab.uploads.recipe import Recipe, Size
+from fmviz.lab.uploads.size import Size
 from fmviz.lab.values import to_query
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain

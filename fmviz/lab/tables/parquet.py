@@ -7,14 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from fmviz.engine.memory import in_words
-from fmviz.lab.uploads import limits
-from fmviz.lab.uploads.source import Reading, Source, named
+from fmviz.lab.tables.limits import Limits
+from fmviz.lab.tables.source import Reading, Source, named
 
 __all__ = ["read_parquet"]
 
 
-def read_parquet(data: bytes, name: str) -> Source:
+def read_parquet(data: bytes, name: str, within: Limits) -> Source:
     """Read the bytes of a Parquet file; raises ValueError with a sentence."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -23,13 +22,10 @@ def read_parquet(data: bytes, name: str) -> Source:
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = file.schema_arrow
-        limits.check_table(file.metadata.num_rows, len(schema), name)
-        size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.metadata.num_row_groups))
-        if size > limits.MOST_UNFOLDED:
-            raise ValueError(
-                f"{name} unfolds to {in_words(size)}, more than {in_words(limits.MOST_UNFOLDED)}. Take a "
-                "sample of its rows."
-            )
+        n, m = file.metadata.num_rows, len(schema)
+        within.check(name, columns=m, rows=n, cells=n * m)
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        within.check(name, unfolded=sum(group.total_byte_size for group in groups))
         arrow = file.read()
         flat = [at for at, field in enumerate(schema) if not _compound(field.type)]
         if lost := [field.name for field in schema if _compound(field.type)]:

@@ -1,4 +1,4 @@
-"""An uploaded file as read: the options of reading, and the names of its columns."""
+"""A file as read: the options of reading, and the names of its columns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.errors import one_of
-from fmviz.lab.uploads import limits
 
 __all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "Reading", "Source", "named"]
+
+# Characters of a column's name that are kept.
+_LONGEST_NAME = 100
 
 ENCODINGS = (
     *("utf-8", "utf-16", "cp1252", "cp1250", "cp1251", "koi8_r", "mac_roman"),
@@ -81,16 +83,20 @@ class Source:
     y: np.ndarray | None = None
     notes: tuple[str, ...] = ()
 
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.table) if self.table is not None else 0 if self.y is None else len(self.y)
+
 
 def named(columns: list[str], notes: list[str]) -> list[str]:
     """Return a name of its own for every column, with a sentence for those that had none."""
     empty = [place for place, column in enumerate(columns, 1) if not column.strip()]
-    long = sum(len(column) > limits.LONGEST_NAME for column in columns)
+    long = sum(len(column) > _LONGEST_NAME for column in columns)
     found: list[str] = []
     for place, column in enumerate(columns, 1):
         clean = " ".join(column.split()) or f"column {place}"
-        if len(clean) > limits.LONGEST_NAME:
-            clean = clean[: limits.LONGEST_NAME - 1] + "…"
+        if len(clean) > _LONGEST_NAME:
+            clean = clean[: _LONGEST_NAME - 1] + "…"
         found.append(clean)
     taken, again = set(found), Counter(found)
     seen: Counter[str] = Counter()
@@ -109,7 +115,7 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
     if doubles:
         notes.append(f"{_columns(len(doubles))} the name of another: see “{doubles[0]} (2)”.")
     if long:
-        notes.append(f"{_columns(long)} a name of more than {limits.LONGEST_NAME} characters, which was cut.")
+        notes.append(f"{_columns(long)} a name of more than {_LONGEST_NAME} characters, which was cut.")
     return found
 
 

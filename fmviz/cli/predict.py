@@ -1,0 +1,88 @@
+"""``fmviz predict``: apply a model that ``fmviz fit`` has saved to another file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fmviz.cli._terminal import add_reading, read_source
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fmviz.lab.tables.fit import SavedModel
+    from fmviz.lab.tables.source import Source
+
+HELP = "predict with a model that fmviz fit has saved"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL", help="model.npz, or the folder that holds it")
+    parser.add_argument(
+        "data", metavar="DATA", help="a file with the columns, or features, of the fitted one"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="a CSV file in place of the terminal")
+    add_reading(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a CSV table with a prediction for every row; say on stderr what is to be said of them."""
+    import numpy as np
+    import pandas as pd
+
+    from fmviz.figures.wording import defused
+    from fmviz.lab.tables.fit import SavedModel
+
+    place = Path(arguments.model).expanduser()
+    model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
+    source, name = read_source(arguments.data, arguments.read)
+    scores, notes = model.scores(_features(source, model, name))
+    made: dict[str, Any] = {"prediction": model.decoded(scores)}
+    if model.loss == "logistic":
+        with np.errstate(over="ignore"):
+            made[f"probability of {model.target.labels[1]}"] = 1 / (1 + np.exp(-scores))
+    table = pd.DataFrame(made).rename(columns=defused).map(defused)
+    table.insert(0, "row", np.arange(1, len(table) + 1))
+    table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
+    for note in (*source.notes, *notes, *_judged(source, model, scores)):
+        print(note, file=sys.stderr)
+    return 0
+
+
+def _features(source: Source, model: SavedModel, name: str) -> Any:
+    """Return what a model takes of a file; raises ValueError where that is of another kind."""
+    if model.encoding is not None:
+        if source.table is None:
+            raise ValueError(f"{name} is a libsvm file, but the model was fitted to a table.")
+        return source.table
+    d = len(model.feature_names)
+    if source.X is None:
+        raise ValueError(
+            f"{name} is a table, but the model was fitted to {d:,} features; give a libsvm file."
+        )
+    X = source.X
+    if X.shape[1] > d:
+        raise ValueError(f"{name} has {X.shape[1]:,} features, but the model was fitted to {d:,}.")
+    X.resize(X.shape[0], d)
+    return X
+
+
+def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
+    """Return how good predictions are where a table holds the target, too."""
+    import numpy as np
+
+    target = model.target
+    if source.table is None or target.name not in source.table:
+        return []
+    y = target.encode(source.table[target.name], source.reading.decimal)
+    known = ~np.isnan(y) & ~np.isnan(scores)
+    if not known.any():
+        return []
+    y, f = y[known], scores[known]
+    said = f"{target.name} is known in {y.size:,} of these rows"
+    if target.task == "regression":
+        return [f"{said}: RMSE {target.scale * np.sqrt(np.mean((y - f) ** 2)):.5g}."]
+    return [f"{said}: accuracy {np.mean((f > 0) == (y > 0)):.4g}."]

@@ -1,0 +1,164 @@
+"""The values of a column as words, as numbers or as dates, however people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+__all__ = [
+    "STRAY",
+    "date_format",
+    "date_parts",
+    "dates_of",
+    "is_number",
+    "levels_of",
+    "numbers_of",
+    "some",
+    "typed_words",
+    "words_of",
+]
+
+STRAY = 0.05
+"""Up to this share of other words a column is still one of numbers, or of dates."""
+
+_SAMPLE = 500
+_DATE_FORMATS = (
+    "ISO8601",
+    "%d.%m.%Y",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%m/%d/%Y",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y",
+    "%d/%m/%Y %H:%M",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+)
+# Levels stand in the order of their letters.
+_WEEKDAYS = ("1-Mon", "2-Tue", "3-Wed", "4-Thu", "5-Fri", "6-Sat", "7-Sun")
+_MONTHS = (
+    *("01-Jan", "02-Feb", "03-Mar", "04-Apr", "05-May", "06-Jun"),
+    *("07-Jul", "08-Aug", "09-Sep", "10-Oct", "11-Nov", "12-Dec"),
+)
+
+# ------------------------------------------------------------------------------------------------- words
+
+
+def is_number(values: pd.Series) -> bool:
+    """Return whether a column holds numbers, rather than words or truth values."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def words_of(values: pd.Series) -> np.ndarray:
+    """Return values as words, None where one is missing; whole numbers without a point."""
+    codes, different = pd.factorize(values)
+    words = [
+        f"{v:.15g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v) for v in different
+    ]
+    return np.array([*words, None], dtype=object)[codes]
+
+
+def typed_words(values: pd.Series) -> pd.Series:
+    """Return words; finite numbers stay numbers, so that their levels are in order."""
+    if is_number(values):
+        return values.where(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)))
+    return pd.Series(words_of(values), index=values.index, name=values.name, dtype=object)
+
+
+def levels_of(values: pd.Series) -> list[str]:
+    """Return the different words of values of which none is missing: numbers by size, words by letters."""
+    different = pd.Series(values.unique())
+    if is_number(different):
+        return list(dict.fromkeys(words_of(different.sort_values())))
+    return sorted(set(words_of(different)))
+
+
+def some(words: Collection[str], most: int = 4) -> str:
+    """Return the first few words, for a sentence."""
+    shown = ", ".join(map(str, list(words)[:most]))
+    return shown + (", …" if len(words) > most else "")
+
+
+# ----------------------------------------------------------------------------------------------- numbers
+
+
+def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
+    """Return values as numbers, float64; NaN where one is missing, infinite or no number.
+
+    With `decimal` "point" a comma, with "comma" a point divides thousands, if three digits follow it; so do
+    blanks and apostrophes.
+    """
+    if is_number(values) or pd.api.types.is_bool_dtype(values):
+        numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
+    elif pd.api.types.is_datetime64_any_dtype(values):
+        return np.full(len(values), np.nan)
+    else:
+        codes, different = pd.factorize(values)
+        words = pd.Series([str(word).strip() for word in different], dtype="str")
+        numbers = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+        if decimal == "comma":
+            numbers[words.str.contains(".", regex=False).to_numpy(dtype=bool)] = np.nan
+        unread = np.flatnonzero(np.isnan(numbers))
+        numbers[unread] = _divided(words.iloc[unread], decimal)
+        numbers = np.append(numbers, np.nan)[codes]
+    numbers[np.isinf(numbers)] = np.nan
+    return numbers
+
+
+def _divided(words: pd.Series, decimal: str) -> np.ndarray:
+    """Return numbers with divided thousands; NaN for what is none."""
+    point, divider = (",", "[.]") if decimal == "comma" else ("[.]", ",")
+    divided = rf"[-+]?[0-9]{{1,3}}(?:(?:{divider}|[ \u00a0\u202f'’])[0-9]{{3}})+(?:{point}[0-9]*)?"
+    plain = rf"[-+]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]{{1,4}})?"
+    fits = words.str.fullmatch(f"(?:{divided})|(?:{plain})").to_numpy(dtype=bool)
+    bare = words[fits].str.replace(rf"{divider}|[ \u00a0\u202f'’]", "", regex=True)
+    found = np.full(len(words), np.nan)
+    found[fits] = pd.to_numeric(bare.str.replace(",", "."), errors="coerce").to_numpy(dtype=np.float64)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- dates
+
+
+def date_format(values: pd.Series) -> str:
+    """Return how dates are written, "datetime" where they are no text; "" where they are no dates."""
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return "datetime"
+    if is_number(values) or pd.api.types.is_bool_dtype(values):
+        return ""
+    sample = pd.Series([str(value) for value in values.dropna().unique()[:_SAMPLE]], dtype="str")
+    for form in _DATE_FORMATS if len(sample) else ():
+        if pd.to_datetime(sample, format=form, errors="coerce", utc=True).notna().mean() > 1 - STRAY:
+            return form
+    return ""
+
+
+def dates_of(values: pd.Series, form: str) -> pd.Series:
+    """Return dates written as `date_format` says as times without a zone, NaT where one is none."""
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return values.dt.tz_localize(None) if values.dt.tz is not None else values
+    if form == "datetime":
+        form = date_format(values) or "ISO8601"
+    codes, different = pd.factorize(values)
+    words = pd.Series([*map(str, different), None], dtype="str")
+    dates = pd.to_datetime(words, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+    return pd.Series(dates.to_numpy()[codes], index=values.index, name=values.name)
+
+
+def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
+    """Return year, month, weekday and hour of dates as columns of their own, ``date.year`` and so on."""
+    found, name = dates_of(values, form), str(values.name)
+    return {
+        f"{name}.year": found.dt.year.astype("float64"),
+        f"{name}.month": _named(found.dt.month - 1, _MONTHS),
+        f"{name}.weekday": _named(found.dt.day_of_week, _WEEKDAYS),
+        f"{name}.hour": found.dt.hour.astype("float64"),
+    }
+
+
+def _named(places: pd.Series, words: tuple[str, ...]) -> pd.Series:
+    codes = places.fillna(-1).to_numpy(dtype=np.int64)
+    return pd.Series(np.array([*words, None], dtype=object)[codes], index=places.index)
