@@ -166,8 +166,15 @@ def run(arguments: argparse.Namespace) -> int:
         prepared, encoded = _registered(arguments)
     else:
         prepared, encoded, notes, again = _own(arguments)
+    if not registered and _left_to_the_data(prepared, arguments):
+        prepared, search = _tuned(prepared, again)
     if arguments.interactions is not None:
-        prepared, search = _searched(prepared, again, arguments.interactions)
+        prepared, found = _searched(prepared, again, arguments.interactions)
+        search = (
+            found
+            if search is None
+            else {**search, **found, "message": f"{search['message']} {found['message']}"}
+        )
     end, history, stored = _fitted(prepared, open_store(arguments) if registered else None)
     command = f"fmviz {shlex.join(arguments.given)}"
     fit = Fit(prepared, end, history, encoded, notes, search, stored, command)
@@ -317,6 +324,30 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     from fmviz.lab.experiment import Experiment
 
     return Experiment.from_dict(settings)
+
+
+def _left_to_the_data(prepared: Run, arguments: argparse.Namespace) -> bool:
+    """Return whether no strength was named, of a machine whose strengths can be chosen."""
+    from fmviz.lab.search.tuning import can_be_tuned
+
+    named = _given(arguments).keys() & {"lambda_w", "lambda_p", "lambda_sparse"}
+    return not named and can_be_tuned(prepared.problem)
+
+
+def _tuned(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
+    """Return the run with the strengths that predict best, and what was tried."""
+    from fmviz.lab.search.tuning import tuned
+
+    progress = Progress()
+    settings, found = tuned(prepared, tell=lambda trial: progress.tell(trial.message))
+    progress.clear()
+    best, tried = found.best, [trial.record() for trial in found.trials]
+    lowest, highest = min(t.lambda_sparse for t in found.trials), max(t.lambda_sparse for t in found.trials)
+    words = (
+        f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}, λ_p = {best.lambda_p:.3g} and "
+        f"λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {highest:.3g} to {lowest:.3g}."
+    )
+    return again(replace(prepared.experiment, **settings)), {"message": words, "tried": tried}
 
 
 def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:

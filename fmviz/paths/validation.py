@@ -14,7 +14,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver, informed_start
-from fmviz.engine.starts.strengths import References, linear_reference, references
+from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
 from .path import path_params
@@ -25,8 +25,9 @@ LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 """Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
 SHRINKAGE_SHARES = (0.02, 0.2)
 """Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
-# A path ends where validation has become worse so many times in a row.
 _PATIENCE = 8
+# A loss that is lower by less of itself is not counted as lower.
+_GAIN = 1e-4
 _BUDGET = Budget(epochs=200, tol=1e-3, report_every=None)
 # From so many rows on, one part kept out tells enough.
 _MANY_ROWS = 5_000
@@ -96,11 +97,14 @@ class Validation:
         The one that is chosen.
     start : Parameters
         The fit of `best` on the training rows of the first fold.
+    init_scale : float
+        The size of the random starts.
     """
 
     trials: list[Trial]
     best: Trial
     start: Parameters
+    init_scale: float
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -130,6 +134,8 @@ def choose_strengths(
     *,
     solver: str | Solver = "auto",
     one_se: bool = False,
+    count: int = N_STRENGTHS,
+    patience: int = _PATIENCE,
     tell: Callable[[Trial], Any] = lambda trial: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Validation:
@@ -137,7 +143,8 @@ def choose_strengths(
 
     λ_w comes first, from linear fits. Then, for each λ_p, a path over λ goes on in all folds together: down
     from the λ_max of the data, each fit from the one before, where the regularizer lets P leave 0, and up
-    where it does not. It ends early where validation has become worse eight times in a row.
+    where it does not. It ends early where validation keeps
+    getting worse.
 
     Parameters
     ----------
@@ -151,6 +158,10 @@ def choose_strengths(
         As for `iterate`.
     one_se : bool
         Whether to take the largest λ whose loss is within one standard error of the least, of the same λ_p.
+    count : int
+        The strengths λ of a path.
+    patience : int
+        A path ends where validation has become worse so many times in a row.
     tell : callable
         Given every trial when it is done.
     should_stop : callable
@@ -168,7 +179,7 @@ def choose_strengths(
     trials: list[Trial] = []
     starts: dict[Trial, Parameters] = {}
     for share in SHRINKAGE_SHARES:
-        for trial, start in _path(parts, known, share, rng, solver, should_stop):
+        for trial, start in _path(parts, known, share, rng, solver, known.grid(count), patience, should_stop):
             trials.append(trial)
             starts[trial] = start
             tell(trial)
@@ -177,7 +188,7 @@ def choose_strengths(
         limit = best.loss + best.standard_error
         near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
         best = max(near, key=lambda trial: trial.lambda_sparse)
-    return Validation(trials, best, starts[best])
+    return Validation(trials, best, starts[best], known.init_scale)
 
 
 def _loss(problem: Problem, parameters: Parameters) -> float:
@@ -206,10 +217,11 @@ def _path(
     share: float,
     rng: np.random.Generator,
     solver: str | Solver,
+    grid: Sequence[float],
+    patience: int,
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Trial, Parameters]]:
     lambda_p = share * known.lambda_p
-    grid = known.grid()
     problems = [train.at(lambda_p=lambda_p) for train, _ in parts]
     down = problems[0].penalty.saddles is not None
     first = problems[0].at(lambda_sparse=grid[-1])
@@ -234,9 +246,9 @@ def _path(
             pairs.append(end.used_interactions)
         trial = Trial(problems[0].lambda_w, lambda_p, strength, tuple(losses), float(np.mean(pairs)))
         yield trial, starts[0]
-        worse = 0 if trial.loss < best else worse + 1
+        worse = 0 if trial.loss < best * (1.0 - _GAIN) else worse + 1
         best = min(best, trial.loss)
-        if worse >= _PATIENCE:
+        if worse >= patience:
             return
 
 
