@@ -231,18 +231,16 @@ class Experiment:
         Changes on the way are a text, where there are any.
         """
         settings = {k: v for k, v in asdict(self).items() if k in _BY_NAME}
-        chosen = {
-            k: v
-            for k, v in settings.items()
-            if (defaults and k not in _CAME_LATER) or v != _BY_NAME[k].default
-        }
+        chosen = {k: v for k, v in settings.items() if defaults or v != _BY_NAME[k].default}
         for owner in OWNERS:
             chosen |= {f"{owner}_{name}": value for name, value in getattr(self, f"{owner}_params")}
         return chosen | ({"changes": changes_to_text(self.changes)} if self.changes else {})
 
     def to_json(self) -> str:
         """Return the settings as JSON, keys sorted."""
-        return json.dumps(self.to_dict(), sort_keys=True)
+        told = self.to_dict()
+        known = {k: v for k, v in told.items() if k not in _CAME_LATER or v != _BY_NAME[k].default}
+        return json.dumps(known, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:

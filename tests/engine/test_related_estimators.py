@@ -171,7 +171,8 @@ def test_predictions_are_those_of_what_was_fitted():
 
 
 def test_grid_search_works():
-    search = GridSearchCV(CASES["hofm"], {"lambda_sparse": [1e-3, 10.0]}, cv=2).fit(X, Y)
+    with pytest.warns(fmviz.CollapseWarning):
+        search = GridSearchCV(CASES["hofm"], {"lambda_sparse": [1e-3, 10.0]}, cv=2).fit(X, Y)
     assert search.best_params_ == {"lambda_sparse": 1e-3}
 
 

@@ -197,7 +197,7 @@ def test_another_data_set_brings_its_settings_and_a_way_back(open_page, sentence
 @pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if spec.unavailable() is None])
 def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_page, dataset):
     app = open_page(dataset=dataset)
-    wanted = informed(dataset)
+    wanted = suggested(dataset)
     assert app.selectbox(key="train_regularizer").value == wanted.regularizer
     assert app.number_input(key="train_rank").value == wanted.rank
     assert app.select_slider(key="train_lambda_sparse").value == wanted.lambda_sparse
@@ -396,10 +396,10 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, mana
     assert {"136", "17"} <= numbers(app)
     assert query(app)["model"] == "qr"
     link = {name: text for name, text in query(app).items() if name != "run"}
-    assert Experiment.from_query(link)[0] == informed("monks1", "qr")
+    assert Experiment.from_query(link)[0] == suggested("monks1", "qr")
     press(app, "train_play")
     (job,) = manager.jobs()
-    assert job.experiment == informed("monks1", "qr")
+    assert job.experiment == suggested("monks1", "qr")
     assert Experiment.from_json(job.experiment.to_json()) == job.experiment
     assert job.view().last["support_f1"] == 1.0
     checked(app.selectbox(key="train_model").select("fm").run())

@@ -3,13 +3,14 @@ r"""Strengths that follow the data: shares of those from on which nothing is lef
 With μ the Lipschitz constant of ℓ', G as in `zero_threshold` and τ = |G_ij| / (μ/N Σ_n c_n x_ni² x_nj²) the
 weight that the pair of largest |G_ij| would get alone,
 
-    λ_w = μ/(2N) · Σ_j (1/N) Σ_n c_n x_nj²
+    λ_w = μ/(2n) · Σ_j (1/N) Σ_n c_n x_nj²
     λ_p = 0.02 · (−λ_min(G)/2)
     λ   = 0.15 · (what P = 0 is left by, were there but one pair and no λ_p)
     σ   = 0.02 · √τ
 
 λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the
-weights of many features on few rows, and hardly those of few features on many. In the brackets of λ is
+weights of many features on few rows, and hardly those of few features on many; n is the number of different
+rows, so that to repeat rows, or to weigh them as often, changes nothing. In the brackets of λ is
 max|G_ij|/4 for TI and CS, max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and
 2·max|G_ij|·√τ for ℓ1, ℓ2,1 and others that grow in proportion to P.
 
@@ -24,9 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..design import Design
 from ..linalg.lowrank import PairGradient
 from ..problem import Problem
 from .zero_threshold import largest_pair_gradient, linear_fit
@@ -50,7 +54,7 @@ class References:
     Attributes
     ----------
     lambda_w : float
-        μ/N times the sum over the features of their mean squares.
+        μ/n times the sum over the features of their mean squares, n the number of different rows.
     lambda_p : float
         −λ_min(G)/2: from here on no P, whatever λ, improves on the linear fit.
     lambda_sparse : float
@@ -82,8 +86,9 @@ def references(problem: Problem) -> References:
     largest, i, j = largest_pair_gradient(problem, linear)
     if not largest > 0.0:
         return References(linear_reference(problem), 0.0, 0.0, 0.0)
-    squares = design.power(2)[:, [i, j]]
-    both = np.prod(squares.toarray() if hasattr(squares, "toarray") else np.asarray(squares), axis=1)
+    pair: Any = design.matrix[:, [i, j]]
+    pair = pair.toarray() if sp.issparse(pair) else pair
+    both = np.prod(np.square(pair, dtype=np.float64), axis=1)
     size = float(np.sqrt(largest / (mu * problem.mean(both))))
     lowest = _lowest(problem, problem.slope(problem.predict(linear)))
     kind = problem.penalty.in_weights
@@ -97,9 +102,26 @@ def references(problem: Problem) -> References:
 
 
 def linear_reference(problem: Problem) -> float:
-    """Return μ/N times the sum over the features of their mean squares."""
+    """Return μ/n times the sum over the features of their mean squares, n the number of different rows."""
     design = problem.design
-    return problem.mu * float((design.power(2).T @ problem.unit_weights).sum()) / design.n_samples**2
+    total = float((design.power(2).T @ problem.unit_weights).sum()) / design.n_samples
+    return problem.mu * total / _different_rows(design, problem.unit_weights > 0.0)
+
+
+def _different_rows(design: Design, counted: np.ndarray) -> int:
+    """Return how many of the rows that count differ, by sums of products in whole numbers, which never round."""
+    X: Any = design.matrix
+    keys = np.random.default_rng(0).integers(1, 2**63, size=design.n_features, dtype=np.uint64) | np.uint64(1)
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        terms = rows.data.astype(np.float64).view(np.uint64) * keys[rows.indices]
+        ends = np.concatenate([[0], np.cumsum(terms, dtype=np.uint64)])
+        sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]
+    else:
+        sums = np.zeros(design.n_samples, dtype=np.uint64)
+        for j, key in enumerate(keys):
+            sums += X[:, j].astype(np.float64).view(np.uint64) * key
+    return max(1, np.unique(sums[counted]).size)
 
 
 def _lowest(problem: Problem, slope: np.ndarray) -> float:
