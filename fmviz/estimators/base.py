@@ -181,7 +181,7 @@ class ModelEstimator(BaseEstimator):
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
         left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
-        self._memory = Memory(solver.name, "", left)
+        self._memory = Memory(solver.name, "", solver.for_other_rows(left)) if left else None
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; ValueError where there is none."""
