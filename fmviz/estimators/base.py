@@ -149,8 +149,10 @@ class ModelEstimator(BaseEstimator):
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> Problem:
+        # The parameters are checked before the data.
+        about = self._problem_arguments()
         design = Design(augmented(X, self._dummies()), self.dtype)
-        return Problem.build(design, target, sample_weight=sample_weight, **self._problem_arguments())
+        return Problem.build(design, target, sample_weight=sample_weight, **about)
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
