@@ -150,8 +150,10 @@ class ModelEstimator(BaseEstimator):
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> Problem:
+        # The parameters are checked before the data.
+        about = self._problem_arguments()
         design = Design(augmented(X, self._dummies()), self.dtype)
-        return Problem.build(design, target, sample_weight=sample_weight, **self._problem_arguments())
+        return Problem.build(design, target, sample_weight=sample_weight, **about)
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
@@ -183,7 +185,7 @@ class ModelEstimator(BaseEstimator):
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
         left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
-        self._memory = Memory(solver.name, "", left)
+        self._memory = Memory(solver.name, "", solver.for_other_rows(left)) if left else None
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; ValueError where there is none."""

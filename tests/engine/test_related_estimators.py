@@ -179,7 +179,6 @@ def test_grid_search_works():
 @pytest.mark.parametrize(
     ("case", "settings", "words"),
     [
-        ("hofm", {"order": 6}, "order 6, but the data have 5"),
         ("hofm", {"order": 1}, "order = 1"),
         ("hofm", {"coefficients": "fitted"}, "shared=True"),
         ("hofm", {"shared": "no"}, "neither True nor False"),
@@ -197,6 +196,13 @@ def test_grid_search_works():
 def test_bad_settings_get_a_sentence(case, settings, words):
     with pytest.raises(ValueError, match=words):
         clone(CASES[case]).set_params(**settings).fit(X, Y)
+
+
+def test_orders_beyond_the_number_of_features_are_left_out():
+    machine = clone(CASES["hofm"]).set_params(order=4, max_iter=2, tol=0.0)
+    assert list(machine.fit(X[:, :3], Y).factors_) == [2, 3]
+    with pytest.raises(ValueError, match=r"1 feature\(s\)"):
+        machine.fit(X[:, :1], Y)
 
 
 def test_bad_questions_get_a_sentence():

@@ -100,8 +100,8 @@ class StochasticSolver(Solver):
     def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
         """See `Solver.for_other_rows`: the draws, the count of steps and their scale."""
         held = {name: memory[name] for name in ("_rng", "_t")}
-        if self.settings["monotone"] and memory["_guard"] is not None:
-            held["_guard"] = {"scale": memory["_guard"]["scale"]}
+        if self.settings["monotone"] and (guard := memory.get("_guard")) is not None:
+            held["_guard"] = {"scale": guard["scale"]}
         return held
 
     def rehearse(self) -> None:
