@@ -20,6 +20,7 @@ class CollapseWarning(UserWarning):
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
     ...     machine = fmviz.FactorizationMachineRegressor(lambda_sparse=50.0, random_state=0).fit(X, y)
     >>> print(told[0].category.__name__, machine.n_used_interactions_)
     CollapseWarning 0

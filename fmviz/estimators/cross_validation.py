@@ -89,6 +89,10 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     ----------
     lambda_w_, lambda_p_, lambda_sparse_ : float
         The strengths that were chosen.
+    P_, w_, intercept_, used_features_, n_used_interactions_, history_, certificate_, status_, n_iter_
+        As for `FactorizationMachineRegressor`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
     path_ : DataFrame
         One row a trial: the strengths, ``validation_loss``, its ``standard_error`` over the folds, and the
         mean ``used_interactions``.
@@ -158,8 +162,18 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
     ----------
     classes_ : (2,) ndarray
         The labels, sorted; the second one is the positive class.
-    lambda_w_, lambda_p_, lambda_sparse_, path_
+    lambda_w_, lambda_p_, lambda_sparse_, path_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressorCV`.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> machine = fmviz.FactorizationMachineClassifierCV(rank=2, cv=2, random_state=0).fit(X, y)
+    >>> machine.interactions(top=1)[["feature_i", "feature_j"]].values.tolist()
+    [[0, 1]]
     """
 
     def __init__(

@@ -185,7 +185,13 @@ def test_estimators_take_them(regularizer, solver):
     X = rng.normal(size=(80, 5))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2]
     machine = fmviz.FactorizationMachineRegressor(
-        rank=3, regularizer=regularizer, solver=solver, init_scale=0.3, max_iter=400, random_state=0
+        rank=3,
+        regularizer=regularizer,
+        solver=solver,
+        lambda_sparse=1e-3,
+        init_scale=0.3,
+        max_iter=400,
+        random_state=0,
     ).fit(X, y)
     assert machine.score(X, y) > 0.95
     weights = rng.integers(0, 3, size=80)

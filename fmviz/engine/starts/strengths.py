@@ -109,13 +109,13 @@ def linear_reference(problem: Problem) -> float:
 
 
 def _different_rows(design: Design, counted: np.ndarray) -> int:
-    """Return how many of the rows that count differ, by sums of products in whole numbers, which never round."""
+    """Return how many of the rows that count differ, by sums in whole numbers, which never round."""
     X: Any = design.matrix
     keys = np.random.default_rng(0).integers(1, 2**63, size=design.n_features, dtype=np.uint64) | np.uint64(1)
     if sp.issparse(X):
         rows = sp.csr_array(X)
         terms = rows.data.astype(np.float64).view(np.uint64) * keys[rows.indices]
-        ends = np.concatenate([[0], np.cumsum(terms, dtype=np.uint64)])
+        ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]
     else:
         sums = np.zeros(design.n_samples, dtype=np.uint64)
