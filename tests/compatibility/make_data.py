@@ -43,22 +43,22 @@ os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 from compatibility import calls, cases, make_programs  # noqa: E402
 from compatibility.chance import ARRAYS, WOBBLES, made_up, settled, wobbled  # noqa: E402
 from compatibility.comparing import PRINTED, RUN  # noqa: E402
+from fmviz.lab.own import shelf  # noqa: E402
 from fmviz.lab.own.files import Reading  # noqa: E402
 from fmviz.lab.own.recipe import first_recipe  # noqa: E402
 from fmviz.lab.provenance import data_hash  # noqa: E402
+from fmviz.lab.sweep_plan import SweepPlan  # noqa: E402
+from fmviz.lab.table_run import SavedModel  # noqa: E402
 
 import fmviz  # noqa: E402
 from fmviz.__main__ import main as command  # noqa: E402
 from fmviz.lab import recorder, sweep_run  # noqa: E402
 from fmviz.lab.experiment import _BY_NAME, OWNERS, Experiment  # noqa: E402
-from fmviz.lab.own import shelf  # noqa: E402
 from fmviz.lab.papers import ARTEFACTS  # noqa: E402
 from fmviz.lab.runner import Run  # noqa: E402
 from fmviz.lab.store import RunStore  # noqa: E402
 from fmviz.lab.store.archive import export_runs  # noqa: E402
 from fmviz.lab.store.results import keep_result  # noqa: E402
-from fmviz.lab.sweep_plan import SweepPlan  # noqa: E402
-from fmviz.lab.table_run import SavedModel  # noqa: E402
 
 PREDICTED = 20
 

@@ -16,15 +16,15 @@ from unittest import mock
 from compatibility import cases, pages
 from compatibility.chance import WOBBLES, wobbled
 from compatibility.comparing import same_printed
+from fmviz.lab.duel import search_program
 from fmviz.lab.jobs import InlineExecutor, JobManager
 from fmviz.lab.program import duel_program, paper_program, program, sweep_program
-
-from fmviz.lab import geometry, jobs, operators
-from fmviz.lab.duel import search_program
-from fmviz.lab.experiment import Experiment
-from fmviz.lab.store import runs
 from fmviz.lab.strength_path import PathPlan, path_program
 from fmviz.lab.sweep_plan import SweepPlan
+
+from fmviz.lab import geometry, jobs, operators
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.store import runs
 
 Files = Mapping[str, str]
 

@@ -131,7 +131,7 @@ def render() -> None:
 def base_of(settings: Settings) -> Experiment:
     """Return what all fits share: the settings, and for the rest what suits the data set."""
     told = suggested(settings["dataset"], "fm").to_dict()
-    told = {name: told[name] for name in _SPECS} | {
+    told = {name: told[name] for name in _SPECS if name in told} | {
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
