@@ -19,11 +19,11 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
+from fmviz.lab.papers.desk import Row
 from fmviz.lab.papers.protocols.recovery import (
     METHODS,
     METRICS,
     SETTINGS,
-    Row,
     Study,
     mean,
     strengths,

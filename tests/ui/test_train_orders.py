@@ -204,7 +204,7 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_page, manager, diagonal):
     assert look.factors_repeat == (diagonal == "1")
     found = view.parameters
     W = (found.P * found.coefficients) @ found.P.T
-    assert look.factors(view.thinned).matrix() == pytest.approx(W)
+    assert look.interactions(view.thinned).matrix() == pytest.approx(W)
     assert app.metric[3].value == f"{view.last['used_interactions']:,}"
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
 

@@ -73,13 +73,6 @@ class PairWeights:
             weight[np.ix_(at, to)], used[np.ix_(at, to)] = self.block(one[at], two[to])
         return weight, used
 
-    def dense(self) -> np.ndarray:
-        """Return W over all features, its diagonal 0; elsewhere 0 if and only if the pair is not used."""
-        W = np.zeros((self.n_features, self.n_features))
-        weight, used = self.block(slice(None), slice(None))
-        W[np.ix_(self.rows, self.rows)] = np.where(used, never_zero(weight), 0.0)
-        return W
-
     def upper(
         self, between: Callable[[], None] = nothing
     ) -> Iterator[tuple[slice, slice, np.ndarray, np.ndarray]]:

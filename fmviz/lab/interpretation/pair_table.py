@@ -15,7 +15,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 
-__all__ = ["mean_squares", "pair_table", "rows_with_both"]
+__all__ = ["mean_squares", "named_pairs", "pair_table", "rows_with_both"]
 
 # Entries of the columns that are looked at together.
 _BLOCK = 4_000_000
@@ -57,6 +57,19 @@ def _columns(dataset: Dataset, i: np.ndarray, j: np.ndarray) -> Iterator[tuple[s
         yield part, X[:, i[part]], X[:, j[part]]
 
 
+def named_pairs(i: np.ndarray, j: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
+    """Return pairs with the names of their features; columns as in `pair_table`."""
+    names = np.asarray(dataset.feature_names, dtype=object)
+    return pd.DataFrame(
+        {
+            "feature_i": names[i],
+            "feature_j": names[j],
+            "weight": weight,
+            "rows_with_both": rows_with_both(dataset, i, j),
+        }
+    )
+
+
 def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
     """Return the pairs of the largest weights.
 
@@ -83,12 +96,4 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
         If the model has no pairs.
     """
     found = pairs_of(model, parameters).ranked(top)
-    names = np.asarray(dataset.feature_names, dtype=object)
-    return pd.DataFrame(
-        {
-            "feature_i": names[found.i],
-            "feature_j": names[found.j],
-            "weight": found.weight,
-            "rows_with_both": rows_with_both(dataset, found.i, found.j),
-        }
-    )
+    return named_pairs(found.i, found.j, found.weight, dataset)

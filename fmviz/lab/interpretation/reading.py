@@ -11,7 +11,7 @@ import pandas as pd
 from fmviz.engine.interactions.pairs import PairWeights, nothing
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.interpretation.pair_table import mean_squares, rows_with_both
+from fmviz.lab.interpretation.pair_table import mean_squares, named_pairs
 from fmviz.lab.interpretation.wording import Wording
 
 __all__ = [
@@ -88,21 +88,13 @@ def table_of_pairs(
         predicted), ``rows_with_both``, ``spread`` (the root mean square of the pair's term over the rows, in
         the same units) and ``sentence``.
     """
-    names = np.asarray(dataset.feature_names, dtype=object)
-    both = rows_with_both(dataset, i, j)
-    return pd.DataFrame(
-        {
-            "feature_i": names[i],
-            "feature_j": names[j],
-            "weight": weight,
-            "effect": weight * wording.scale,
-            "rows_with_both": both,
-            "spread": np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, i, j)),
-            "sentence": [
-                wording.pair(int(a), int(b), float(value)) for a, b, value in zip(i, j, weight, strict=True)
-            ],
-        }
-    )
+    table = named_pairs(i, j, weight, dataset)
+    table.insert(3, "effect", weight * wording.scale)
+    table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, i, j))
+    table["sentence"] = [
+        wording.pair(int(a), int(b), float(value)) for a, b, value in zip(i, j, weight, strict=True)
+    ]
+    return table
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Figures and tables of papers, made again: each with its protocol, its statements and our numbers.
 
-A new figure is a module with an `ARTEFACT` in the folder of its paper, and its name in that folder's
-``__init__``.
+A new figure is a TOML file with its words, settings and printed numbers in the folder of its paper, a module
+beside it that names its runner and the judges of its statements, and its name in that folder's ``__init__``.
 """
 
 from __future__ import annotations

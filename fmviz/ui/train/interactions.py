@@ -25,7 +25,7 @@ from fmviz.lab.background.thinned import (
     ThinnedFactors,
 )
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.interpretation.pair_table import named_pairs
 from fmviz.lab.interpretation.support import CLASSES, compare_supports
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import pairs_matrix
@@ -57,6 +57,12 @@ VIEW = (
 )
 """The settings of what is drawn of the interactions."""
 TOP_PAIRS = 10
+_HEADS = {
+    "feature_i": "Feature",
+    "feature_j": "with feature",
+    "weight": "Weight",
+    "rows_with_both": "Rows with both",
+}
 # Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
 # lightness for what is right.
 _CLASSES = tuple(
@@ -375,9 +381,7 @@ def pairs_table(
 ) -> pd.DataFrame:
     """Return the strongest pairs in words: the two features, their weight, and whether it is so in truth."""
     pairs = pairs_of(model, found).ranked(top)
-    names = np.asarray(dataset.feature_names, dtype=object)
-    table = pd.DataFrame({"Feature": names[pairs.i], "with feature": names[pairs.j], "Weight": pairs.weight})
-    table["Rows with both"] = rows_with_both(dataset, pairs.i, pairs.j)
+    table = named_pairs(pairs.i, pairs.j, pairs.weight, dataset).rename(columns=_HEADS)
     truth = truth_of(dataset)
     if truth is not None:
         table["In truth"] = truth[pairs.i, pairs.j] != 0
