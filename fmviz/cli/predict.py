@@ -41,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     source, name = read_source(arguments.data, arguments.read)
     scores, notes = model.scores(_features(source, model, name))
     made: dict[str, Any] = {"prediction": model.decoded(scores)}
-    if model.loss == "logistic":
-        with np.errstate(over="ignore"):
-            made[f"probability of {model.target.labels[1]}"] = 1 / (1 + np.exp(-scores))
+    positive = model.probability(scores)
+    if positive is not None:
+        made[f"probability of {model.target.labels[1]}"] = positive
     table = pd.DataFrame(made).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
     table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.design import Design
-from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses import LOSSES, get_loss
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
@@ -151,6 +151,10 @@ class SavedModel:
         if self.target.task == "binary":
             found[np.isnan(scores)] = None
         return found
+
+    def probability(self, scores: np.ndarray) -> np.ndarray | None:
+        """Return the probability of the second class that scores stand for, shape (N,); None if for none."""
+        return get_loss(self.loss).probability(scores) if self.loss else None
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return the scores of `predict`, shape (N,), NaN where there is none, and sentences about the rows.
