@@ -158,6 +158,7 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
         encoded.encoding if encoded is not None else None,
         dict(experiment.model_params),
         experiment.loss,
+        fit.averaged,
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
+    from fmviz.engine.sampling.posterior import Posterior
     from fmviz.engine.snapshot import Snapshot
     from fmviz.lab.datasets import Dataset
     from fmviz.lab.experiment import Experiment
@@ -39,7 +39,6 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
-_STRENGTHS = tuple(10.0**e for e in range(-7, 2))
 _PRINTED = 10
 _OPTIONS: dict[str, type] = {
     "regularizer": str,
@@ -131,6 +130,8 @@ class Fit:
         What the search for a number of interactions came to.
     stored : str or None
         The id in the run store, where an experiment describes all of the fit by the name of its data.
+    averaged : Posterior or None
+        Samples of a Bayesian machine, where they predict the rows kept out better.
     command : str
         What was typed.
     """
@@ -142,12 +143,13 @@ class Fit:
     notes: list[str]
     search: dict[str, Any] | None
     stored: str | None
+    averaged: Posterior | None
     command: str
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files."""
-    from fmviz.cli import _fit_report
+    from fmviz.cli import _fit_report, _fit_strengths
     from fmviz.lab.datasets import DATASETS
     from fmviz.lab.runner import Run
 
@@ -166,18 +168,25 @@ def run(arguments: argparse.Namespace) -> int:
         prepared, encoded = _registered(arguments)
     else:
         prepared, encoded, notes, again = _own(arguments)
-    if not registered and _left_to_the_data(prepared, arguments):
-        prepared, search = _tuned(prepared, again)
+    tuned = not registered and _fit_strengths.left_to_the_data(prepared, _given(arguments))
+    if tuned:
+        prepared, search = _fit_strengths.tuned_run(prepared, again)
     if arguments.interactions is not None:
-        prepared, found = _searched(prepared, again, arguments.interactions)
+        prepared, found = _fit_strengths.searched(prepared, again, arguments.interactions)
         search = (
             found
             if search is None
             else {**search, **found, "message": f"{search['message']} {found['message']}"}
         )
     end, history, stored = _fitted(prepared, open_store(arguments) if registered else None)
+    averaged = None
+    if tuned and search is not None:
+        averaged, words = _fit_strengths.averaged_predictions(
+            prepared, end, encoded.target.scale if encoded else 1.0
+        )
+        search["message"] += words
     command = f"fmviz {shlex.join(arguments.given)}"
-    fit = Fit(prepared, end, history, encoded, notes, search, stored, command)
+    fit = Fit(prepared, end, history, encoded, notes, search, stored, averaged, command)
     report, pairs = _fit_report.report(fit, arguments.top)
     if arguments.output is not None:
         _fit_report.write(fit, report, pairs, arguments.output)
@@ -324,61 +333,6 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     from fmviz.lab.experiment import Experiment
 
     return Experiment.from_dict(settings)
-
-
-def _left_to_the_data(prepared: Run, arguments: argparse.Namespace) -> bool:
-    """Return whether no strength was named, of a machine whose strengths can be chosen."""
-    from fmviz.lab.search.tuning import can_be_tuned
-
-    named = _given(arguments).keys() & {"lambda_w", "lambda_p", "lambda_sparse"}
-    return not named and can_be_tuned(prepared.problem)
-
-
-def _tuned(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
-    """Return the run with the strengths that predict best, and what was tried."""
-    from fmviz.lab.search.tuning import tuned
-
-    progress = Progress()
-    settings, found = tuned(prepared, tell=lambda trial: progress.tell(trial.message))
-    progress.clear()
-    best, tried = found.best, [trial.record() for trial in found.trials]
-    lowest, highest = min(t.lambda_sparse for t in found.trials), max(t.lambda_sparse for t in found.trials)
-    words = (
-        f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}, λ_p = {best.lambda_p:.3g} and "
-        f"λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {highest:.3g} to {lowest:.3g}."
-    )
-    return again(replace(prepared.experiment, **settings)), {"message": words, "tried": tried}
-
-
-def _searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
-    """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
-    from fmviz.engine.drive import Budget
-    from fmviz.paths import search_lambda
-
-    experiment, progress = prepared.experiment, Progress()
-    probes = []
-    for probe in search_lambda(
-        prepared.problem,
-        wanted,
-        grid=_STRENGTHS,
-        narrowest=1e-9,
-        solver=experiment.solver,
-        budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-    ):
-        probes.append(probe)
-        progress.tell(probe.message)
-    progress.clear()
-    # By ratio: half as many or twice as many are as near, and none is far from some.
-    nearest = min(probes, key=lambda one: abs(math.log((one.used_interactions + 1) / (wanted + 1))))
-    best = probes[-1] if probes[-1].status == "found" else nearest
-    found = replace(experiment, lambda_sparse=best.lambda_sparse)
-    words = probes[-1].message
-    if probes[-1].status != "found":
-        words += f" Taken is λ = {best.lambda_sparse:.6g} with {best.used_interactions:,}."
-    told = {"wanted": wanted, "status": probes[-1].status, "message": words, "fits": len(probes)}
-    return again(found), told
 
 
 def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None]:

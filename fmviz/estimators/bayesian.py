@@ -15,16 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.pairs import FactoredPairs
-from fmviz.engine.models import get_model
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
+from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Samples of f are held for so many rows at once.
-_ROWS = 2_000
 
 
 class _BayesianFM(BaseEstimator):
@@ -72,9 +68,8 @@ class _BayesianFM(BaseEstimator):
                 print(f"draw {i:,} of {burn_in + kept:,}: noise {draw.noise:.4g}")
             if i > burn_in:
                 draws.append(draw)
-        self.P_ = np.stack([draw.parameters.P for draw in draws])
-        self.w_ = np.stack([draw.parameters.w for draw in draws])
-        self.intercept_ = np.array([draw.parameters.intercept for draw in draws])
+        found = Posterior.of(draws, binary)
+        self.P_, self.w_, self.intercept_ = found.P, found.w, found.intercept
         return draws
 
     def _grouped(self, d: int) -> np.ndarray:
@@ -88,22 +83,13 @@ class _BayesianFM(BaseEstimator):
             )
         return np.unique(groups, return_inverse=True)[1]
 
-    def _sampled(self, X: Any) -> np.ndarray:
-        """Return the predictions of every sample, shape (draws, N)."""
-        design, model = Design(X), get_model("fm")
-        return np.stack(
-            [
-                model.predict(design, Parameters(P, w, float(bias)))
-                for P, w, bias in zip(self.P_, self.w_, self.intercept_, strict=True)
-            ]
-        )
-
-    def _rows(self, X: Any) -> list[np.ndarray]:
-        """Return what every sample predicts, in parts of the rows."""
+    def _posterior(self) -> Posterior:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
-        X = X.tocsr() if hasattr(X, "tocsr") else X
-        return [self._sampled(X[i : i + _ROWS]) for i in range(0, X.shape[0], _ROWS)]
+        return Posterior(self.P_, self.w_, self.intercept_, isinstance(self, ClassifierMixin))
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
 
     def interactions(self, top: int = 50, level: float = 0.95) -> pd.DataFrame:
         """Return the pairs of features of largest mean weight, with what the samples say of each.
@@ -132,11 +118,11 @@ class _BayesianFM(BaseEstimator):
 
         whole_number("top", top, 1)
         finite_number("level", level, 0, 1)
-        draws, d, k = self.P_.shape
-        side_by_side = self.P_.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws)
-        found = FactoredPairs(np.arange(d), d, side_by_side, side_by_side).ranked(top)
+        posterior, d = self._posterior(), self.P_.shape[1]
+        L = posterior.mean_factors()
+        found = FactoredPairs(np.arange(d), d, L, L).ranked(top)
         i, j, weight = found.i, found.j, found.weight
-        samples = np.einsum("spk,spk->sp", self.P_[:, i], self.P_[:, j])
+        samples = posterior.weights(i, j)
         lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
@@ -261,7 +247,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         -------
         (N,) ndarray, or two of them
         """
-        parts = self._rows(X)
+        parts = [*self._posterior().each(self._checked(X))]
         mean = np.concatenate([part.mean(axis=0) for part in parts])
         if not return_std:
             return mean
@@ -369,7 +355,7 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         -------
         (N, 2) ndarray, columns in the order of `classes_`
         """
-        positive = np.concatenate([ndtr(part).mean(axis=0) for part in self._rows(X)])
+        positive = ndtr(self._posterior().scores(self._checked(X)))
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any) -> np.ndarray:

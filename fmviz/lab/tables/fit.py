@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from fmviz.engine.design import Design
 from fmviz.engine.losses import LOSSES, get_loss
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, problem_of
@@ -24,6 +26,8 @@ from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
 
 __all__ = ["SavedModel", "prepare"]
+
+_SAMPLED = ("P", "w", "intercept")
 
 
 def prepare(
@@ -65,6 +69,8 @@ class SavedModel:
         The features.
     encoding : TableEncoding or None
         How a table becomes features; None where they were given as numbers.
+    averaged : Posterior or None
+        The samples that predict in place of `parameters`, where they predict better.
     loss : str
         A name of `fmviz.engine.losses.LOSSES`; empty where a model of an earlier version does not say it.
 
@@ -93,6 +99,7 @@ class SavedModel:
     encoding: TableEncoding | None = None
     model_params: Mapping[str, Any] = field(default_factory=dict)
     loss: str = ""
+    averaged: Posterior | None = None
 
     def save(self, path: str | Path) -> None:
         """Write an NPZ file: the arrays of the parameters, and ``about``, the rest as JSON."""
@@ -106,6 +113,11 @@ class SavedModel:
         }
         with np.load(io.BytesIO(pack_parameters(self.parameters)), allow_pickle=False) as archive:
             arrays = dict(archive)
+        if self.averaged is not None:
+            about["averaged"] = {"binary": self.averaged.binary}
+            arrays |= {
+                f"samples_{name}": getattr(self.averaged, name).astype(np.float32) for name in _SAMPLED
+            }
         np.savez_compressed(path, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
 
     @classmethod
@@ -113,7 +125,9 @@ class SavedModel:
         """Read what `save` wrote; raises ValueError on anything else."""
         try:
             with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files if name != "about"}
+                samples = [name for name in archive.files if name.startswith("samples_")]
+                kept = {name.removeprefix("samples_"): archive[name] for name in samples}
+                arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
                 about = json.loads(str(archive["about"]))
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
@@ -126,6 +140,7 @@ class SavedModel:
                 None if encoding is None else TableEncoding.from_dict(encoding),
                 about["model_params"],
                 about.get("loss", ""),
+                Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
             )
         except (KeyError, OSError, EOFError, TypeError, ValueError, zlib.error) as error:
             raise ValueError(f"{str(path)!r} is no model that `fmviz fit` has written ({error}).") from None
@@ -154,7 +169,14 @@ class SavedModel:
 
     def probability(self, scores: np.ndarray) -> np.ndarray | None:
         """Return the probability of the second class that scores stand for, shape (N,); None if for none."""
+        if self.averaged is not None:
+            return np.asarray(ndtr(scores)) if self.averaged.binary else None
         return get_loss(self.loss).probability(scores) if self.loss else None
+
+    def _scored(self, X: Any) -> np.ndarray:
+        if self.averaged is not None:
+            return self.averaged.scores(X)
+        return get_model(self.model, self.model_params).predict(Design(X), self.parameters)
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return the scores of `predict`, shape (N,), NaN where there is none, and sentences about the rows.
@@ -162,10 +184,9 @@ class SavedModel:
         A regression's score is the encoded target; of classes the sign decides, and under the logistic loss
         1/(1 + exp(−score)) is the probability of the second.
         """
-        model = get_model(self.model, self.model_params)
         if self.encoding is None:
-            return model.predict(Design(data), self.parameters), []
+            return self._scored(data), []
         encoded = self.encoding.apply(data.drop(columns=self.target.name, errors="ignore"))
         found = np.full(len(data), np.nan)
-        found[encoded.rows] = model.predict(Design(encoded.X), self.parameters)
+        found[encoded.rows] = self._scored(encoded.X)
         return found, encoded.notes()

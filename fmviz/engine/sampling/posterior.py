@@ -1,0 +1,79 @@
+"""Samples of a factorization machine, and what they predict together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtr, ndtri
+
+from ..design import Design
+from ..models import get_model
+from ..parameters import Parameters
+from .gibbs import Draw
+
+# Predictions of every sample are held for so many rows at once.
+_ROWS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Samples, S of them.
+
+    Attributes
+    ----------
+    P : (S, d, k) ndarray
+        Their factors.
+    w : (S, d) ndarray
+        Their linear weights.
+    intercept : (S,) ndarray
+        Their biases.
+    binary : bool
+        Whether f is the score of a probit model of two classes.
+    """
+
+    P: np.ndarray
+    w: np.ndarray
+    intercept: np.ndarray
+    binary: bool
+
+    @classmethod
+    def of(cls, draws: Iterable[Draw], binary: bool) -> Posterior:
+        """Return the samples of a chain."""
+        kept = [draw.parameters for draw in draws]
+        return cls(
+            np.stack([one.P for one in kept]),
+            np.stack([one.w for one in kept]),
+            np.array([one.intercept for one in kept]),
+            binary,
+        )
+
+    def each(self, X: Any) -> Iterable[np.ndarray]:
+        """Yield what every sample predicts, shape (S, n), for one part of the rows of X after the other."""
+        model, rows = get_model("fm"), sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        for begin in range(0, rows.shape[0], _ROWS):
+            design = Design(rows[begin : begin + _ROWS])
+            yield np.stack(
+                [
+                    model.predict(design, Parameters(P.astype(np.float64), w.astype(np.float64), float(bias)))
+                    for P, w, bias in zip(self.P, self.w, self.intercept, strict=True)
+                ]
+            )
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Return for every row the mean of f, or the score of the mean probability of the second class."""
+        if not self.binary:
+            return np.concatenate([part.mean(axis=0) for part in self.each(X)])
+        return np.asarray(ndtri(np.concatenate([ndtr(part).mean(axis=0) for part in self.each(X)])))
+
+    def weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the weights of pairs (i, j) in every sample, shape (S, n)."""
+        return np.einsum("spk,spk->sp", self.P[:, i], self.P[:, j])
+
+    def mean_factors(self) -> np.ndarray:
+        """Return L, shape (d, S·k), with L Lᵀ the mean of P Pᵀ."""
+        draws, d, k = self.P.shape
+        return np.asarray(self.P.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws))
