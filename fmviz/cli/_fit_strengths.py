@@ -73,17 +73,21 @@ def averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Po
 
 def searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
     """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
-    from fmviz.engine.drive import Budget
+    from fmviz.engine.drive import Budget, chosen_solver
+    from fmviz.engine.starts.informed import informed_solver
     from fmviz.paths import search_lambda
 
     experiment, progress = prepared.experiment, Progress()
+    solver = chosen_solver(prepared.problem, experiment.solver, dict(experiment.solver_params))
+    if experiment.start == "informed":
+        solver = informed_solver(solver, prepared.problem)
     probes = []
     for probe in search_lambda(
         prepared.problem,
         wanted,
         grid=_STRENGTHS,
         narrowest=1e-9,
-        solver=experiment.solver,
+        solver=solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -169,7 +170,8 @@ def search_lambda(
 
     def fit(strength: float) -> Snapshot:
         one = replace(problem, lambda_sparse=strength)
-        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
+        # The same draws each time: the fit at the strength that is found can be made again alone.
+        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=deepcopy(rng))
         return end
 
     return _search(fit, target, least, most, strengths, narrowest, should_stop)
