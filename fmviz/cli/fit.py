@@ -193,7 +193,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(plain(report), indent=1, ensure_ascii=False))
     else:
-        print(_fit_report.summary(report, pairs.head(_PRINTED)))
+        # Those that no row has both of, which change no prediction, are left to the files.
+        met = pairs[pairs["rows_with_both"] > 0]
+        print(_fit_report.summary(report, (met if len(met) else pairs).head(_PRINTED)))
     return 0
 
 
