@@ -195,3 +195,17 @@ def test_validation_finds_strengths_that_predict():
     # The linear fit explains next to nothing.
     assert found.best.loss < 0.05 * 0.5 * np.var(y)
     assert found.start.P.shape == (20, 5)
+
+
+@pytest.mark.parametrize("solver", ["pbcd_ls", "pcd"])
+def test_a_trace_of_p_is_none(solver):
+    """What a line search left at 2e-35 was counted as a pair, and the run as converged."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 8))
+    y = np.sign(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=60))
+    problem = Problem.build(X, y, loss="logistic", rank=5, lambda_w=1e-3, lambda_p=1e-3, lambda_sparse=0.03)
+    start = problem.start(0.01, np.random.default_rng(6))
+    *_, end = iterate(problem, solver, Budget(200), start=start, rng=rng)
+    assert end.status.converged
+    assert end.certificate < 1e-3
+    assert end.used_interactions == np.count_nonzero(end.parameters.P) == 0

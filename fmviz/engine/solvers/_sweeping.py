@@ -19,6 +19,8 @@ from .kernels.sample_weights import sample_weight, unit_weight
 
 # The smallest relative fall of the objective that is surely none of rounding.
 VISIBLE = 1e-13
+# Predictions that are so small a share of the target are none.
+_TRACE = 1e-30
 
 ACTIVE_SWEEPS = ParamSpec(
     "active_sweeps",
@@ -134,6 +136,7 @@ class SweepingSolver(Solver):
             self._refresh()
         self._epochs += 1
         change = self._sweeps()
+        self._drop_traces()
         if self._revival is None or not self._revival.due(change):
             return change
         P = self._flat()
@@ -143,6 +146,18 @@ class SweepingSolver(Solver):
         self._P = self._lay(moved)
         self._refresh()
         return max(change, relative_change((float(np.abs(moved - P).max()), moved)))
+
+    def _drop_traces(self) -> None:
+        """Set P to 0 where all of it is too small to change a prediction in any digit.
+
+        Steps that shrink it by a factor never end there, and a line search that compares objectives ends
+        anywhere.
+        """
+        largest = float(np.abs(self._P).max(initial=0.0))
+        size = float(np.abs(self.problem.y).max()) * self.problem.design.n_samples
+        if 0.0 < largest**2 * float(self._moments.max(initial=0.0)) <= _TRACE * size:
+            self._P[...] = 0.0
+            self._refresh()
 
     def rehearse(self) -> None:
         """See `Solver.rehearse`."""
