@@ -32,7 +32,7 @@ def tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, d
     from fmviz.engine.drive import chosen_solver
     from fmviz.lab.search.tuning import tuned
 
-    progress = Progress()
+    progress = Progress(every=0)
     settings, found = tuned(prepared, tell=lambda trial: progress.tell(trial.message))
     progress.clear()
     best, tried = found.best, [trial.record() for trial in found.trials]

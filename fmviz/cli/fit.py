@@ -152,9 +152,12 @@ def run(arguments: argparse.Namespace) -> int:
     from fmviz.cli import _fit_report, _fit_strengths
     from fmviz.lab.datasets import DATASETS
     from fmviz.lab.runner import Run
+    from fmviz.paths import accepted_range
 
     if arguments.top < 1:
         raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
+    if arguments.interactions is not None:
+        accepted_range(arguments.interactions)
     known = arguments.data in DATASETS or is_upload(arguments.data)
     registered = known and not Path(arguments.data).is_file()
     if registered:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fmviz.engine.drive import chosen_solver
 from fmviz.engine.problem import Problem
 from fmviz.lab.runner import Run
 from fmviz.paths.validation import Trial, Validation, choose_strengths, default_folds
@@ -41,7 +42,11 @@ def tuned(
     rng = np.random.default_rng([experiment.seed, 2])
     folds = default_folds(problem.y, problem.loss.task == "binary", rng)
     size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
-    found = choose_strengths(problem, folds, rng, tell=tell, should_stop=should_stop, **size)
+    solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
+    # Whether it takes the problem is said before a minute of fits.
+    solver.on(problem)
+    chosen = "auto" if experiment.solver == "auto" else solver
+    found = choose_strengths(problem, folds, rng, solver=chosen, tell=tell, should_stop=should_stop, **size)
     best = found.best
     settings = {
         "lambda_w": best.lambda_w,
