@@ -7,13 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 import fmviz
+from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.linalg.lowrank import pair_gradient
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.starts import zero_threshold as module
 from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
-from fmviz.engine.starts.strengths import fill_strengths, references
+from fmviz.engine.starts.strengths import _different_rows, fill_strengths, references
 from fmviz.engine.starts.zero_threshold import linear_fit, zero_threshold
 from fmviz.paths.validation import choose_strengths, default_folds
 
@@ -209,3 +210,17 @@ def test_a_trace_of_p_is_none(solver):
     assert end.status.converged
     assert end.certificate < 1e-3
     assert end.used_interactions == np.count_nonzero(end.parameters.P) == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_rows_that_differ_are_counted(kind):
+    rng = np.random.default_rng(3)
+    pairs = np.unique(rng.integers(0, 60, size=(900, 2)), axis=0)
+    X = np.zeros((len(pairs), 120))
+    X[np.arange(len(pairs)), pairs[:, 0]] = 1.0
+    X[np.arange(len(pairs)), 60 + pairs[:, 1]] = 1.0
+    design = Design(kind(np.vstack([X, X[:100]])))
+    counted = np.ones(len(X) + 100, dtype=bool)
+    assert _different_rows(design, counted) == len(X)
+    counted[:50] = counted[-100:-50] = False
+    assert _different_rows(design, counted) == len(X) - 50

@@ -114,14 +114,23 @@ def _different_rows(design: Design, counted: np.ndarray) -> int:
     keys = np.random.default_rng(0).integers(1, 2**63, size=design.n_features, dtype=np.uint64) | np.uint64(1)
     if sp.issparse(X):
         rows = sp.csr_array(X)
-        terms = rows.data.astype(np.float64).view(np.uint64) * keys[rows.indices]
+        terms = _mixed(rows.data) * keys[rows.indices]
         ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]
     else:
         sums = np.zeros(design.n_samples, dtype=np.uint64)
         for j, key in enumerate(keys):
-            sums += X[:, j].astype(np.float64).view(np.uint64) * key
+            sums += _mixed(X[:, j]) * key
     return max(1, np.unique(sums[counted]).size)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the bits of numbers, of which many end in zeros, spread over all places."""
+    bits = np.array(values, dtype=np.float64).view(np.uint64)
+    bits ^= bits >> np.uint64(29)
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(32)
+    return bits
 
 
 def _lowest(problem: Problem, slope: np.ndarray) -> float:
