@@ -126,7 +126,8 @@ def _different_rows(design: Design, counted: np.ndarray) -> int:
 
 def _mixed(values: np.ndarray) -> np.ndarray:
     """Return the bits of numbers, of which many end in zeros, spread over all places."""
-    bits = np.array(values, dtype=np.float64).view(np.uint64)
+    # Adding 0 turns −0, which sparse designs do not have, into 0.
+    bits = (np.array(values, dtype=np.float64) + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(29)
     bits *= np.uint64(0xBF58476D1CE4E5B9)
     bits ^= bits >> np.uint64(32)
