@@ -29,7 +29,8 @@ def first_settings(dataset: Dataset) -> dict[str, Any]:
     """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
 
     The loss follows the task. The strengths are chosen by validation on at most 20,000 rows: of those with
-    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one does.
+    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one
+    does.
     """
     settings: dict[str, Any] = {
         "rank": 10,
