@@ -133,10 +133,10 @@ class SweepingSolver(Solver):
     def epoch(self) -> float:
         """See `Solver.epoch`."""
         if self._epochs and self._epochs % self.refresh_every == 0:
+            self._drop_traces()
             self._refresh()
         self._epochs += 1
         change = self._sweeps()
-        self._drop_traces()
         if self._revival is None or not self._revival.due(change):
             return change
         P = self._flat()
@@ -157,7 +157,6 @@ class SweepingSolver(Solver):
         size = float(np.abs(self.problem.y).max()) * self.problem.design.n_samples
         if 0.0 < largest**2 * float(self._moments.max(initial=0.0)) <= _TRACE * size:
             self._P[...] = 0.0
-            self._refresh()
 
     def rehearse(self) -> None:
         """See `Solver.rehearse`."""
@@ -192,7 +191,7 @@ class SweepingSolver(Solver):
             largest = coefficient_change(before, before.replace(coefficients=self._coefficients))
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
         change = self._sweep_factors()
-        linear = (linear_change, self._w * self._linear.sizes, self._bias)
+        linear = (linear_change, self._linear.sized(self._w), self._bias)
         largest = max(largest, relative_change((change, self._P), linear))
         if self._extrapolation is not None:
             largest = max(largest, self._extrapolate(self._extrapolation))
@@ -220,11 +219,11 @@ class SweepingSolver(Solver):
             return 0.0
         self._P, self._w, self._bias = self._lay(there.P), there.w, there.intercept
         self._take(f, sums)
-        sizes = self._linear.sizes
-        steps = (w - here.w) * sizes
+        sized = self._linear.sized
+        steps = sized(w - here.w)
         return relative_change(
             (float(np.abs(there.P - here.P).max()), there.P),
-            (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), w * sizes, bias),
+            (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
         )
 
     def parameters(self) -> Parameters:
