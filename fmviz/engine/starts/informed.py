@@ -73,7 +73,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
             "λ > 0. Lower λ, or follow a path of strengths upwards."
         )
-    found = zero_threshold(problem, end)
+    found = zero_threshold(problem, end, tight=False)
     if problem.lambda_sparse < found.lower:
         return (
             f"No interaction is left: P = 0 at {at}, though below λ = {found.lower:.3g} there is a P that "

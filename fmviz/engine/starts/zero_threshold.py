@@ -70,7 +70,7 @@ class ZeroThreshold:
     dual : (d, d) ndarray or None
         The S that proves `upper`; None where a simple bound does.
     loose : bool
-        Whether the data have too many features for more than simple bounds.
+        Whether there are simple bounds alone: they were asked for, or there are more than 100 features.
     linear : Parameters
         The linear fit, with P = 0.
     """
@@ -102,7 +102,7 @@ def why_no_threshold(problem: Problem) -> WhyNot | None:
     return None
 
 
-def zero_threshold(problem: Problem, linear: Parameters | None = None) -> ZeroThreshold:
+def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bool = True) -> ZeroThreshold:
     """Return an interval that holds λ_max; the problem's own λ has no say.
 
     Parameters
@@ -111,6 +111,8 @@ def zero_threshold(problem: Problem, linear: Parameters | None = None) -> ZeroTh
         A factorization machine of second order.
     linear : Parameters, optional
         The linear fit, where it is known.
+    tight : bool
+        Whether to draw the ends together by the semidefinite program, which takes up to a second.
 
     Raises
     ------
@@ -122,7 +124,8 @@ def zero_threshold(problem: Problem, linear: Parameters | None = None) -> ZeroTh
     linear = linear_fit(problem) if linear is None else linear
     slope = problem.slope(problem.predict(linear))
     if problem.design.n_features <= _DENSE:
-        return _of_dense(problem, linear, -pair_gradient(problem.design.matrix, slope, diagonal=False))
+        A = -pair_gradient(problem.design.matrix, slope, diagonal=False)
+        return _of_dense(problem, linear, A, tight and len(A) <= SMALL)
     return _of_operator(problem, linear, slope)
 
 
@@ -179,7 +182,7 @@ def _largest_in_blocks(design: Design, slope: np.ndarray) -> tuple[float, int, i
     return best
 
 
-def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray) -> ZeroThreshold:
+def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) -> ZeroThreshold:
     """Return the threshold of A = −½G, shape (d, d)."""
     values, vectors = np.linalg.eigh(A)
     spectral = float(values[-1]) - problem.lambda_p
@@ -193,8 +196,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray) -> ZeroThresh
     upper = 2.0 * largest if pairs else min(largest, spectral)
     starts = _pair_starts(A)
     dual = None
-    small = A.shape[0] <= SMALL
-    if small and not (pairs and problem.lambda_p == 0.0):
+    if tight and not (pairs and problem.lambda_p == 0.0):
         bound, dual, W = _relaxed(A / largest, problem.lambda_p / largest, pairs)
         if bound * largest < upper:
             upper, dual = bound * largest, dual * largest
@@ -204,9 +206,9 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray) -> ZeroThresh
     found = [_ascent(A, problem.lambda_p, pairs, start) for start in starts]
     lower, v = max(found, key=lambda one: one[0])
     if lower <= 0.0:
-        return ZeroThreshold(0.0, upper, None, dual, not small, linear)
+        return ZeroThreshold(0.0, upper, None, dual, not tight, linear)
     return ZeroThreshold(
-        float(min(lower, upper)), upper, v / np.linalg.norm(v), dual, not (small or lower >= upper), linear
+        float(min(lower, upper)), upper, v / np.linalg.norm(v), dual, not (tight or lower >= upper), linear
     )
 
 
