@@ -47,7 +47,13 @@ def test_a_path_does_nothing_twice(monkeypatch):
     certified, designs = [], []
     real, init = drive.certificate_of, Design.__init__
     monkeypatch.setattr(drive, "certificate_of", lambda *args: certified.append(args) or real(*args))
-    monkeypatch.setattr(Design, "__init__", lambda self, X: designs.append(X) or init(self, X))
+
+    def counted(self, given, *args):
+        if np.shape(given) == X.shape:  # Not those by which kernels are made ready.
+            designs.append(given)
+        init(self, given, *args)
+
+    monkeypatch.setattr(Design, "__init__", counted)
     lambdas = [0.01 * 1.5**i for i in range(20)]
     path = fmviz.regularization_path(X, Y, lambdas, orders=("up",), max_iter=20, **PLAIN)
     assert len(path) == len(certified) == 20

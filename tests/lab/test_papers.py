@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 
@@ -22,9 +23,9 @@ from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned
 from fmviz.lab.papers.references import SUMS
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, list[Result]]:
-    return {name: list(ARTEFACTS[name].run("quick", n_jobs=1, **TINY[name])) for name in ARTEFACTS}
+@functools.cache
+def tiny_results(name: str) -> list[Result]:
+    return list(ARTEFACTS[name].run("quick", n_jobs=1, **TINY[name]))
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
@@ -47,13 +48,13 @@ def test_an_artefact_tells_what_it_is(name):
 @pytest.mark.xdist_group("papers")  # One process makes the results.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
-def test_a_tiny_run_grows_and_completes(name, results):
-    *before, last = results[name]
+def test_a_tiny_run_grows_and_completes(name):
+    *before, last = tiny_results(name)
     assert before
     assert all(result.state == "running" for result in before)
     assert last.state == "complete"
     assert last.done == last.total > 0
-    done = [result.done for result in results[name]]
+    done = [result.done for result in tiny_results(name)]
     assert done == sorted(done)
     assert last.tables["data"]
     assert set(last.data) == {row["data"] for row in last.tables["data"]}
@@ -65,8 +66,8 @@ def test_a_tiny_run_grows_and_completes(name, results):
 @pytest.mark.xdist_group("papers")  # One process makes the results.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ARTEFACTS)
-def test_results_survive_json(name, results):
-    last = results[name][-1]
+def test_results_survive_json(name):
+    last = tiny_results(name)[-1]
     text = json.dumps(last.to_dict(), allow_nan=False)
     back = Result.from_dict(json.loads(text))
     assert json.dumps(back.to_dict(), allow_nan=False) == text
@@ -112,8 +113,8 @@ def test_settings_are_checked():
         one.run("quick", n_jobs=0)
 
 
-def test_published_numbers_stand_beside_ours(results):
-    last = results["blondel2016_fig1"][-1]
+def test_published_numbers_stand_beside_ours():
+    last = tiny_results("blondel2016_fig1")[-1]
     one = ARTEFACTS["blondel2016_fig1"]
     known = {"data": "diabetes, standardised"}
     wrong = replace(
@@ -175,7 +176,7 @@ def test_times_are_read_off_the_way_down():
 # Protocols
 
 
-def test_objectives_of_fig_1_are_those_of_the_paper(results):
+def test_objectives_of_fig_1_are_those_of_the_paper():
     settings = ARTEFACTS["blondel2016_fig1"].configured()
     X, y = fig1._rows("unit", "raw", 0)
     assert X.shape == (331, 10)
@@ -185,7 +186,7 @@ def test_objectives_of_fig_1_are_those_of_the_paper(results):
     paper = 0.5 * np.square(y - f).sum() + 10.0 * (np.abs(at.coefficients) @ np.square(at.P).sum(axis=0))
     assert y.size * problem.objective(at) == pytest.approx(paper)
     # All methods start at the same P, and fitting after fixing is never worse than what was fixed.
-    rows = results["blondel2016_fig1"][-1].tables
+    rows = tiny_results("blondel2016_fig1")[-1].tables
     for row in rows["ends"]:
         assert row[fig1.AFTER] <= min(row["λ = 1"], row["λ = ±1"]) * (1 + 1e-12)
     starts = {(row["panel"], row["method"]): row["objective"] for row in rows["trace"] if row["epoch"] == 0}
