@@ -44,10 +44,8 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
 
     # The second column becomes a category: 13 features in place of one.
     editor = page.locator('[class*="st-key-data_columns_"] canvas').first
-    editor.evaluate("element => element.scrollIntoView({block: 'center'})")
-    page.wait_for_timeout(500)
-    box = editor.bounding_box()
-    page.mouse.click(box["x"] + 190, box["y"] + 52 + 35)
+    # Playwright scrolls to it; `force`, since a transparent layer above the cells takes the click.
+    editor.click(position={"x": 190, "y": 52 + 35}, force=True)
     page.keyboard.press("Enter")
     page.locator("#portal input").wait_for()
     page.keyboard.type("category")
