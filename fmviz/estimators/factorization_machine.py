@@ -15,16 +15,13 @@ from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
 from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-
-# Sweeps over the live entries between two over all: what would take hundreds of epochs converges.
-_SWEEPS = {"active_sweeps": 10}
 
 
 class _FactorizationMachine(FactorEstimator, PairEstimator):
@@ -61,11 +58,8 @@ class _FactorizationMachine(FactorEstimator, PairEstimator):
     def _chosen_solver(self, problem: Problem) -> Solver:
         settings = self._mapping("solver_params")
         if self._informed() and self.solver == "auto" and not settings:
-            solver = chosen_solver(problem, "auto")
-            known = {spec.name for spec in solver.params}
-            return informed_solver(
-                get_solver(solver.name, {k: v for k, v in _SWEEPS.items() if k in known}), problem
-            )
+            name = chosen_solver(problem, "auto").name
+            return informed_solver(get_solver(name, quick_settings(name)), problem)
         solver = chosen_solver(problem, self.solver, settings)
         return informed_solver(solver, problem) if self._informed() else solver
 

@@ -191,11 +191,6 @@ def choose_strengths(
     return Validation(trials, best, starts[best], known.init_scale)
 
 
-def _loss(problem: Problem, parameters: Parameters) -> float:
-    loss = problem.empirical_risk(problem.predict(parameters))
-    return loss if np.isfinite(loss) else float("inf")
-
-
 def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
     """Return the λ_w whose linear fits predict best."""
     whole = linear_reference(problem)
@@ -204,7 +199,7 @@ def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> 
     tried = [share * whole for share in LINEAR_SHARES]
     losses = [
         np.mean(
-            [_loss(held_out, linear_fit(train.at(lambda_w=value), rough=True)) for train, held_out in parts]
+            [held_out.risk(linear_fit(train.at(lambda_w=value), rough=True)) for train, held_out in parts]
         )
         for value in tried
     ]
@@ -225,7 +220,7 @@ def _path(
     problems = [train.at(lambda_p=lambda_p) for train, _ in parts]
     down = problems[0].penalty.saddles is not None
     first = problems[0].at(lambda_sparse=grid[-1])
-    starts = [informed_start(p.at(lambda_sparse=grid[-1]), known.init_scale, rng) for p in problems]
+    starts = [informed_start(p.at(lambda_sparse=grid[-1]), known.init_scale, rng, known) for p in problems]
     method = informed_solver(_method(first, solver), first)
     best, worse = float("inf"), 0
     for strength in grid if down else grid[::-1]:
@@ -242,7 +237,7 @@ def _path(
                 rng=rng,
             )
             starts[i] = end.parameters
-            losses.append(_loss(held_out, end.parameters))
+            losses.append(held_out.risk(end.parameters))
             pairs.append(end.used_interactions)
         trial = Trial(problems[0].lambda_w, lambda_p, strength, tuple(losses), float(np.mean(pairs)))
         yield trial, starts[0]

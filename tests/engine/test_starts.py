@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import fmviz
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import pair_gradient
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
@@ -105,8 +106,9 @@ def test_many_features_get_the_simple_bounds(monkeypatch):
     X, y = drawn(2, d=12)
     whole = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
     monkeypatch.setattr(module, "SMALL", 2)
-    monkeypatch.setattr(module, "_DENSE", 3)
-    monkeypatch.setattr(module, "_BLOCK", 5)
+    monkeypatch.setattr(module, "DENSE", 3)
+    monkeypatch.setattr(lowrank, "DENSE", 3)
+    monkeypatch.setattr(lowrank, "_BLOCK", 5)
     for kind in (np.asarray, sp.csr_array):
         for name, sharp in whole.items():
             simple = fmviz.lambda_max(kind(X), y, regularizer=name, lambda_w=0.1)

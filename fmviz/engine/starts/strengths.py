@@ -31,9 +31,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..design import Design
-from ..linalg.lowrank import PairGradient
 from ..problem import Problem
-from .zero_threshold import largest_pair_gradient, linear_fit
+from .zero_threshold import gradient_at, linear_fit
 
 LINEAR_SHARE = 0.5
 SHRINKAGE_SHARE = 0.02
@@ -82,15 +81,15 @@ class References:
 def references(problem: Problem) -> References:
     """Return what a problem's data say of strengths; of its own, λ_w alone counts, for the linear fit."""
     design, mu = problem.design, problem.mu
-    linear = linear_fit(problem, rough=True)
-    largest, i, j = largest_pair_gradient(problem, linear)
+    gradient = gradient_at(problem, linear_fit(problem, rough=True))
+    largest, i, j = gradient.largest_pair()
     if not largest > 0.0:
         return References(linear_reference(problem), 0.0, 0.0, 0.0)
     pair: Any = design.matrix[:, [i, j]]
     pair = pair.toarray() if sp.issparse(pair) else pair
     both = np.prod(np.square(pair, dtype=np.float64), axis=1)
     size = float(np.sqrt(largest / (mu * problem.mean(both))))
-    lowest = _lowest(problem, problem.slope(problem.predict(linear)))
+    lowest = gradient.lowest(_LANCZOS_TOL)
     kind = problem.penalty.in_weights
     sparse = {
         "entries": 0.25 * largest,
@@ -132,11 +131,6 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     bits *= np.uint64(0xBF58476D1CE4E5B9)
     bits ^= bits >> np.uint64(32)
     return bits
-
-
-def _lowest(problem: Problem, slope: np.ndarray) -> float:
-    """Return −λ_min(G)/2."""
-    return PairGradient(problem.design, slope, diagonal=False).lowest(_LANCZOS_TOL)
 
 
 def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple[Problem, float]:
