@@ -8,49 +8,31 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
-from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
-from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
-from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
+from .strengths import StrengthsOfData
 
 
-class _FactorizationMachine(FactorEstimator, PairEstimator):
+class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
     """What the regressor and the classifier share."""
 
     degree: int
     start: str
-    lambda_sparse_: float
-    lambda_p_: float
-    lambda_w_: float
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
         return "fm", {}
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        about = super()._problem_arguments()
-        return {name: 0.0 if value is None else value for name, value in about.items()}
-
-    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
-        given = {name: getattr(self, name) for name in STRENGTHS}
-        if not anew:
-            given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
-        size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
-        problem, size = fill_strengths(problem, {**given, "init_scale": size})
-        for name in STRENGTHS:
-            setattr(self, f"{name}_", getattr(problem, name))
-        return problem, size
 
     def _informed(self) -> bool:
         return one_of("start", self.start, STARTS) == "informed"

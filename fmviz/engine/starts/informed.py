@@ -25,12 +25,13 @@ _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
 def informed_solver(solver: Solver, problem: Problem) -> Solver:
-    """Return the solver, free of units, and made to leave saddle points at P = 0 where it can."""
+    """Return the solver, free of units, and made to leave saddle points at P = 0."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
-    escape = {ESCAPE: True} if ESCAPE in known and saddles else {}
-    found = get_solver(solver.name, {**solver.settings, **escape})
+    itself = ESCAPE in known
+    found = get_solver(solver.name, {**solver.settings, **({ESCAPE: True} if itself and saddles else {})})
     found.unit_free = True
+    found.leaves_zero = saddles and not itself
     return found
 
 

@@ -18,6 +18,8 @@ Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the 
 (that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b, as if nothing had
 happened.
 
+For other models than a factorization machine of second order see `products`.
+
 The shares were chosen on diabetes, breast cancer, abalone, a9a, nycflights, MovieLens 100K and planted pairs.
 """
 
@@ -32,6 +34,7 @@ import scipy.sparse as sp
 
 from ..design import Design
 from ..problem import Problem
+from .products import product_references
 from .zero_threshold import gradient_at, linear_fit
 
 LINEAR_SHARE = 0.5
@@ -41,6 +44,9 @@ START_SHARE = 0.02
 N_STRENGTHS = 25
 SMALLEST_SHARE = 1e-3
 """The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
+# Of products of more features, for which P = 0 is a local minimum: weaker, so that a random start can grow.
+_PRODUCT_SPARSE_SHARE = 0.05
+_PRODUCT_START_SHARE = 0.1
 # For a loss without curvature, or data without any pair.
 _START = 0.01
 _LANCZOS_TOL = 1e-3
@@ -150,10 +156,28 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
     if "lambda_w" not in known:
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)
     problem = problem.at(lambda_w=known["lambda_w"])
-    found = references(problem)
+    lambda_p, lambda_sparse, size = (
+        _of_pairs(problem) if problem.model.why_no_threshold() is None else _of_products(problem)
+    )
     problem = replace(
         problem,
-        lambda_p=known.get("lambda_p", SHRINKAGE_SHARE * found.lambda_p),
-        lambda_sparse=known.get("lambda_sparse", SPARSE_SHARE * found.lambda_sparse),
+        lambda_p=known.get("lambda_p", lambda_p),
+        lambda_sparse=known.get("lambda_sparse", lambda_sparse),
     )
-    return problem, known.get("init_scale", found.init_scale)
+    return problem, known.get("init_scale", size)
+
+
+def _of_pairs(problem: Problem) -> tuple[float, float, float]:
+    """Return λ_p, λ and σ for a factorization machine of second order."""
+    found = references(problem)
+    return SHRINKAGE_SHARE * found.lambda_p, SPARSE_SHARE * found.lambda_sparse, found.init_scale
+
+
+def _of_products(problem: Problem) -> tuple[float, float, float]:
+    """Return them for a model of other products."""
+    lambda_p, lambda_sparse, size = product_references(problem)
+    if problem.penalty.smooth:
+        lambda_sparse = 0.0
+    # The gradient in factors of order m falls with their power m − 1; all subsets grow with them.
+    share = START_SHARE if problem.model.order is None else _PRODUCT_START_SHARE
+    return SHRINKAGE_SHARE * lambda_p, _PRODUCT_SPARSE_SHARE * lambda_sparse, share * size or _START
