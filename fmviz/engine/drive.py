@@ -288,7 +288,7 @@ def _loop(
             if finite_now
             else _diverged(epoch, cause + method.diverged_hint)
         )
-        if finite_now and status is None and not pending and falls.end(problem, method, change):
+        if finite_now and status is None and not pending and falls.end(method, change):
             status = Status(
                 Reason.CONVERGED,
                 f"Converged after {_epochs(epoch)}: the last one lowered the objective by less than "
@@ -319,11 +319,11 @@ class _Falls:
     def __init__(self, share: float, objective: float) -> None:
         self._share, self._objective = share, objective
 
-    def end(self, problem: Problem, method: Solver, change: float) -> bool:
+    def end(self, method: Solver, change: float) -> bool:
         """Return whether the epoch that made such a change is enough."""
         if not self._share:
             return False
-        before, self._objective = self._objective, problem.objective(method.parameters())
+        before, self._objective = self._objective, method.objective()
         return change <= SETTLED and before - self._objective <= self._share * abs(before)
 
 

@@ -18,7 +18,7 @@ from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
-from .path import path_params
+from .path import FALL, path_params
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -34,7 +34,7 @@ _LINEAR_PATIENCE = 2
 # A loss that is lower by less of itself is not counted as lower.
 _GAIN = 1e-4
 # Fits are compared by what they predict, which settles long before the last weights do.
-_BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None)
+_BUDGET = Budget(epochs=100, tol=1e-3, fall=FALL, report_every=None)
 # From so many rows on, one part kept out tells enough.
 _MANY_ROWS = 5_000
 _FOLDS = 5

@@ -231,5 +231,9 @@ class Solver:
         """Return copies of the present parameters."""
         raise NotImplementedError
 
+    def objective(self) -> float:
+        """Return the objective, from what the solver keeps where that saves work: good to rounding errors."""
+        return self.problem.objective(self.parameters())
+
     def close(self) -> None:
         """Give back what the solver holds besides memory; `parameters` still works."""
