@@ -30,6 +30,7 @@ def left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
 def tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
     """Return the run with the strengths that predict best, and what was tried."""
     from fmviz.engine.drive import chosen_solver
+    from fmviz.engine.starts.informed import quick_settings
     from fmviz.lab.search.tuning import tuned
 
     progress = Progress(every=0)
@@ -43,26 +44,27 @@ def tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, d
     )
     experiment = replace(prepared.experiment, **settings)
     if experiment.solver == "auto":
-        # Weak strengths take many sweeps over few entries.
-        solver = chosen_solver(prepared.problem, "auto")
-        if "active_sweeps" in {spec.name for spec in solver.params}:
-            experiment = replace(experiment, solver=solver.name, solver_params=(("active_sweeps", 10),))
+        solver = chosen_solver(prepared.problem, "auto").name
+        if settings_of_solver := quick_settings(solver):
+            experiment = replace(experiment, solver=solver, solver_params=tuple(settings_of_solver.items()))
     return again(experiment), {"message": words, "tried": tried}
 
 
 def averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
     """Return samples of a Bayesian machine if they predict better, and what to say of it."""
-    from fmviz.lab.search.averaged import averaged, score
+    from fmviz.lab.runner import quality
+    from fmviz.lab.search.averaged import averaged
 
     if prepared.validation is None or (posterior := averaged(prepared)) is None:
         return None, ""
-    design, _ = prepared.validation
-    sampled = score(prepared, posterior.scores(design.matrix))
-    own = score(prepared, prepared.problem.model.predict(design, end.parameters))
-    which = "AUC" if prepared.problem.loss.task == "binary" else "RMSE"
-    unit = scale if which == "RMSE" else 1.0
-    found = f"{which} {unit * abs(sampled):.4g} on the rows kept out, this one {unit * abs(own):.4g}"
-    if not sampled > own:
+    design, y = prepared.validation
+    sampled = quality(y, posterior.scores(design.matrix))
+    own = quality(y, prepared.problem.model.predict(design, end.parameters))
+    which, unit, sign = ("auc", 1.0, 1.0) if "auc" in own else ("rmse", scale, -1.0)
+    found = (
+        f"{which.upper()} {unit * sampled[which]:.4g} on the rows kept out, this one {unit * own[which]:.4g}"
+    )
+    if not sign * sampled[which] > sign * own[which]:
         return None, f" An average over samples of a Bayesian machine predicts no better ({found})."
     return (
         posterior,

@@ -18,6 +18,7 @@ from .problem import Formulation, Problem
 from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
+from .solvers._saddle_escape import SETTLED, SaddleEscape
 from .warmup import make_ready
 
 # Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
@@ -39,6 +40,10 @@ class Budget:
         A run has converged when no parameter changed by more than `tol` times the largest one during an
         epoch (of P, and of w and the bias; see `Solver.unit_free`), and, where that alone is no proof
         (`Solver.vouches`), the certificate is at most `tol`; else it has stalled. 0 never converges.
+    fall : float
+        A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
+        lowered the objective by less than this share of it: enough where many strengths are compared. 0 asks
+        for `tol` alone.
     report_every : int, optional
         A snapshot every so many epochs, besides the first and the last. None is for those who read the last
         alone: there is none between, and no certificate in the first.
@@ -49,6 +54,7 @@ class Budget:
     epochs: int = 100
     seconds: float | None = None
     tol: float = 1e-4
+    fall: float = 0.0
     report_every: int | None = 1
     certify_every: int = 1
 
@@ -57,6 +63,7 @@ class Budget:
         if self.seconds is not None:
             finite_number("seconds", self.seconds, 0)
         finite_number("tol", self.tol, 0)
+        finite_number("fall", self.fall, 0)
         if self.report_every is not None:
             whole_number("report_every", self.report_every, 1)
         whole_number("certify_every", self.certify_every, 1)
@@ -198,6 +205,27 @@ class _Course:
         self.method = self._make(self.problem)
         return self.start(here)
 
+    def left_zero(self, epoch: int, settled: bool) -> bool:
+        """Put something in place of a P that has become 0, if that lowers the objective; say whether it did.
+
+        It is looked for where the run has `settled`, and after 1, 2, 4, 8, … epochs.
+        """
+        method = self.method
+        if not (method.leaves_zero and (settled or epoch & (epoch - 1) == 0)):
+            return False
+        here = method.parameters()
+        if not here.P.size or here.P.any():
+            return False
+        # Drawn anew, so that a run that is resumed goes the same way.
+        escape = SaddleEscape(self.problem, np.random.default_rng(epoch))
+        P = escape.leave(here.P, self.problem.predict(here), 0.0)
+        if P is None:
+            return False
+        memory = method.for_other_rows(remember(method))
+        method.start(here.replace(P=P), self._rng)
+        recall(method, memory)
+        return True
+
 
 def _closing(
     course: _Course, leave: Callable[[Mapping[str, Any]], Any] | None, *rest: Any
@@ -234,6 +262,7 @@ def _loop(
     if not np.isfinite(last.objective):
         yield replace(last, status=_diverged(epoch, cause + Solver.diverged_hint))
         return
+    falls = _Falls(budget.fall, last.objective)
     # Certificates come at the same epochs as they would have.
     reports = epoch // every if every else 0
     finite = last
@@ -248,8 +277,10 @@ def _loop(
         problem, method = course.problem, course.method
         begin = method.clock()
         change = method.epoch()
-        seconds += method.clock() - begin
         epoch += 1
+        if np.isfinite(change) and course.left_zero(epoch, change <= budget.tol):
+            change = 1.0
+        seconds += method.clock() - begin
         finite_now = bool(np.isfinite(change))
         pending = course.schedule.pending(epoch, budget.epochs)
         status = (
@@ -257,6 +288,12 @@ def _loop(
             if finite_now
             else _diverged(epoch, cause + method.diverged_hint)
         )
+        if finite_now and status is None and not pending and falls.end(method, change):
+            status = Status(
+                Reason.CONVERGED,
+                f"Converged after {_epochs(epoch)}: the last one lowered the objective by less than "
+                f"{budget.fall:g} of it.",
+            )
         if finite_now and status is None and method.at_rest():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
@@ -274,6 +311,20 @@ def _loop(
         if status is None:
             yield last
     yield replace(finite, status=status)
+
+
+class _Falls:
+    """Whether epochs still lower the objective; see `Budget.fall`."""
+
+    def __init__(self, share: float, objective: float) -> None:
+        self._share, self._objective = share, objective
+
+    def end(self, method: Solver, change: float) -> bool:
+        """Return whether the epoch that made such a change is enough."""
+        if not self._share:
+            return False
+        before, self._objective = self._objective, method.objective()
+        return change <= SETTLED and before - self._objective <= self._share * abs(before)
 
 
 def _checkpoint(method: Solver, epoch: int, seconds: float, change: float) -> Checkpoint:

@@ -181,6 +181,27 @@ class Problem(Formulation):
             sample_weight=None if weights is None else _weights(weights[rows], rows.size),
         )
 
+    def on_rows(self, X: Any, y: Any) -> Problem:
+        """Return the problem of other rows, all of weight 1, for instance of those that are kept out.
+
+        Raises
+        ------
+        ValueError
+            If they have other features, or not one value of y each.
+        """
+        design = X if isinstance(X, Design) else Design(X)
+        if design.n_features != self.design.n_features:
+            raise ValueError(
+                f"The validation rows have {design.n_features} features, the training rows "
+                f"{self.design.n_features}; they must agree."
+            )
+        values = np.array(y, dtype=np.float64)
+        if values.shape != (design.n_samples,):
+            raise ValueError(f"The validation target has shape {values.shape}; it needs one value a row.")
+        return replace(
+            self, design=design, target=_target(values, values.size, self.loss), sample_weight=None
+        )
+
     @property
     def y(self) -> np.ndarray:
         """The values of the target, shape (N,): what kernels take."""
@@ -227,6 +248,12 @@ class Problem(Formulation):
     def empirical_risk(self, f: np.ndarray) -> float:
         """Return (1/N) Σ c_n ℓ(f_n, y_n)."""
         return self.mean(self.loss.value(f, self.y))
+
+    def risk(self, parameters: Parameters) -> float:
+        """Return the empirical risk at the parameters; infinity where a prediction overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.empirical_risk(self.predict(parameters))
+        return found if np.isfinite(found) else float("inf")
 
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""

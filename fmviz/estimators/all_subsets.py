@@ -56,10 +56,12 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     regularizer : str or Penalty, default="omega_ti"
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="all_subsets")` tells which suit.
-    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ, all ≥ 0.
-    init_scale : float, default=0.01
-        The standard deviation of the normal distribution from which the entries of P start.
+    lambda_w, lambda_p, lambda_sparse : float, optional
+        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`,
+        λ_p is 0.02, and λ 0.05, of what would outweigh the gain of the column that explains most.
+    init_scale : float, optional
+        The standard deviation of the normal distribution from which the entries of P start; by default
+        0.02 of the size of those of a column that explains most.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -80,6 +82,8 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         non-zero.
     n_used_interactions_ : int
         The sum of these numbers.
+    lambda_w_, lambda_p_, lambda_sparse_ : float
+        The strengths of the fit.
     history_, certificate_, status_, n_iter_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressor`.
 
@@ -104,12 +108,12 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.01,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
@@ -192,12 +196,12 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.01,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,

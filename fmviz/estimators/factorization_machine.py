@@ -8,52 +8,31 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
-from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
-from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start
-from fmviz.engine.starts.strengths import fill_strengths
+from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-
-# Sweeps over the live entries between two over all: what would take hundreds of epochs converges.
-_SWEEPS = {"active_sweeps": 10}
+from .strengths import StrengthsOfData
 
 
-class _FactorizationMachine(FactorEstimator, PairEstimator):
+class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
     """What the regressor and the classifier share."""
 
     degree: int
     start: str
-    lambda_sparse_: float
-    lambda_p_: float
-    lambda_w_: float
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         if whole_number("degree", self.degree, 1) != 2:
             raise ValueError(f"degree = {self.degree} is not available; this machine has degree 2.")
         return "fm", {}
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        about = super()._problem_arguments()
-        return {name: 0.0 if value is None else value for name, value in about.items()}
-
-    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
-        given = {name: getattr(self, name) for name in STRENGTHS}
-        if not anew:
-            given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
-        size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
-        problem, size = fill_strengths(problem, {**given, "init_scale": size})
-        for name in STRENGTHS:
-            setattr(self, f"{name}_", getattr(problem, name))
-        return problem, size
 
     def _informed(self) -> bool:
         return one_of("start", self.start, STARTS) == "informed"
@@ -61,11 +40,8 @@ class _FactorizationMachine(FactorEstimator, PairEstimator):
     def _chosen_solver(self, problem: Problem) -> Solver:
         settings = self._mapping("solver_params")
         if self._informed() and self.solver == "auto" and not settings:
-            solver = chosen_solver(problem, "auto")
-            known = {spec.name for spec in solver.params}
-            return informed_solver(
-                get_solver(solver.name, {k: v for k, v in _SWEEPS.items() if k in known}), problem
-            )
+            name = chosen_solver(problem, "auto").name
+            return informed_solver(get_solver(name, quick_settings(name)), problem)
         solver = chosen_solver(problem, self.solver, settings)
         return informed_solver(solver, problem) if self._informed() else solver
 

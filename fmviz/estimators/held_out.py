@@ -44,8 +44,7 @@ class HeldOut:
 
     def measured(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the loss on the rows held out among its metrics."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = self._problem.empirical_risk(self._problem.predict(snapshot.parameters))
+        loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
         if self._best is None or loss < self._best.metrics[LOSS]:
             self._best = snapshot

@@ -66,11 +66,13 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     regularizer : str or Penalty, default="omega_ti"
         Ω, a name from `fmviz.list_regularizers` or a value such as ``TI(axis="rows")``;
         `fmviz.why_not(regularizer, model="hofm")` tells which suit.
-    lambda_w, lambda_p, lambda_sparse : float, default=1e-3
-        λ_w, λ_p and λ, all ≥ 0.
-    init_scale : float, default=0.1
-        The standard deviation of the normal distribution from which the entries of P start. It is larger
-        than for order 2, since the gradient in the factors of order m shrinks with its power m − 1.
+    lambda_w, lambda_p, lambda_sparse : float, optional
+        λ_w, λ_p and λ, all ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`,
+        λ_p is 0.02, and λ 0.05, of what would outweigh the gain of the column that explains most.
+    init_scale : float, optional
+        The standard deviation of the normal distribution from which the entries of P start; by default 0.1
+        of the size of those of a column that explains most: more than for order 2, since the gradient in the
+        factors of order m shrinks with its power m − 1.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -96,6 +98,8 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         by size.
     n_used_interactions_ : int
         The sum of these numbers.
+    lambda_w_, lambda_p_, lambda_sparse_ : float
+        The strengths of the fit.
     history_ : DataFrame
         As for `FactorizationMachineRegressor`; counts are those with the dummy features, if any.
     certificate_, status_, n_iter_, n_features_in_, feature_names_in_
@@ -127,12 +131,12 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.1,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
@@ -225,12 +229,12 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.1,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,

@@ -11,9 +11,10 @@ from fmviz.engine.interactions.of_order import Interactions
 from fmviz.engine.parameters import Parameters
 
 from .interactions import ProductEstimator
+from .strengths import StrengthsOfData
 
 
-class KernelSumEstimator(ProductEstimator):
+class KernelSumEstimator(StrengthsOfData, ProductEstimator):
     """An estimator of Σ_s c_s K(p_s, x), with one kernel or several."""
 
     # Whether a feature may be repeated in a product.

@@ -60,12 +60,14 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
     regularizer : str or Penalty, default="l2"
         Ω, a name from `fmviz.list_regularizers`. With fitted λ_s it must be "l2" with ``lambda_sparse=0``:
         then λ_p bounds both P and λ.
-    lambda_w, lambda_p : float, default=1e-3
-        λ_w and λ_p, both ≥ 0.
+    lambda_w, lambda_p : float, optional
+        λ_w and λ_p, both ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`, λ_p
+        is 0.02 of what would outweigh the gain of the column that explains most.
     lambda_sparse : float, default=0.0
         λ ≥ 0.
-    init_scale : float, default=0.1
-        The standard deviation of the normal distribution from which the entries of P start.
+    init_scale : float, optional
+        The standard deviation of the normal distribution from which the entries of P start; by default
+        0.1 of the size of those of a column that explains most.
     loss, loss_param, regularizer_params, solver, solver_params, fit_linear, fit_intercept, max_iter, tol
         As for `FactorizationMachineRegressor`.
     warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
@@ -91,6 +93,8 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         by size. Products in which a feature is repeated are not counted; `interactions` lists them, too.
     n_used_interactions_ : int
         The sum of these numbers.
+    lambda_w_, lambda_p_, lambda_sparse_ : float
+        The strengths of the fit.
     history_ : DataFrame
         As for `FactorizationMachineRegressor`; counts are those with the dummy features, if any.
     certificate_, status_, n_iter_, n_features_in_, feature_names_in_
@@ -124,12 +128,12 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
         lambda_sparse: float = 0.0,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.1,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,
@@ -220,12 +224,12 @@ class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
         regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_p: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_p: float | None = None,
         lambda_sparse: float = 0.0,
         fit_linear: bool = True,
         fit_intercept: bool = True,
-        init_scale: float = 0.1,
+        init_scale: float | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         warm_start: bool = False,

@@ -264,13 +264,15 @@ def _prediction(
     problem: Problem, design: Design, y: np.ndarray, parameters: Parameters, name: str
 ) -> dict[str, float]:
     f = problem.model.predict(design, parameters)
-    found = {f"{name}_loss": float(np.mean(problem.loss.value(f, y)))}
+    found = {"loss": float(np.mean(problem.loss.value(f, y))), **quality(y, f)}
+    return {f"{name}_{key}": value for key, value in found.items()}
+
+
+def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
+    """Return how good predictions f are: accuracy and AUC for labels in {-1, +1}, else the RMSE."""
     if Target.of(y).kind == "binary":
-        found[f"{name}_accuracy"] = float(np.mean((f >= 0) == (y > 0)))
-        found[f"{name}_auc"] = roc_auc(y, f)
-    else:
-        found[f"{name}_rmse"] = float(np.sqrt(np.mean(np.square(f - y))))
-    return found
+        return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
+    return {"rmse": float(np.sqrt(np.mean(np.square(f - y))))}
 
 
 def roc_auc(y: np.ndarray, f: np.ndarray) -> float:

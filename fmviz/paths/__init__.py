@@ -1,8 +1,6 @@
 """Fits along the sparsity strength λ: regularization paths, and the search for a number of interactions."""
 
 # With an alias of the same name: for the rest of fmviz, not for users.
-from .path import ACTIVE_SWEEPS as ACTIVE_SWEEPS
-from .path import ANDERSON as ANDERSON
 from .path import Order as Order
 from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import path_params as path_params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver, informed_start
-from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference, references
+from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
-from .path import path_params
+from .path import FALL, path_params
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -25,10 +26,15 @@ LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
 """Of `References.lambda_w`: the λ_w that are tried, on linear fits."""
 SHRINKAGE_SHARES = (0.02, 0.2)
 """Of `References.lambda_p`: the λ_p that are tried, each with a path over λ."""
-_PATIENCE = 8
+_PATIENCE = 5
+# The path of the next λ_p begins so many strengths before the best of the one before, from its fit there.
+_OVERLAP = 4
+# λ_w is no longer lowered where so many times in a row linear fits have become worse.
+_LINEAR_PATIENCE = 2
 # A loss that is lower by less of itself is not counted as lower.
 _GAIN = 1e-4
-_BUDGET = Budget(epochs=200, tol=1e-3, report_every=None)
+# Fits are compared by what they predict, which settles long before the last weights do.
+_BUDGET = Budget(epochs=100, tol=1e-3, fall=FALL, report_every=None)
 # From so many rows on, one part kept out tells enough.
 _MANY_ROWS = 5_000
 _FOLDS = 5
@@ -143,8 +149,8 @@ def choose_strengths(
 
     λ_w comes first, from linear fits. Then, for each λ_p, a path over λ goes on in all folds together: down
     from the λ_max of the data, each fit from the one before, where the regularizer lets P leave 0, and up
-    where it does not. It ends early where validation keeps
-    getting worse.
+    where it does not. It ends early where validation keeps getting worse, and that of the second λ_p begins
+    a little before the best of the first.
 
     Parameters
     ----------
@@ -176,24 +182,30 @@ def choose_strengths(
     problem = problem.at(lambda_w=lambda_w)
     parts = [(train.at(lambda_w=lambda_w), held_out) for train, held_out in parts]
     known = references(problem)
+    strengths = known.grid(count) if problem.penalty.saddles else known.grid(count)[::-1]
+    weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
+    method = informed_solver(_method(problem, solver), problem)
+    starts = [informed_start(train.at(**weakest), known.init_scale, rng, known) for train, _ in parts]
     trials: list[Trial] = []
-    starts: dict[Trial, Parameters] = {}
+    ends: dict[Trial, Parameters] = {}
     for share in SHRINKAGE_SHARES:
-        for trial, start in _path(parts, known, share, rng, solver, known.grid(count), patience, should_stop):
+        shrunk = [(train.at(lambda_p=share * known.lambda_p), held_out) for train, held_out in parts]
+        recent: deque[tuple[Trial, list[Parameters]]] = deque(maxlen=patience + _OVERLAP + 1)
+        for trial, fits in _path(shrunk, strengths, starts, method, rng, patience, should_stop):
+            recent.append((trial, fits))
             trials.append(trial)
-            starts[trial] = start
+            ends[trial] = fits[0]
             tell(trial)
+        if recent:
+            losses = [trial.loss for trial, _ in recent]
+            before, starts = recent[max(0, int(np.argmin(losses)) - _OVERLAP)]
+            strengths = strengths[strengths.index(before.lambda_sparse) :]
     best = min(trials, key=lambda trial: trial.loss)
     if one_se and np.isfinite(best.standard_error):
         limit = best.loss + best.standard_error
         near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
         best = max(near, key=lambda trial: trial.lambda_sparse)
-    return Validation(trials, best, starts[best], known.init_scale)
-
-
-def _loss(problem: Problem, parameters: Parameters) -> float:
-    loss = problem.empirical_risk(problem.predict(parameters))
-    return loss if np.isfinite(loss) else float("inf")
+    return Validation(trials, best, ends[best], known.init_scale)
 
 
 def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
@@ -201,53 +213,49 @@ def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> 
     whole = linear_reference(problem)
     if not problem.fit_linear or whole == 0.0:
         return problem.lambda_w
-    tried = [share * whole for share in LINEAR_SHARES]
-    losses = [
-        np.mean(
-            [_loss(held_out, linear_fit(train.at(lambda_w=value), rough=True)) for train, held_out in parts]
-        )
-        for value in tried
-    ]
-    return tried[int(np.argmin(losses))]
+    fits: list[Parameters | None] = [None] * len(parts)
+    best, least, worse = problem.lambda_w, float("inf"), 0
+    for share in LINEAR_SHARES:
+        found = [
+            linear_fit(train.at(lambda_w=share * whole), rough=True, start=fit)
+            for (train, _), fit in zip(parts, fits, strict=True)
+        ]
+        loss = float(np.mean([held_out.risk(fit) for (_, held_out), fit in zip(parts, found, strict=True)]))
+        worse = 0 if loss < least else worse + 1
+        if loss < least:
+            best, least = share * whole, loss
+        if worse == _LINEAR_PATIENCE:
+            break
+        fits = [*found]
+    return best
 
 
 def _path(
     parts: list[tuple[Problem, Problem]],
-    known: References,
-    share: float,
+    strengths: Sequence[float],
+    starts: list[Parameters],
+    method: Solver,
     rng: np.random.Generator,
-    solver: str | Solver,
-    grid: Sequence[float],
     patience: int,
     should_stop: Callable[[], bool],
-) -> Iterator[tuple[Trial, Parameters]]:
-    lambda_p = share * known.lambda_p
-    problems = [train.at(lambda_p=lambda_p) for train, _ in parts]
-    down = problems[0].penalty.saddles is not None
-    first = problems[0].at(lambda_sparse=grid[-1])
-    starts = [informed_start(p.at(lambda_sparse=grid[-1]), known.init_scale, rng) for p in problems]
-    method = informed_solver(_method(first, solver), first)
-    best, worse = float("inf"), 0
-    for strength in grid if down else grid[::-1]:
+) -> Iterator[tuple[Trial, list[Parameters]]]:
+    """Yield the trials along the strengths, each with the fits to the training rows of all folds."""
+    least, worse = float("inf"), 0
+    for strength in strengths:
         if should_stop():
             return
-        losses, pairs = [], []
-        for i, (problem, (_, held_out)) in enumerate(zip(problems, parts, strict=True)):
-            *_, end = iterate(
-                problem.at(lambda_sparse=strength),
-                method,
-                _BUDGET,
-                should_stop,
-                start=starts[i],
-                rng=rng,
-            )
-            starts[i] = end.parameters
-            losses.append(_loss(held_out, end.parameters))
-            pairs.append(end.used_interactions)
-        trial = Trial(problems[0].lambda_w, lambda_p, strength, tuple(losses), float(np.mean(pairs)))
-        yield trial, starts[0]
-        worse = 0 if trial.loss < best * (1.0 - _GAIN) else worse + 1
-        best = min(best, trial.loss)
+        fits = []
+        for (train, _), start in zip(parts, starts, strict=True):
+            problem = train.at(lambda_sparse=strength)
+            *_, end = iterate(problem, method, _BUDGET, should_stop, start=start, rng=rng)
+            fits.append(end)
+        starts = [end.parameters for end in fits]
+        losses = [held_out.risk(fit) for (_, held_out), fit in zip(parts, starts, strict=True)]
+        pairs = float(np.mean([end.used_interactions for end in fits]))
+        trial = Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), pairs)
+        yield trial, starts
+        worse = 0 if trial.loss < least * (1.0 - _GAIN) else worse + 1
+        least = min(least, trial.loss)
         if worse >= patience:
             return
 

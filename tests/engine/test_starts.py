@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracles.generic_convex import generic_threshold
 
 import fmviz
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import pair_gradient
+from fmviz.engine.models import get_model
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.starts import zero_threshold as module
@@ -79,6 +82,23 @@ def test_the_interval_is_proved_from_both_sides(seed, share):
             assert max(np.abs(rest[off]).max(), rest.diagonal().max()) <= found.upper * (1 + 1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("name", HARD)
+def test_the_upper_end_is_that_of_a_generic_solver(name, share):
+    for seed in range(3):
+        X, y = drawn(seed, d=10)
+        base = Problem.build(X, y, penalty="l2", lambda_w=1e-3, rank=2)
+        linear = linear_fit(base)
+        lambda_p = share * zero_threshold(base, linear).lower
+        problem = Problem.build(X, y, penalty=name, lambda_w=1e-3, lambda_p=lambda_p, rank=2)
+        found = zero_threshold(problem, linear)
+        M = matrix_of(problem, linear)
+        scale = np.abs(M).max()
+        best = scale * generic_threshold(M / scale, name.startswith("omega"))
+        assert best * (1.0 - 1e-5) <= found.upper <= best * (1.0 + 2e-3)
+
+
 def test_the_exact_ones_and_those_that_are_none():
     X, y = drawn(1)
     problem = Problem.build(X, y, penalty="l2", lambda_w=1e-3)
@@ -105,8 +125,9 @@ def test_many_features_get_the_simple_bounds(monkeypatch):
     X, y = drawn(2, d=12)
     whole = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
     monkeypatch.setattr(module, "SMALL", 2)
-    monkeypatch.setattr(module, "_DENSE", 3)
-    monkeypatch.setattr(module, "_BLOCK", 5)
+    monkeypatch.setattr(module, "DENSE", 3)
+    monkeypatch.setattr(lowrank, "DENSE", 3)
+    monkeypatch.setattr(lowrank, "_BLOCK", 5)
     for kind in (np.asarray, sp.csr_array):
         for name, sharp in whole.items():
             simple = fmviz.lambda_max(kind(X), y, regularizer=name, lambda_w=0.1)
@@ -119,7 +140,7 @@ def test_many_features_get_the_simple_bounds(monkeypatch):
 def test_units_of_x_and_y_change_nothing(name):
     X, y = drawn(0, d=8)
 
-    def predictions(a, b):
+    def fitted(a, b):
         problem, size = fill_strengths(
             Problem.build(a * X, b * y, penalty=name, rank=4), dict.fromkeys(NAMES)
         )
@@ -129,11 +150,57 @@ def test_units_of_x_and_y_change_nothing(name):
         *_, end = iterate(problem, method, Budget(300, tol=1e-4, report_every=None), start=start, rng=rng)
         assert end.status.converged
         assert end.used_interactions
-        return problem.predict(end.parameters) / b
+        return problem.predict(end.parameters) / b, end.objective / b**2
 
-    plain = predictions(1.0, 1.0)
+    plain, objective = fitted(1.0, 1.0)
     for a, b in ((8.0, 1.0), (1.0, 64.0), (8.0, 64.0)):
-        assert np.abs(predictions(a, b) - plain).max() <= 1e-9 * np.abs(plain).max()
+        assert np.abs(fitted(a, b)[0] - plain).max() <= 1e-9 * np.abs(plain).max()
+    # These round.
+    for a, b in ((10.0, 1.0), (1.0, 10.0), (10.0, 10.0), (100.0, 1.0), (1.0, 100.0), (100.0, 100.0)):
+        assert fitted(a, b)[1] == pytest.approx(objective, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "orders"),
+    [
+        ("expansion", {"kernel": "polynomial", "degree": 2, "coefficients": "fitted"}, (1, 2)),
+        ("expansion", {"kernel": "polynomial", "degree": 3, "coefficients": "ones"}, (1, 3)),
+        ("lifted", {"kernel": "polynomial", "degree": 3}, (1, 3)),
+        ("hofm", {"order": 3}, (2, 3)),
+        ("all_subsets", {}, (2, 2)),
+    ],
+)
+def test_strengths_of_products_follow_the_units(model, settings, orders):
+    """Of one order, fits are the same; of several, λ_p follows X, and λ that of the order that counts."""
+    X, y = drawn(3, d=8)
+    y = y + 5.0 * X[:, 1] * X[:, 2] * (X[:, 3] if orders[1] == 3 else 1.0)
+
+    def filled(a, b):
+        penalty = "omega_ti" if orders[0] > 1 else "l2"
+        chosen = get_model(model, settings)
+        problem = Problem.build(a * X, b * y, penalty=penalty, model=chosen, rank=2)
+        return fill_strengths(problem, dict.fromkeys(NAMES))
+
+    plain, size = filled(1.0, 1.0)
+    assert min(plain.lambda_w, plain.lambda_p, size) > 0.0
+    assert (plain.lambda_sparse > 0.0) == (orders[0] > 1)
+    m = orders[1]
+    for a, b in ((8.0, 1.0), (1.0, 64.0), (8.0, 64.0)):
+        other, other_size = filled(a, b)
+        power = 2.0 / m if other.model.shrinkage_power == 2 else 1.0
+        assert other.lambda_w == pytest.approx(a**2 * plain.lambda_w, rel=1e-9)
+        assert other_size == pytest.approx(b ** (1.0 / m) / a * size, rel=1e-9)
+        assert other.lambda_p == pytest.approx(a**2 * b ** (2.0 - power) * plain.lambda_p, rel=1e-9)
+        if plain.model.order is not None:
+            assert other.lambda_sparse == pytest.approx(a**m * b * plain.lambda_sparse, rel=1e-9)
+        if orders[0] == 1:
+            ends = []
+            for problem, scale in ((plain, size), (other, other_size)):
+                start = problem.start(scale, np.random.default_rng(0))
+                method = informed_solver(get_solver("cd"), problem)
+                *_, end = iterate(problem, method, Budget(20, report_every=None), start=start)
+                ends.append(problem.predict(end.parameters) / (1.0 if problem is plain else b))
+            assert np.abs(ends[1] - ends[0]).max() <= 1e-9 * np.abs(ends[0]).max()
 
 
 @pytest.mark.parametrize(
@@ -151,6 +218,22 @@ def test_a_collapse_is_left(name, solver):
     assert [end.used_interactions > 0 for end in ends] == [False, True]
     assert ends[1].objective < ends[0].objective
     assert ends[1].status.converged
+
+
+@pytest.mark.parametrize(
+    ("name", "solver"), [("ti", "pgd"), ("cs", "nmapgd"), ("l2", "lbfgs"), ("ti", "psgd"), ("ti", "katyusha")]
+)
+def test_solvers_of_all_of_p_leave_a_collapse(name, solver):
+    X, y = planted()
+    problem = Problem.build(X, y, penalty=name, rank=3, lambda_w=0.01)
+    problem = problem.at(lambda_sparse=0.5 * zero_threshold(problem).lower)
+    nothing = linear_fit(problem)
+    ends = [
+        [*iterate(problem, method, Budget(60), start=nothing, rng=np.random.default_rng(0))][-1]
+        for method in (get_solver(solver), informed_solver(get_solver(solver), problem))
+    ]
+    assert [end.used_interactions > 0 for end in ends] == [False, True]
+    assert ends[1].objective < 0.9 * ends[0].objective
 
 
 def test_paths_pass_through_the_planted_pairs():

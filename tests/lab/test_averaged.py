@@ -15,9 +15,9 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, quality
 from fmviz.lab.search import averaged as module
-from fmviz.lab.search.averaged import averaged, score
+from fmviz.lab.search.averaged import averaged
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.target import Target
@@ -69,7 +69,8 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     monkeypatch.setattr(module, "_BURN_IN", 20)
     posterior = averaged(prepared)
     assert posterior.P.shape[0] == 20
-    sampled = score(prepared, posterior.scores(prepared.validation[0].matrix))
+    design, y = prepared.validation
+    sampled = quality(y, posterior.scores(design.matrix))["auc"]
     settings, found = tuned(prepared, quick=True)
     assert settings["lambda_sparse"] == pytest.approx(found.best.lambda_sparse, rel=1e-3)
     end = Run.prepare(dataclasses.replace(prepared.experiment, **settings)).end()

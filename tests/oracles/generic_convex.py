@@ -11,6 +11,17 @@ import scipy.sparse as sp
 from fmviz.engine.problem import Problem
 
 
+def generic_threshold(M: np.ndarray, pairs: bool) -> float:
+    """Return the largest ⟨M, W⟩ over positive semidefinite W with Σ_ij |w_ij| ≤ 1; of `pairs`, Σ_{i<j}."""
+    d = len(M)
+    W = cvxpy.Variable((d, d), PSD=True)
+    size = cvxpy.abs(W)
+    if pairs:
+        size = cvxpy.multiply(np.triu(np.ones((d, d)), 1), size)
+    generic = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.multiply(M, W))), [cvxpy.sum(size) <= 1.0])
+    return float(generic.solve(solver=cvxpy.CLARABEL))
+
+
 def generic_optimum(problem: Problem, diagonal: bool = False) -> float:
     """Return the least objective over all symmetric W; with `diagonal` f(x) is b + ⟨w, x⟩ + xᵀWx."""
     X = problem.design.matrix

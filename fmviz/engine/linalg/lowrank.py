@@ -6,6 +6,7 @@ zero diagonal where f(x) = Σ_{i<j} w_ij x_i x_j.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from ..design import Design
 _SMALL = 200
 # Where one extreme eigenvalue is wanted that need not be the largest in absolute value, up to so many.
 _LARGE = 600
+# Up to so many the gradient is kept as a matrix.
+DENSE = 2_000
+# Columns of the gradient that are looked at together beyond that.
+_BLOCK = 256
 
 
 def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -118,6 +123,44 @@ class PairGradient:
         product = self._design.transpose_dot(inner)
         return product if self._diagonal else 0.5 * (product - self._squares.reshape(tall) * right)
 
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """The gradient as a matrix, shape (d, d)."""
+        return pair_gradient(self._design.matrix, self._slope, self._diagonal)
+
+    def largest_pair(self) -> tuple[float, int, int]:
+        """Return the largest |derivative| in the weight of a pair, of both its entries in W, and the pair."""
+        d = self._design.n_features
+        if d > DENSE:
+            return self._largest_in_blocks()
+        size = 2.0 * np.abs(self.matrix)
+        np.fill_diagonal(size, 0.0)
+        i, j = np.unravel_index(int(size.argmax()), size.shape)
+        return float(size[i, j]), int(i), int(j)
+
+    def _largest_in_blocks(self) -> tuple[float, int, int]:
+        X: Any = self._design.matrix
+        scaled = self._slope[:, None]
+        best = (0.0, 0, 1)
+        for begin in range(0, self._design.n_features, _BLOCK):
+            part = X[:, begin : begin + _BLOCK]
+            if sp.issparse(X):
+                size = abs(sp.csc_array(X.T @ sp.csc_array(part.multiply(scaled)))).tocoo()
+                kept = size.row != size.col + begin
+                values, rows, columns = size.data[kept], size.row[kept], size.col[kept]
+                if values.size == 0:
+                    continue
+                k = int(values.argmax())
+                found = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
+            else:
+                dense = np.abs(X.T @ (part * scaled))
+                width = dense.shape[1]
+                dense[begin + np.arange(width), np.arange(width)] = 0.0
+                i, j = np.unravel_index(int(dense.argmax()), dense.shape)
+                found = (float(dense[i, j]), int(i), int(j) + begin)
+            best = max(best, found)
+        return best
+
     def leading(
         self, count: int, live: np.ndarray, start: np.ndarray, tol: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -158,7 +201,7 @@ class PairGradient:
         d = self._design.n_features
         live = np.arange(d)
         if d <= _LARGE:
-            return max(0.0, -float(np.linalg.eigvalsh(self._dense(live))[0]))
+            return max(0.0, -float(np.linalg.eigvalsh(self.matrix)[0]))
         values, _ = self._lanczos(1, live, np.random.default_rng(0).normal(size=d), tol, which="SA")
         return max(0.0, -float(values[0])) if values.size else 0.0
 
@@ -196,7 +239,7 @@ class PairGradient:
         d = self._design.n_features
         live = np.arange(d)
         if d <= _SMALL:
-            return float(np.abs(np.linalg.eigvalsh(self._dense(live))).max(initial=0.0))
+            return float(np.abs(np.linalg.eigvalsh(self.matrix)).max(initial=0.0))
         start = np.random.default_rng(0).normal(size=d)
         values, vectors = self._lanczos(1, live, start, tol)
         if values.size == 0:

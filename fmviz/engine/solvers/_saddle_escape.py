@@ -29,7 +29,7 @@ ESCAPE = ParamSpec(
 )
 
 # Sweeps have settled when they change no parameter by more than this share of the largest.
-_SETTLED = 0.1
+SETTLED = 0.1
 # After a search in vain, the next one waits until changes are so many times smaller.
 _LATER = 10.0
 # Directions are judged after so many steps, and again, up to the most.
@@ -63,7 +63,7 @@ class SaddleEscape:
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self._problem, self._rng = problem, rng
-        self._quiet = _SETTLED
+        self._quiet = SETTLED
 
     def due(self, change: float) -> bool:
         """Return whether to search after an epoch that changed parameters by this share of the largest."""
@@ -86,7 +86,7 @@ class SaddleEscape:
         if not dead.size or not (alone or dead.size == P.shape[1]):
             return None
         column = self._search(f)
-        self._quiet = change / _LATER if column is None else _SETTLED
+        self._quiet = change / _LATER if column is None else SETTLED
         if column is None:
             return None
         moved = P.copy()

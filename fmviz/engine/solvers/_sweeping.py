@@ -226,6 +226,10 @@ class SweepingSolver(Solver):
             (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
         )
 
+    def objective(self) -> float:
+        """See `Solver.objective`."""
+        return sum(self.problem.parts(self.parameters(), self._f + self._shift).values())
+
     def parameters(self) -> Parameters:
         """See `Solver.parameters`."""
         coefficients = self._coefficients.copy() if self._given else None

@@ -70,6 +70,8 @@ class Solver:
     unit_free : bool
         Whether a change of w_j counts times the root mean square of its feature, so that the units of X have
         no say in when a run has converged. As published it counts as it is. Heeded by sweeps.
+    leaves_zero : bool
+        Whether a run looks for a way out where P has become 0, for a solver that does not itself.
     memory : tuple of str
         The attributes that, given to a started solver where `at_rest` was true, make it go on with the same
         iterates; empty where nothing does.
@@ -90,6 +92,7 @@ class Solver:
     takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
     unit_free: bool = False
+    leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
 
     problem: Problem
@@ -227,6 +230,10 @@ class Solver:
     def parameters(self) -> Parameters:
         """Return copies of the present parameters."""
         raise NotImplementedError
+
+    def objective(self) -> float:
+        """Return the objective, from what the solver keeps where that saves work: good to rounding errors."""
+        return self.problem.objective(self.parameters())
 
     def close(self) -> None:
         """Give back what the solver holds besides memory; `parameters` still works."""

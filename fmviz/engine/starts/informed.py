@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,37 +12,51 @@ from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Problem
 from ..solvers import Solver, get_solver
-from .strengths import SHRINKAGE_SHARE, references
+from .strengths import SHRINKAGE_SHARE, References, references
 from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
 ESCAPE = "revive"
+# Sweeps over the live entries between two over all of P, where a solver takes them: a start that suits the
+# data has most of its support already, and weak strengths take many sweeps over few entries.
+_ACTIVE_SWEEPS = 10
 # Of the fit that a run starts from.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
 def informed_solver(solver: Solver, problem: Problem) -> Solver:
-    """Return the solver, free of units, and made to leave saddle points at P = 0 where it can."""
+    """Return the solver, free of units, and made to leave saddle points at P = 0."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
-    escape = {ESCAPE: True} if ESCAPE in known and saddles else {}
-    found = get_solver(solver.name, {**solver.settings, **escape})
+    itself = ESCAPE in known
+    found = get_solver(solver.name, {**solver.settings, **({ESCAPE: True} if itself and saddles else {})})
     found.unit_free = True
+    found.leaves_zero = saddles and not itself
     return found
 
 
-def informed_start(problem: Problem, init_scale: float, rng: np.random.Generator) -> Parameters:
+def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
+    """Return 10 `active_sweeps`, and other settings, as far as the solver of that name takes them."""
+    taken = {spec.name for spec in get_solver(solver).params}
+    return {
+        name: value for name, value in {"active_sweeps": _ACTIVE_SWEEPS, **others}.items() if name in taken
+    }
+
+
+def informed_start(
+    problem: Problem, init_scale: float, rng: np.random.Generator, known: References | None = None
+) -> Parameters:
     """Return where a run begins: at random, or where that would end at P = 0, at a solution without sparsity.
 
     A regularizer that grows in proportion to P, as ℓ1 does, makes P = 0 a local minimum, however small λ is,
     and a small random start falls into it. There the start is a fit with ℓ2² in its place, λ_p at least
-    0.02 of the strength that empties it.
+    0.02 of the strength that empties it, which is among the references of the data, where they are `known`.
     """
     start = problem.start(init_scale, rng)
     if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
-    least = SHRINKAGE_SHARE * references(smooth).lambda_p
+    least = SHRINKAGE_SHARE * (known or references(smooth)).lambda_p
     smooth = smooth.at(lambda_p=max(problem.lambda_p, least))
     solver = get_solver("cd" if problem.loss.mu() is not None else "lbfgs")
     *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)

@@ -18,6 +18,8 @@ Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the 
 (that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b, as if nothing had
 happened.
 
+For other models than a factorization machine of second order see `products`.
+
 The shares were chosen on diabetes, breast cancer, abalone, a9a, nycflights, MovieLens 100K and planted pairs.
 """
 
@@ -31,9 +33,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..design import Design
-from ..linalg.lowrank import PairGradient
 from ..problem import Problem
-from .zero_threshold import largest_pair_gradient, linear_fit
+from .products import product_references
+from .zero_threshold import gradient_at, linear_fit
 
 LINEAR_SHARE = 0.5
 SHRINKAGE_SHARE = 0.02
@@ -42,6 +44,9 @@ START_SHARE = 0.02
 N_STRENGTHS = 25
 SMALLEST_SHARE = 1e-3
 """The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
+# Of products of more features, for which P = 0 is a local minimum: weaker, so that a random start can grow.
+_PRODUCT_SPARSE_SHARE = 0.05
+_PRODUCT_START_SHARE = 0.1
 # For a loss without curvature, or data without any pair.
 _START = 0.01
 _LANCZOS_TOL = 1e-3
@@ -82,15 +87,15 @@ class References:
 def references(problem: Problem) -> References:
     """Return what a problem's data say of strengths; of its own, λ_w alone counts, for the linear fit."""
     design, mu = problem.design, problem.mu
-    linear = linear_fit(problem, rough=True)
-    largest, i, j = largest_pair_gradient(problem, linear)
+    gradient = gradient_at(problem, linear_fit(problem, rough=True))
+    largest, i, j = gradient.largest_pair()
     if not largest > 0.0:
         return References(linear_reference(problem), 0.0, 0.0, 0.0)
     pair: Any = design.matrix[:, [i, j]]
     pair = pair.toarray() if sp.issparse(pair) else pair
     both = np.prod(np.square(pair, dtype=np.float64), axis=1)
     size = float(np.sqrt(largest / (mu * problem.mean(both))))
-    lowest = _lowest(problem, problem.slope(problem.predict(linear)))
+    lowest = gradient.lowest(_LANCZOS_TOL)
     kind = problem.penalty.in_weights
     sparse = {
         "entries": 0.25 * largest,
@@ -134,11 +139,6 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return bits
 
 
-def _lowest(problem: Problem, slope: np.ndarray) -> float:
-    """Return −λ_min(G)/2."""
-    return PairGradient(problem.design, slope, diagonal=False).lowest(_LANCZOS_TOL)
-
-
 def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple[Problem, float]:
     """Return the problem with strengths in place of those given as None, and the size σ of a random start.
 
@@ -156,10 +156,28 @@ def fill_strengths(problem: Problem, given: Mapping[str, float | None]) -> tuple
     if "lambda_w" not in known:
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)
     problem = problem.at(lambda_w=known["lambda_w"])
-    found = references(problem)
+    lambda_p, lambda_sparse, size = (
+        _of_pairs(problem) if problem.model.why_no_threshold() is None else _of_products(problem)
+    )
     problem = replace(
         problem,
-        lambda_p=known.get("lambda_p", SHRINKAGE_SHARE * found.lambda_p),
-        lambda_sparse=known.get("lambda_sparse", SPARSE_SHARE * found.lambda_sparse),
+        lambda_p=known.get("lambda_p", lambda_p),
+        lambda_sparse=known.get("lambda_sparse", lambda_sparse),
     )
-    return problem, known.get("init_scale", found.init_scale)
+    return problem, known.get("init_scale", size)
+
+
+def _of_pairs(problem: Problem) -> tuple[float, float, float]:
+    """Return λ_p, λ and σ for a factorization machine of second order."""
+    found = references(problem)
+    return SHRINKAGE_SHARE * found.lambda_p, SPARSE_SHARE * found.lambda_sparse, found.init_scale
+
+
+def _of_products(problem: Problem) -> tuple[float, float, float]:
+    """Return them for a model of other products."""
+    lambda_p, lambda_sparse, size = product_references(problem)
+    if problem.penalty.smooth:
+        lambda_sparse = 0.0
+    # The gradient in factors of order m falls with their power m − 1; all subsets grow with them.
+    share = START_SHARE if problem.model.order is None else _PRODUCT_START_SHARE
+    return SHRINKAGE_SHARE * lambda_p, _PRODUCT_SPARSE_SHARE * lambda_sparse, share * size or _START

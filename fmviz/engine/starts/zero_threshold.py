@@ -26,15 +26,12 @@ relaxation of sparse principal components (d'Aspremont, El Ghaoui, Jordan and La
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..design import Design
 from ..drive import Budget, iterate
 from ..errors import WhyNot
-from ..linalg.lowrank import PairGradient, pair_gradient
+from ..linalg.lowrank import DENSE, PairGradient
 from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Problem
@@ -42,16 +39,13 @@ from ..solvers import get_solver
 
 # Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
 SMALL = 100
-# Up to so many the gradient is a dense matrix.
-_DENSE = 2_000
-# Columns of the gradient that are looked at together beyond that.
-_BLOCK = 256
 # The pairs of largest gradient from which the search for a direction begins.
 _PAIRS = 12
 _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
 _ASCENT_STEPS = 400
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
-_ROUGHLY_LINEAR = Budget(epochs=100, tol=1e-5, report_every=None)
+_ROUGHLY_LINEAR = Budget(epochs=100, tol=1e-4, report_every=None)
+_ANDERSON = 5
 _LANCZOS_TOL = 1e-6
 
 
@@ -122,64 +116,39 @@ def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bo
     if (reason := why_no_threshold(problem)) is not None:
         raise ValueError(reason)
     linear = linear_fit(problem) if linear is None else linear
-    slope = problem.slope(problem.predict(linear))
-    if problem.design.n_features <= _DENSE:
-        A = -pair_gradient(problem.design.matrix, slope, diagonal=False)
+    gradient = gradient_at(problem, linear)
+    if problem.design.n_features <= DENSE:
+        A = -gradient.matrix
         return _of_dense(problem, linear, A, tight and len(A) <= SMALL)
-    return _of_operator(problem, linear, slope)
+    return _of_operator(problem, linear, gradient)
 
 
-def linear_fit(problem: Problem, rough: bool = False) -> Parameters:
+def gradient_at(problem: Problem, linear: Parameters) -> PairGradient:
+    """Return ½G, the gradient of the risk in a symmetric W, of zero diagonal, at the linear fit."""
+    return PairGradient(problem.design, problem.slope(problem.predict(linear)), diagonal=False)
+
+
+def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None = None) -> Parameters:
     """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths.
 
     With `rough` it is that of some sweeps of coordinate descent, which do the same whatever the units of X:
-    good to about five digits, and quick.
+    good to about four digits, and quick, above all from a `start` nearby.
     """
     smooth = replace(problem, penalty=get_penalty("l2"), rank=1, lambda_p=0.0, lambda_sparse=0.0)
     found = smooth.start(0.0, np.random.default_rng(0))
+    if start is not None:
+        found = found.replace(w=start.w, intercept=start.intercept)
     if problem.fit_linear or problem.fit_intercept:
         if rough and problem.loss.mu() is not None:
-            sweeps = get_solver("cd")
+            # Features that say the same, as all the categories of an attribute and the bias do, take many
+            # sweeps without the extrapolation.
+            sweeps = get_solver("pcd", {"anderson": _ANDERSON})
             sweeps.unit_free = True
             *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=found)
         else:
             *_, end = iterate(smooth, "lbfgs", _LINEAR, start=found)
         found = end.parameters
     return found.replace(P=np.zeros((problem.design.n_features, problem.rank)))
-
-
-def largest_pair_gradient(problem: Problem, linear: Parameters) -> tuple[float, int, int]:
-    """Return max|G_ij| over pairs of different features at the linear fit, and the pair."""
-    slope = problem.slope(problem.predict(linear))
-    if problem.design.n_features <= _DENSE:
-        size = 2.0 * np.abs(pair_gradient(problem.design.matrix, slope, diagonal=False))
-        i, j = np.unravel_index(int(size.argmax()), size.shape)
-        return float(size[i, j]), int(i), int(j)
-    return _largest_in_blocks(problem.design, slope)
-
-
-def _largest_in_blocks(design: Design, slope: np.ndarray) -> tuple[float, int, int]:
-    X: Any = design.matrix
-    best = (0.0, 0, 1)
-    for begin in range(0, design.n_features, _BLOCK):
-        part = X[:, begin : begin + _BLOCK]
-        if sp.issparse(X):
-            size = abs(sp.csc_array(X.T @ sp.csc_array(part.multiply(slope[:, None]))))
-            size = size.tocoo()
-            kept = size.row != size.col + begin
-            values, rows, columns = size.data[kept], size.row[kept], size.col[kept]
-            if values.size == 0:
-                continue
-            k = int(values.argmax())
-            found = (float(values[k]), int(rows[k]), int(columns[k]) + begin)
-        else:
-            dense = np.abs(X.T @ (part * slope[:, None]))
-            width = dense.shape[1]
-            dense[begin + np.arange(width), np.arange(width)] = 0.0
-            i, j = np.unravel_index(int(dense.argmax()), dense.shape)
-            found = (float(dense[i, j]), int(i), int(j) + begin)
-        best = max(best, found)
-    return best
 
 
 def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) -> ZeroThreshold:
@@ -212,12 +181,12 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
     )
 
 
-def _of_operator(problem: Problem, linear: Parameters, slope: np.ndarray) -> ZeroThreshold:
+def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -> ZeroThreshold:
     """Return the threshold by the simple bounds, from products with G alone."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    gradient, d = PairGradient(problem.design, slope, diagonal=False), problem.design.n_features
-    largest, i, j = _largest_in_blocks(problem.design, slope)
+    d = problem.design.n_features
+    largest, i, j = gradient.largest_pair()
     operator = LinearOperator((d, d), matvec=lambda u: -gradient.dot(np.ravel(u)), dtype=np.float64)
     start = np.random.default_rng(0).normal(size=d)
     spectral, vector = float("inf"), None

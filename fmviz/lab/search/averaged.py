@@ -8,9 +8,9 @@ import numpy as np
 
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
-from fmviz.lab.runner import Run, roc_auc
+from fmviz.lab.runner import Run
 
-__all__ = ["averaged", "score"]
+__all__ = ["averaged"]
 
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
@@ -39,12 +39,3 @@ def averaged(prepared: Run) -> Posterior | None:
         np.random.default_rng([prepared.experiment.seed, 3]),
     )
     return Posterior.of(islice(sampler.draws(), _BURN_IN, _BURN_IN + _DRAWS), binary)
-
-
-def score(prepared: Run, f: np.ndarray) -> float:
-    """Return how good scores f of the rows kept out are: the area under the ROC curve, or minus the RMSE."""
-    assert prepared.validation is not None, "rows were kept out"
-    y = prepared.validation[1]
-    if prepared.problem.loss.task == "binary":
-        return roc_auc(y, f)
-    return -float(np.sqrt(np.mean(np.square(f - y))))

@@ -6,6 +6,7 @@ The row's other feature is then the whole of ⟨p_:,s, x⟩ − x_j p_js: neithe
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -77,24 +78,14 @@ class Lanes(NamedTuple):
     @classmethod
     def of(cls, design: Design, partners: Partners, y: np.ndarray, weights: np.ndarray) -> Lanes:
         """Lay out the entries of a design of pairs."""
-        d = design.n_features
-        column = np.repeat(np.arange(d), np.diff(design.columns.indptr))
-        # Neighbours in memory have neighbouring partners, too.
-        order = np.lexsort((partners.other, column))
-        part = (2 * column + (partners.other > column))[order]
-        counts = np.bincount(part, minlength=2 * d)
-        edges = np.concatenate([[0], np.cumsum(-(-counts // _FOUR) * _FOUR)])
-        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        place = np.arange(order.size) + (edges[:-1] - begins)[part]
-        found = np.full(edges[-1], d, dtype=partners.other.dtype)
-        found[place] = partners.other[order]
-        rows = np.zeros(edges[-1], dtype=design.columns.indices.dtype)
-        rows[place] = design.columns.indices[order]
-        tail = np.zeros(_VECTORS)
+        if (layout := _LAYOUTS.get(design)) is None:
+            layout = _LAYOUTS[design] = _layout(design, partners)
+        found, rows, edges = layout
+        d, tail = design.n_features, np.zeros(_VECTORS)
         return cls(
             found,
             rows,
-            edges.astype(np.int64),
+            edges,
             aligned_copy(np.concatenate([y[rows], tail])),
             aligned_copy(np.concatenate([weights[rows], tail]) if weights.size else weights),
             aligned_copy(np.zeros(rows.size)),
@@ -102,6 +93,28 @@ class Lanes(NamedTuple):
             aligned_copy(np.zeros(d + 1)),
             aligned_copy(np.zeros((2, int((edges[2::2] - edges[:-2:2]).max()) + _VECTORS))),
         )
+
+
+# Of designs in use: fits along a path share theirs, and sorting takes as long as an epoch.
+_LAYOUTS: WeakKeyDictionary[Design, tuple[np.ndarray, np.ndarray, np.ndarray]] = WeakKeyDictionary()
+
+
+def _layout(design: Design, partners: Partners) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `partners`, `rows` and `edges` of `Lanes`."""
+    d = design.n_features
+    column = np.repeat(np.arange(d), np.diff(design.columns.indptr))
+    # Neighbours in memory have neighbouring partners, too.
+    order = np.lexsort((partners.other, column))
+    part = (2 * column + (partners.other > column))[order]
+    counts = np.bincount(part, minlength=2 * d)
+    edges = np.concatenate([[0], np.cumsum(-(-counts // _FOUR) * _FOUR)])
+    begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = np.arange(order.size) + (edges[:-1] - begins)[part]
+    found = np.full(edges[-1], d, dtype=partners.other.dtype)
+    found[place] = partners.other[order]
+    rows = np.zeros(edges[-1], dtype=design.columns.indices.dtype)
+    rows[place] = design.columns.indices[order]
+    return found, rows, edges.astype(np.int64)
 
 
 @cached_factory()

@@ -16,7 +16,7 @@ from fmviz.lab.papers.desk import Desk, Row, rows_where
 from fmviz.lab.papers.protocols.benchmarks import Parts, Rows, parts, wanted
 from fmviz.lab.papers.protocols.recovery import METHODS
 from fmviz.lab.papers.protocols.trials import each, ready
-from fmviz.lab.runner import roc_auc
+from fmviz.lab.runner import quality
 from fmviz.paths import search_lambda
 
 LIMITED, FREE = "table3a", "table3b"
@@ -110,7 +110,7 @@ def _problem(trial: Trial, protocol: Protocol) -> Problem:
 
 def _score(problem: Problem, end: Snapshot, rows: Rows, highest: bool) -> float:
     f = problem.model.predict(rows.design, end.parameters)
-    return roc_auc(rows.y, f) if highest else float(np.sqrt(np.mean((f - rows.y) ** 2)))
+    return quality(rows.y, f)["auc" if highest else "rmse"]
 
 
 def _scored(problem: Problem, end: Snapshot, split: Parts) -> Row:
