@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,8 +23,10 @@ from ui.sentences import Sentences
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
+from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
+from fmviz.ui.start import page as start
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -43,6 +45,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-sentences", action="store_true", help="write tests/ui/sentences anew from the pages"
     )
+
+
+@pytest.fixture(autouse=True)
+def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the start page of tests in this process fit next to nothing."""
+    plan = arena_plan()
+    base = replace(plan.base, rank=4, max_epochs=5)
+    small = replace(plan, base=base, lambdas=(0.05, 0.1))
+    monkeypatch.setattr(start, "arena_plan", lambda: small)
 
 
 @pytest.fixture(scope="session")

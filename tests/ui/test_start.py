@@ -40,6 +40,26 @@ def test_it_says_what_this_is():
     assert address(test) == {}
 
 
+def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
+    test = app(strength="0.3")
+    assert not test.exception
+    assert test.select_slider[0].value == 0.1
+
+
+@pytest.mark.parametrize("name", ["l1", "ti"])
+def test_it_says_why_a_regularizer_joins_the_groups_or_keeps_them_apart(name, store):
+    test = app(why=name)
+    assert not test.exception
+    assert not test.error
+    assert "g1_1 and g2_1" in words(test).replace("\\", "")
+
+
+def test_models_are_shown_epoch_by_epoch(store):
+    test = app(along="epochs")
+    assert not test.exception
+    assert not test.error
+
+
 def test_every_script_of_the_navigation_exists():
     from fmviz.ui import navigation
 
@@ -205,8 +225,24 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
     wait_idle(page)
     view = page.locator(".st-key-start_view .gram canvas")
-    assert view.count() == 4
+    assert view.count() == 5
     assert view.first.is_visible()
+    captions = page.locator(".st-key-start_view .caption")
+    captions.get_by_text("Exactly the 210 true pairs.").wait_for()
+    shown = captions.all_inner_texts()
+    # Dragging λ asks nothing of the server; the keyboard does the same.
+    page.get_by_role("slider", name="Strength λ").press("End")
+    page.wait_for_function(
+        "before => document.querySelectorAll('.st-key-start_view .caption')[3].innerText !== before",
+        arg=shown[3],
+    )
+    wait_idle(page)
+    assert "strength=10" in page.url
+    page.get_by_text("Epoch by epoch").click()
+    player = page.locator(".st-key-start_epochs .player")
+    player.get_by_role("button", name="Play").wait_for()
+    assert player.locator("input").get_attribute("aria-valuetext").startswith("Epoch ")
+    wait_idle(page)
     shoot(page, "start-1440-light")
     page.get_by_role("link", name="See it").first.click()
     page.wait_for_url(re.compile(r"/prox\?"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
-__all__ = ["CLASSES", "Support", "compare_supports"]
+__all__ = ["CLASSES", "Support", "compare_supports", "describe_support"]
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")
 """What the codes of a `Support` stand for."""
@@ -59,3 +60,61 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, held: tuple[int, ..
     free[list(held)] = False
     upper = codes[free][:, free][np.triu_indices(int(free.sum()), 1)]
     return Support(codes, tuple(int(n) for n in np.bincount(upper, minlength=4)))
+
+
+def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
+    """Say which pairs a model uses, and where the truth is known, how they lie to it.
+
+    Parameters
+    ----------
+    used : (d, d) array_like
+        Symmetric; non-zero where the pair is used. The diagonal is no pair.
+    truth : (d, d) array_like, optional
+        Likewise, the pairs that interact.
+
+    Returns
+    -------
+    str
+        One sentence, with pairs that are used in vain told apart: between two groups of features that the
+        truth connects, or with a feature that interacts with none.
+    """
+    found = np.asarray(used) != 0
+    d = found.shape[0]
+    upper = np.triu(np.ones((d, d), dtype=bool), 1)
+    n, total, features = int((found & upper).sum()), d * (d - 1) // 2, int(found.any(axis=0).sum())
+    if n == 0:
+        return "No pair is left."
+    complete = n == features * (features - 1) // 2
+    if n == total:
+        says = f"All {total:,} pairs"
+    elif complete and features > 2:
+        says = f"{features:,} features and all their {n:,} pairs"
+    else:
+        says = f"{n:,} of {total:,} pairs"
+    if truth is None:
+        return f"{says}." if complete else f"{says}, of {features:,} features."
+    true = np.asarray(truth) != 0
+    np.fill_diagonal(true, False)
+    n_true, hit = int((true & upper).sum()), int((found & true & upper).sum())
+    if hit == n == n_true:
+        return f"Exactly the {n:,} true pairs."
+    part = "all" if hit == n_true else f"{hit:,} of the"
+    hits = f"{part} {n_true:,} true ones"
+    if hit == n:
+        return f"{says}: {hits}, and no other."
+    matters = true.any(axis=0)
+    _, group = connected_components(true, directed=False)
+    wrong = found & ~true & upper
+    between = int((wrong & np.outer(matters, matters) & (group[:, None] != group)).sum())
+    noise = int((wrong & ~np.outer(matters, matters)).sum())
+    rest = int(wrong.sum()) - between - noise
+    others = [
+        f"{count:,} {where}"
+        for count, where in (
+            (rest, "false ones within the groups"),
+            (between, "between the groups"),
+            (noise, "with noise"),
+        )
+        if count
+    ]
+    return f"{says}: {', '.join([hits, *others[:-1]])} and {others[-1]}."

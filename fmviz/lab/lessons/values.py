@@ -24,6 +24,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.pair_table import rows_with_both
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.search.arena import arena_fit, arena_truth
 from fmviz.lab.values import to_query
 from fmviz.metrics import interaction_weights
 
@@ -199,6 +200,34 @@ def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> fl
     return float(rows_with_both(dataset, np.array([i]), np.array([j]))[0])
 
 
+def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> float:
+    """Return a figure of the models on the start page, whatever its settings are.
+
+    Parameters
+    ----------
+    query : mapping of str
+        Has no say.
+    regularizer : str
+        One of `fmviz.lab.search.arena.REGULARIZERS`.
+    strength : float
+        λ, one of `fmviz.lab.search.arena.STRENGTHS`.
+    count : str
+        "pairs" that are used, "true" ones of them, "between" the groups, or "features".
+    """
+    parameters = arena_fit(regularizer, strength).parameters
+    assert parameters is not None
+    truth = arena_truth() != 0
+    matters = truth.any(axis=0)
+    used = np.triu(used_mask(parameters.P), 1)
+    counts: dict[str, Callable[[], float]] = {
+        "pairs": used.sum,
+        "true": (used & truth).sum,
+        "between": (used & ~truth & np.outer(matters, matters)).sum,
+        "features": lambda: used_features(parameters.P),
+    }
+    return float(counts[one_of("count", count, tuple(counts))]())
+
+
 QUANTITIES: dict[str, Callable[..., float]] = {
     "operator": of_operator,
     "fit": of_fit,
@@ -206,6 +235,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     "siblings": of_siblings,
     "rows": of_rows,
     "weight": of_weight,
+    "arena": of_arena,
 }
 """What ``of`` may name in a lesson."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +16,18 @@ import pandas as pd
 
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.drive import Budget, never
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.runs.table import METRICS
 from fmviz.paths import Order, iterate_path, path_params
 
 __all__ = [
     "METHODS",
+    "MOST_NUMBERS",
     "PathFit",
     "PathPlan",
     "bracket_grid",
@@ -42,6 +46,10 @@ METHODS = tuple(
     if not penalty.smooth and penalty.exact_prox and why_not(Formulation.build("fm", penalty)) is None
 )
 """The regularizers of a factorization machine with an exact operator; ridge makes nothing sparse."""
+
+
+MOST_NUMBERS = 3_000_000
+"""The entries of P, over all fits of a plan, that are kept for pictures: 24 MB."""
 
 
 def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -126,7 +134,7 @@ class PathPlan:
 
 @dataclass(frozen=True, eq=False)
 class PathFit:
-    """One fit of a path, without its parameters.
+    """One fit of a path.
 
     Attributes
     ----------
@@ -134,16 +142,19 @@ class PathFit:
         Its settings. With ``order="cold"`` `Run.end` of them makes the same fit.
     values : dict
         `fmviz.paths.PathPoint.record`, and the metrics of `Run.measure`.
+    parameters : Parameters or None
+        Where they are few enough to be kept for pictures, see `MOST_NUMBERS`.
     """
 
     experiment: Experiment
     values: dict[str, Any]
+    parameters: Parameters | None = None
 
 
 def trace(
     plan: PathPlan, should_stop: Callable[[], bool] = never, known: Sequence[PathFit] = ()
 ) -> Iterator[PathFit]:
-    """Fit all paths of a plan, one strength of each in turn, and yield every fit when it is done.
+    """Fit all paths of a plan, two of them at a time, and yield every fit when it is done.
 
     Parameters
     ----------
@@ -161,16 +172,34 @@ def trace(
     """
     yield from known
     there = {fit.experiment.regularizer for fit in known}
-    paths = [_path(plan, name, should_stop) for name in plan.regularizers if name not in there]
-    for _ in plan.lambdas:
-        for path in paths:
-            fit = next(path, None)
-            if fit is None or should_stop():
-                return
-            yield fit
+    kept = plan.total * plan.base.rank * _n_features(plan.base) <= MOST_NUMBERS
+    closed = threading.Event()
+
+    def ends() -> bool:
+        return closed.is_set() or should_stop()
+
+    paths = [_path(plan, name, kept, ends) for name in plan.regularizers if name not in there]
+    # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
+    with ThreadPoolExecutor(2) as pool:
+        waiting = {pool.submit(next, path, None): path for path in paths}
+        try:
+            while waiting:
+                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for one in ended:
+                    path = waiting.pop(one)
+                    fit = one.result()
+                    if fit is not None and not ends():
+                        waiting[pool.submit(next, path, None)] = path
+                        yield fit
+        finally:
+            closed.set()
 
 
-def _path(plan: PathPlan, regularizer: str, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
+def _n_features(base: Experiment) -> int:
+    return int(load_dataset(base.dataset, **dict(base.dataset_params)).X.shape[1])
+
+
+def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
     for point in iterate_path(
@@ -189,6 +218,7 @@ def _path(plan: PathPlan, regularizer: str, should_stop: Callable[[], bool]) -> 
         yield PathFit(
             replace(experiment, lambda_sparse=point.lambda_sparse),
             record | run.measure(point.snapshot.parameters),
+            point.snapshot.parameters if kept else None,
         )
 
 

@@ -1,57 +1,83 @@
-"""The start page: what this is, a picture to play with, and links into telling states of the other pages."""
+"""The start page: what this is, trained models to play with, and links into telling states of other pages."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab import operators as lab
-from fmviz.ui import navigation, shell, widgets
-from fmviz.ui.components.matrix_view import matrix_view
+from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_plan
+from fmviz.lab.search.strength_path import trace
+from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.guard import fragment
 from fmviz.ui.presets import Preset, operator_presets, training_presets
-from fmviz.ui.prox import page
 from fmviz.ui.state import Settings
+from fmviz.ui.watching import watch
 
 TABLE = (
     ParamSpec(
-        "log2lambda",
-        "int",
-        -3,
-        lab.EXPONENTS[0],
-        lab.EXPONENTS[-1],
+        "strength",
+        "float",
+        0.1,
+        STRENGTHS[0],
+        STRENGTHS[-1],
         help="Drag the handle, or click it and press the arrow keys: the pictures follow.",
     ),
+    ParamSpec(
+        "along",
+        "choice",
+        "lambda",
+        choices=("lambda", "epochs"),
+        help="The trained models along λ; or how they come about at this λ, epoch by epoch from one start.",
+    ),
+    ParamSpec(
+        "why", "choice", "none", choices=("none", *REGULARIZERS), help="What a regularizer does to a pair."
+    ),
 )
-_SHOWN = ("l1", "l21", "ti", "cs")
-_DRAWN = (40, 8, "blocks", 1)
+_ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
+_LABELS = {"none": "–", **{name: PENALTIES[name].label for name in REGULARIZERS}}
+_HEIGHT = 200
+_MECHANISMS = {
+    "l1": "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
+    "those of its own group: features of both groups share columns until λ is large.",
+    "l21": "ℓ₂,₁ removes whole rows of P, that is features. Those that stay share all columns, and so "
+    "interact with each other.",
+    "ti": "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
+    "group, small ones of the other go. Every column is left to one group.",
+    "cs": "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
+    "Features that stay share all columns, and so interact with each other.",
+}
 
 
 def render() -> None:
     """Draw the page."""
     with shell.page("Start", Settings("start", TABLE)) as settings:
         if not settings["lesson"]:
-            _hero(settings)
+            _hero()
         with st.container(border=True):
-            _playground(settings)
+            _arena(settings)
         if settings["lesson"]:
             return
+        _onwards(settings)
         st.subheader("See what an operator does")
         _cards(settings, operator_presets(), "operators")
         st.subheader("Watch a model learn")
         _cards(settings, training_presets(), "training")
 
 
-def _hero(settings: Settings) -> None:
+def _hero() -> None:
     st.title("Which interactions matter?")
     st.markdown(
-        "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell "
-        "of **PPᵀ**. A **regularizer** sets weights to exactly zero, so that few pairs, or few features, "
-        "are left to read. **fmviz** shows how each regularizer does that, trains the model before your "
-        "eyes, and puts a certificate beside every result."
+        "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell of "
+        "**PPᵀ**. A **regularizer** with strength **λ** sets weights to exactly zero, so that few pairs are "
+        "left to read."
     )
+
+
+def _onwards(settings: Settings) -> None:
     with st.container(horizontal=True):
         level = {"level": settings.level_or("simple")}
         for key, label, icon, query, script in (
@@ -59,23 +85,51 @@ def _hero(settings: Settings) -> None:
             ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
             ("start_to_prox", "Explore the operators", navigation.PROX.icon, level, navigation.PROX.script),
             ("start_to_train", "Train a model", navigation.TRAIN.icon, level, navigation.TRAIN.script),
+            ("start_to_data", "Bring your data", navigation.DATA.icon, level, navigation.DATA.script),
         ):
             kind: Any = "primary" if script is None else "secondary"
             st.button(label, icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script))
 
 
 @fragment
-def _playground(settings: Settings) -> None:
-    P = lab.sample(*_DRAWN)
-    words, slider = st.columns([2, 3], vertical_alignment="center", gap="medium")
-    words.markdown(
-        "**Try it.** Two groups of 20 features under four regularizers. Raise λ: who finds the groups?"
+def _arena(settings: Settings) -> None:
+    plan = arena_plan()
+    nearest = min(plan.lambdas, key=lambda strength: abs(strength - settings["strength"]))
+    if settings["strength"] != nearest:
+        settings.set(strength=nearest)
+    st.markdown(
+        "**Four regularizers, trained on the same data**: two groups of 15 features interact, 10 features "
+        "are noise. Drag λ: who finds the groups?"
     )
-    with slider:
-        widgets.power_of_two(settings, "log2lambda", "Strength λ")
-    driver = settings.key("log2lambda") if settings.shows("log2lambda") else settings["log2lambda"]
-    payload = page.pictures(("start", *_DRAWN), _SHOWN, driver, P, columns=4, show="gram", max_height=240)
-    matrix_view(payload, key="start_view")
+    left, right = st.columns([5, 2], gap="large", vertical_alignment="bottom")
+    with left:
+        widgets.control(
+            settings, "strength", st.select_slider, "Strength λ", plan.lambdas, format_func=arena.label_of
+        )
+    with right:
+        widgets.param(settings, "along", "Watch", labels=_ALONG)
+    task = arena.shared_task(f"path:{plan.digest}", partial(trace, plan))
+    if settings["along"] == "epochs":
+        arena.draw_epochs(plan, settings["strength"], "start_epochs", _HEIGHT)
+    else:
+        driver = settings.key("strength") if settings.shows("strength") else settings["strength"]
+        watch(task, partial(arena.draw_path, plan, driver, "start_view", _HEIGHT))
+    if settings.shows("why", "Why"):
+        with st.container(horizontal=True, vertical_alignment="center", key="start_reason"):
+            st.markdown("**Why** does it join the groups, or keep them apart?", width="content")
+            widgets.control(
+                settings,
+                "why",
+                st.segmented_control,
+                "Regularizer",
+                list(_LABELS),
+                format_func=_LABELS.__getitem__,
+                required=True,
+                label_visibility="collapsed",
+            )
+    if settings["why"] != "none":
+        st.markdown(_MECHANISMS[settings["why"]])
+        arena.draw_why(plan, task.view(), settings["why"], settings["strength"], PAIR)
 
 
 def _cards(settings: Settings, presets: list[Preset], group: str) -> None:

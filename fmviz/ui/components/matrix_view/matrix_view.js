@@ -8,7 +8,7 @@ const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
-const MIN_PANEL = 230;
+const PLAY_SECONDS = 4;
 const MIN_FACTOR = 26;
 const MAX_NAME = 120;
 const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
@@ -237,6 +237,82 @@ class Driver {
   destroy() {
     this.inner.disconnect();
     this.outer.disconnect();
+  }
+}
+
+// A slider and a Play button of the view's own, read as a Driver is.
+class Player {
+  constructor(parent, listener) {
+    this.listener = listener;
+    this.keys = [];
+    this.timer = 0;
+    this.box = make("div", "player");
+    parent.prepend(this.box);
+    this.button = make("button", "play", this.box);
+    this.button.type = "button";
+    this.range = make("input", "", this.box);
+    this.range.type = "range";
+    this.range.min = "0";
+    this.range.setAttribute("aria-label", "Frame");
+    this.label = make("span", "at", this.box);
+    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
+    this.range.addEventListener("input", () => {
+      this.pause();
+      this.go(Number(this.range.value));
+    });
+    this.pause();
+  }
+
+  take(keys) {
+    this.keys = keys;
+    this.range.max = String(keys.length - 1);
+    this.range.value = "0";
+    this.play();
+  }
+
+  play() {
+    this.go(Number(this.range.value) >= this.keys.length - 1 ? 0 : Number(this.range.value));
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (still) return this.go(this.keys.length - 1);
+    clearInterval(this.timer);
+    this.timer = setInterval(
+      () => {
+        this.go(Number(this.range.value) + 1);
+        if (Number(this.range.value) >= this.keys.length - 1) this.pause();
+      },
+      (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
+    );
+    this.says("❚❚", "Pause");
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.says("▶", "Play");
+  }
+
+  says(sign, words) {
+    put(this.button, sign);
+    this.button.setAttribute("aria-label", words);
+    this.button.title = words;
+  }
+
+  go(index) {
+    this.range.value = String(index);
+    const key = this.keys[Number(this.range.value)] || "";
+    put(this.label, key);
+    this.range.setAttribute("aria-valuetext", key);
+    this.listener();
+  }
+
+  read() {
+    const index = Number(this.range.value);
+    return { text: squeeze(this.keys[index]), index, count: this.keys.length };
+  }
+
+  destroy() {
+    this.pause();
+    this.box.remove();
   }
 }
 
@@ -498,7 +574,7 @@ class Panel {
       factorEmpty = gramEmpty;
       this.gram.draw(codes, table);
     }
-    const empty = factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "";
+    const empty = frame.notice || (factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "");
     put(this.gram.notice, empty);
     put(this.factor.notice, this.hasGram ? "" : factorEmpty ? "All zero" : "");
     put(this.caption, frame.caption);
@@ -625,6 +701,7 @@ class View {
     this.panels = [];
     this.header = null;
     this.driver = null;
+    this.steering = null;
     this.asked = 0;
     this.resizer = new ResizeObserver(() => this.layout());
     this.resizer.observe(this.root);
@@ -696,10 +773,7 @@ class View {
       this.root.classList.toggle("clickable", header.clickable);
       this.root.classList.toggle("selectable", header.selectable);
       this.drag = null;
-      if ((this.driver ? this.driver.key : null) !== header.driver) {
-        if (this.driver) this.driver.destroy();
-        this.driver = header.driver === null ? null : new Driver(header.driver, () => this.ask());
-      }
+      this.steer(header);
     }
     const bare = header.panels.length === 0;
     this.root.classList.toggle("bare", bare);
@@ -707,6 +781,21 @@ class View {
     this.legend();
     this.width = -1;
     this.layout();
+  }
+
+  // Follows the slider that the header names, or one of its own.
+  steer(header) {
+    const wanted = header.player ? "player" : header.driver;
+    if (this.steering !== wanted) {
+      if (this.driver) this.driver.destroy();
+      const listener = () => this.ask();
+      if (header.player) this.driver = new Player(this.root, listener);
+      else this.driver = header.driver === null ? null : new Driver(header.driver, listener);
+      this.steering = wanted;
+    }
+    if (!header.player) return;
+    const most = header.panels.reduce((a, b) => (b.frames.length > a.frames.length ? b : a), header.panels[0]);
+    this.driver.take(most ? most.frames.map((frame) => frame.key) : []);
   }
 
   // A picked cell stays marked while new data still has it.
@@ -770,7 +859,7 @@ class View {
     this.dpr = dpr;
     const count = this.panels.length;
     if (count > 0) {
-      let columns = Math.floor((width + PANEL_GAP) / (MIN_PANEL + PANEL_GAP));
+      let columns = Math.floor((width + PANEL_GAP) / (this.header.minWidth + PANEL_GAP));
       columns = Math.max(1, Math.min(count, columns, this.header.columns || count));
       columns = Math.ceil(count / Math.ceil(count / columns)); // no lonely last panel
       const each = Math.floor((width - (columns - 1) * PANEL_GAP) / columns);

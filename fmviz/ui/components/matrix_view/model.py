@@ -34,11 +34,14 @@ class FactorFrame:
         What the driving slider displays when this frame is to be shown.
     caption : str
         One line under the panel.
+    notice : str
+        What is written across the picture; by default that it is empty where it is.
     """
 
     values: ArrayLike
     key: str = ""
     caption: str = ""
+    notice: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ class ViewOptions(TypedDict, total=False):
     gram_scale: float | None
     ramp: Ramp
     columns: int | None
+    min_width: int
     max_height: int
+    player: bool
     clickable: bool
     mark: Mark | None
     selectable: bool
@@ -96,7 +98,9 @@ def encode_view(
     gram_scale: float | None = None,
     ramp: Ramp = "root",
     columns: int | None = None,
+    min_width: int = 230,
     max_height: int = 420,
+    player: bool = False,
     clickable: bool = False,
     mark: Mark | None = None,
     selectable: bool = False,
@@ -125,8 +129,13 @@ def encode_view(
         ones; the colour bar carries the numbers either way.
     columns : int, optional
         At most this many panels in a row.
+    min_width : int
+        The least width of a panel in CSS pixels; where they do not fit side by side, they take more rows.
     max_height : int
         The largest height of a picture in CSS pixels.
+    player : bool
+        Whether the view has a slider and a Play button of its own for the frames, in place of a driver. It
+        plays by itself once when it is first shown.
     clickable : bool
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     mark : Mark, optional
@@ -159,7 +168,9 @@ def encode_view(
         raise ValueError(f"max_height = {max_height!r} is out of range: give at least 40 pixels.")
     if driver_key is not None and not driver_key.strip():
         raise ValueError("driver_key is empty; give the key of a slider, or None.")
-    check_panels(panels, driver_key is not None)
+    if player and driver_key is not None:
+        raise ValueError(f"driver_key = {driver_key!r} and player exclude each other; choose one of them.")
+    check_panels(panels, player or driver_key is not None)
     sections = _Sections()
     factor_top = gram_top = 0.0
     grey = False
@@ -171,6 +182,7 @@ def encode_view(
             where = f"panel {panel.title!r}, frame {number}"
             entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
             if isinstance(frame, FactorFrame):
+                entry["notice"] = frame.notice
                 array: np.ndarray[Any, Any] = encode_factor(frame.values, f"{where}: values")
                 if show != "factor" and array.shape[0] > MAX_GRAM_FEATURES:
                     raise ValueError(
@@ -242,7 +254,9 @@ def encode_view(
         },
         "ramp": ramp,
         "diagonal": grey,
+        "player": bool(player),
         "columns": columns,
+        "minWidth": int(min_width),
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
         "selectable": bool(selectable),

@@ -1,0 +1,84 @@
+"""Models side by side: what the start page fits, along λ and epoch by epoch, and what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fmviz import metrics
+from fmviz.lab.interpretation.support import describe_support
+from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
+from fmviz.lab.search.epochs import EPOCHS, learn
+
+# Two groups of two, and one feature that is noise.
+TRUTH = np.zeros((5, 5))
+TRUTH[0, 1] = TRUTH[1, 0] = TRUTH[2, 3] = TRUTH[3, 2] = 1.0
+
+
+def pairs(*given: tuple[int, int]) -> np.ndarray:
+    used = np.zeros((5, 5), dtype=bool)
+    for i, j in given:
+        used[i, j] = used[j, i] = True
+    return used
+
+
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        (pairs(), "No pair is left."),
+        (pairs((0, 1), (2, 3)), "Exactly the 2 true pairs."),
+        (pairs((0, 1)), "1 of 10 pairs: 1 of the 2 true ones, and no other."),
+        (
+            pairs((0, 1), (0, 2), (1, 2)),
+            "3 features and all their 3 pairs: 1 of the 2 true ones and 2 between the groups.",
+        ),
+        (
+            ~np.eye(5, dtype=bool),
+            "All 10 pairs: all 2 true ones, 4 between the groups and 4 with noise.",
+        ),
+        (pairs((0, 1), (2, 3), (0, 4)), "3 of 10 pairs: all 2 true ones and 1 with noise."),
+    ],
+)
+def test_what_is_seen_is_said_in_a_sentence(used, says):
+    assert describe_support(used, TRUTH) == says
+
+
+def test_without_a_truth_pairs_and_features_are_counted():
+    assert describe_support(pairs((0, 1), (2, 3))) == "2 of 10 pairs, of 4 features."
+    assert describe_support(pairs((0, 1), (0, 2), (1, 2))) == "3 features and all their 3 pairs."
+
+
+def test_a_pair_of_features_is_of_both_groups():
+    i, j = PAIR
+    truth = arena_truth()
+    assert truth[i, j] == 0
+    assert truth[i].any()
+    assert truth[j].any()
+
+
+def test_every_epoch_of_the_first_ones_has_a_frame():
+    plan = replace(arena_plan(), regularizers=("ti", "cs"))
+    plan = replace(plan, base=replace(plan.base, rank=3, max_epochs=4))
+    made = list(learn(plan, 0.1))
+    assert [one.regularizer for one in made] == ["ti", "cs"]
+    assert [len(one.factors) for one in made] == [5, 5]
+    assert EPOCHS[:5] == (0, 1, 2, 3, 4)
+    # One start.
+    assert np.array_equal(made[0].factors[0], made[1].factors[0])
+    assert list(learn(plan, 0.1, lambda: True)) == []
+
+
+@pytest.mark.slow
+def test_the_picture_on_the_start_page_is_what_its_words_say():
+    truth = arena_truth()
+    said = {
+        name: describe_support(metrics.used_pairs(arena_fit(name, 0.1).parameters.P), truth)
+        for name in REGULARIZERS
+    }
+    assert said["ti"] == "Exactly the 210 true pairs."
+    assert "30 features and all their 435 pairs" in said["cs"]
+    assert "between the groups" in said["l1"]
+    assert "between the groups" in said["l21"]
+    assert len(STRENGTHS) == 25
