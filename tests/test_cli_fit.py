@@ -20,6 +20,7 @@ from fmviz.lab.tables.recipe import first_recipe
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
+from fmviz.paths.validation import finished
 
 
 @pytest.fixture
@@ -158,7 +159,7 @@ def test_an_upload_is_fitted_by_its_recipe(tmp_path, capsys, table):
     file = library.keep_file(table.to_csv(index=False).encode())
     found = library.profile(file, Reading())
     recipe = first_recipe(found.source, found.columns)
-    name = import_upload(file, recipe, "houses").name
+    name = finished(import_upload(file, recipe, "houses")).name
     given = ["--rank", "2", "--max-epochs", "5", "--json"]
     assert main(["fit", name, "--output", str(tmp_path / "out"), *given]) == 0
     told = json.loads(capsys.readouterr().out)

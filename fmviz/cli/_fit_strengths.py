@@ -29,42 +29,31 @@ def left_to_the_data(prepared: Run, given: Iterable[str]) -> bool:
 
 def tuned_run(prepared: Run, again: Callable[[Experiment], Run]) -> tuple[Run, dict[str, Any]]:
     """Return the run with the strengths that predict best, and what was tried."""
-    from fmviz.engine.drive import chosen_solver
-    from fmviz.engine.starts.informed import quick_settings
-    from fmviz.lab.search.tuning import tuned
+    from fmviz.lab.search.tuning import tuned, with_strengths
+    from fmviz.paths.validation import finished
 
     progress = Progress(every=0)
-    settings, found = tuned(prepared, tell=lambda trial: progress.tell(trial.message))
+    settings, found = finished(tuned(prepared), lambda trial: progress.tell(trial.message))
     progress.clear()
-    best, tried = found.best, [trial.record() for trial in found.trials]
-    lowest, highest = min(t.lambda_sparse for t in found.trials), max(t.lambda_sparse for t in found.trials)
-    words = (
-        f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}, λ_p = {best.lambda_p:.3g} and "
-        f"λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {highest:.3g} to {lowest:.3g}."
-    )
-    experiment = replace(prepared.experiment, **settings)
-    if experiment.solver == "auto":
-        solver = chosen_solver(prepared.problem, "auto").name
-        if settings_of_solver := quick_settings(solver):
-            experiment = replace(experiment, solver=solver, solver_params=tuple(settings_of_solver.items()))
-    return again(experiment), {"message": words, "tried": tried}
+    told = {"message": found.message, "tried": [trial.record() for trial in found.trials]}
+    return again(with_strengths(prepared, settings)), told
 
 
 def averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Posterior | None, str]:
     """Return samples of a Bayesian machine if they predict better, and what to say of it."""
-    from fmviz.lab.runner import quality
-    from fmviz.lab.search.averaged import averaged
+    from fmviz.lab.search.averaged import Average, averaged
+    from fmviz.paths.validation import finished
 
-    if prepared.validation is None or (posterior := averaged(prepared)) is None:
+    if prepared.validation is None or (posterior := finished(averaged(prepared))) is None:
         return None, ""
-    design, y = prepared.validation
-    sampled = quality(y, posterior.scores(design.matrix))
-    own = quality(y, prepared.problem.model.predict(design, end.parameters))
-    which, unit, sign = ("auc", 1.0, 1.0) if "auc" in own else ("rmse", scale, -1.0)
-    found = (
-        f"{which.upper()} {unit * sampled[which]:.4g} on the rows kept out, this one {unit * own[which]:.4g}"
-    )
-    if not sign * sampled[which] > sign * own[which]:
+    average = Average.beside(prepared, end.parameters, posterior)
+    assert average.score is not None, "rows were kept out"
+    assert average.own_score is not None, "rows were kept out"
+    which = "AUC" if posterior.binary else "RMSE"
+    unit = 1.0 if posterior.binary else scale
+    sampled, own = (unit * abs(one) for one in (average.score, average.own_score))
+    found = f"{which} {sampled:.4g} on the rows kept out, this one {own:.4g}"
+    if not average.better:
         return None, f" An average over samples of a Bayesian machine predicts no better ({found})."
     return (
         posterior,
@@ -76,13 +65,10 @@ def averaged_predictions(prepared: Run, end: Snapshot, scale: float) -> tuple[Po
 def searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> tuple[Run, dict[str, Any]]:
     """Return the run at the strength whose fit uses about so many pairs, and what the search came to."""
     from fmviz.engine.drive import Budget, chosen_solver
-    from fmviz.engine.starts.informed import informed_solver
     from fmviz.paths import search_lambda
 
     experiment, progress = prepared.experiment, Progress()
     solver = chosen_solver(prepared.problem, experiment.solver, dict(experiment.solver_params))
-    if experiment.start == "informed":
-        solver = informed_solver(solver, prepared.problem)
     probes = []
     for probe in search_lambda(
         prepared.problem,
@@ -91,6 +77,7 @@ def searched(prepared: Run, again: Callable[[Experiment], Run], wanted: int) -> 
         narrowest=1e-9,
         solver=solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
+        start=experiment.start,
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
     ):

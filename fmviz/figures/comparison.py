@@ -211,7 +211,7 @@ def shares(counts: Sequence[int], height: int = 260) -> go.Figure:
     return _finish(figure, height)
 
 
-def duel(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:
+def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:
     """Draw a metric of every regularizer at the same number of interactions.
 
     Parameters

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 MOVED: dict[str, dict[str, str]] = {
-    "duel": {"duel": "search.equal_sparsity:duel", "search": "search.equal_sparsity:search"},
+    "duel": {"duel": "search.equal_sparsity:at_equal_sparsity", "search": "search.equal_sparsity:search"},
     "own": {},
     "own.shelf": {"bring": "uploads.importing:import_file"},
     "strength_path": {name: f"search.strength_path:{name}" for name in ("PathPlan", "path_table", "trace")},

@@ -3,6 +3,7 @@
 # With an alias of the same name: for the rest of fmviz, not for users.
 from .path import Order as Order
 from .path import PathPoint, iterate_path, lambda_max, regularization_path
+from .path import onwards as onwards
 from .path import path_params as path_params
 from .search import Probe, find_lambda
 from .search import accepted_range as accepted_range

@@ -105,31 +105,43 @@ def iterate_path(
     0.5 18
     """
     strengths = sorted(checked_strengths("lambdas", lambdas))
+    one_of("start", start, STARTS)
     if isinstance(orders, str) or not isinstance(orders, Iterable):
         raise ValueError(
             f"orders = {orders!r} must be a sequence of {', '.join(ORDERS)}: write [{orders!r}]."
         )
     for order in orders:
         one_of("orders", order, ORDERS)
-    informed = one_of("start", start, STARTS) == "informed"
     held_out = None
     if validation is not None:
         held_out = problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     # Every cold fit, and the first of every warm path, begins at the same point.
-    finite_number("init_scale", init_scale, low=0)
-    first = (
-        informed_start(problem.at(lambda_sparse=strengths[0]), init_scale, rng)
-        if informed
-        else problem.start(init_scale, rng)
-    )
-    if not isinstance(solver, Solver):
-        solver = chosen_solver(problem, solver).name
-        solver_params = path_params(solver, solver_params)
-    method = get_solver(solver, solver_params)
-    if informed:
-        method = informed_solver(method, problem)
+    first, method = begun(problem, start, init_scale, rng, path_solver(problem, solver, solver_params))
     return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
+
+
+def begun(
+    problem: Problem, start: str, init_scale: float, rng: np.random.Generator, solver: Solver
+) -> tuple[Parameters, Solver]:
+    """Return where fits at any λ begin, and the solver; an informed one leaves saddle points at P = 0."""
+    finite_number("init_scale", init_scale, low=0)
+    if start == "random":
+        return problem.start(init_scale, rng), solver
+    return informed_start(problem, init_scale, rng), informed_solver(solver, problem)
+
+
+def onwards(problem: Problem) -> Order:
+    """Return the order in which a path goes on: down where the penalty lets P leave 0, and else up."""
+    return "up" if problem.penalty.saddles is None else "down"
+
+
+def path_solver(problem: Problem, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
+    """Return a solver for a path: as it is, or if it is named, with what warm starts call for."""
+    if isinstance(solver, Solver):
+        return get_solver(solver, given)
+    name = chosen_solver(problem, solver).name
+    return get_solver(name, path_params(name, given or {}))
 
 
 def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,7 +269,6 @@ def regularization_path(
         lambdas = known.grid() if lambdas is None else lambdas
         if init_scale is None:
             init_scale = known.init_scale if start == "informed" else _INIT_SCALE
-    onwards: Order = "up" if described.penalty.saddles is None else "down"
     if fall is None:
         fall = FALL if start == "informed" else 0.0
     budget = Budget(
@@ -268,7 +279,7 @@ def regularization_path(
     points = iterate_path(
         described,
         lambdas,
-        orders=(onwards,) if orders is None else orders,
+        orders=(onwards(described),) if orders is None else orders,
         start=start,
         solver=solver,
         budget=budget,

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, whole_number
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
-from .path import checked_strengths, problem_of
+from .path import Order, begun, checked_strengths, path_solver, problem_of
 
 # Where the paper's search begins (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
@@ -153,25 +154,40 @@ def search_lambda(
     narrowest: float = 1e-12,
     solver: str | Solver = "auto",
     budget: Budget,
+    start: str = "random",
+    order: Order = "cold",
     init_scale: float = 0.01,
     random_state: Any = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Probe]:
-    """Search as `find_lambda` does, for a problem that is built; its own λ has no say."""
+    """Search as `find_lambda` does, for a problem that is built; its own λ has no say.
+
+    `start` is as for `regularization_path`. With `order` "down" or "up" fits begin at that of the next larger
+    strength so far, or of the next smaller one, and the grid is taken in that direction: the fits are then
+    those of a path, and none can be made again alone.
+    """
     target = whole_number("target_interactions", target_interactions, 0)
     accept = accepted_range(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
-    strengths = sorted(checked_strengths("grid", grid), reverse=True)
+    strengths = sorted(checked_strengths("grid", grid), reverse=order != "up")
     rng = np.random.default_rng(random_state)
-    start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+    method = chosen_solver(problem, solver) if order == "cold" else path_solver(problem, solver)
+    first, method = begun(problem, start, init_scale, rng, method)
     finite_number("narrowest", narrowest, low=0)
+
+    made: dict[float, Parameters] = {}
 
     def fit(strength: float) -> Snapshot:
         one = replace(problem, lambda_sparse=strength)
-        # The same draws each time: the fit at the strength that is found can be made again alone.
-        *_, end = iterate(one, solver, budget, should_stop, start=start, rng=deepcopy(rng))
+        before = [other for other in made if (other < strength) == (order == "up")]
+        near = min(before, key=lambda other: abs(other - strength), default=None)
+        # The same draws each time: a cold fit at the strength that is found can be made again alone.
+        begin = first if near is None else made[near]
+        *_, end = iterate(one, method, budget, should_stop, start=begin, rng=deepcopy(rng))
+        if order != "cold":
+            made[strength] = end.parameters
         return end
 
     return _search(fit, target, least, most, strengths, narrowest, should_stop)
@@ -188,6 +204,7 @@ def _search(
 ) -> Iterator[Probe]:
     low = high = float("nan")
     waiting = list(strengths)
+    rising = strengths[0] < strengths[-1]
     while not should_stop():
         strength = waiting.pop(0) if waiting else 0.5 * (low + high)
         end = fit(strength)
@@ -199,11 +216,13 @@ def _search(
             yield Probe(strength, used, low, high, end, "found", words)
             return
         if used > most:
-            low, waiting = strength, []
+            low = strength
         else:
             high = strength
+        if (used > most) != rising:
+            waiting = []
         d = end.parameters.P.shape[0]
-        lost = _lost(low, high, used, target, bool(waiting), narrowest, d * (d - 1) // 2)
+        lost = _lost(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
         words = (
             lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."
         )
@@ -213,17 +232,17 @@ def _search(
 
 
 def _lost(
-    low: float, high: float, used: int, target: int, more: bool, narrowest: float, pairs: int
+    low: float, high: float, used: int, target: int, waiting: list[float], narrowest: float, pairs: int
 ) -> str | None:
     """Return why the search must end, or None."""
-    if np.isnan(high):
+    if np.isnan(high) and not waiting:
         return (
             f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
             "Add larger strengths to the grid."
         )
     if np.isnan(low) and used == pairs:
         return f"Not reachable: all {pairs:,} pairs there are, are used. Ask for fewer."
-    if np.isnan(low) and not more:
+    if np.isnan(low) and not waiting:
         return (
             f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
             "interactions. Add smaller strengths, or start with a larger init_scale."

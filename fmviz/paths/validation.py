@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
@@ -18,8 +18,10 @@ from fmviz.engine.starts.informed import informed_solver, informed_start
 from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference, references
 from fmviz.engine.starts.zero_threshold import linear_fit
 
-from .path import FALL, path_params
+from .path import FALL, path_solver
 
+Step = TypeVar("Step")
+End = TypeVar("End")
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
@@ -113,6 +115,16 @@ class Validation:
     init_scale: float
 
     @property
+    def message(self) -> str:
+        """What was chosen, in a sentence."""
+        best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
+        return (
+            f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}, λ_p = {best.lambda_p:.3g} "
+            f"and λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {max(tried):.3g} to "
+            f"{min(tried):.3g}."
+        )
+
+    @property
     def frame(self) -> pd.DataFrame:
         """One row a trial."""
         return pd.DataFrame.from_records([trial.record() for trial in self.trials])
@@ -134,6 +146,13 @@ def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> 
 
 
 def choose_strengths(
+    *given: Any, tell: Callable[[Trial], Any] = lambda trial: None, **more: Any
+) -> Validation:
+    """Return what `search_strengths` returns at its end; `tell` is given every trial when it is done."""
+    return finished(search_strengths(*given, **more), tell)
+
+
+def search_strengths(
     problem: Problem,
     folds: Folds,
     rng: np.random.Generator,
@@ -142,10 +161,9 @@ def choose_strengths(
     one_se: bool = False,
     count: int = N_STRENGTHS,
     patience: int = _PATIENCE,
-    tell: Callable[[Trial], Any] = lambda trial: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Validation:
-    """Choose λ_w, λ_p and λ by the mean loss on rows kept out.
+) -> Generator[Trial, None, Validation]:
+    """Choose λ_w, λ_p and λ by the mean loss on rows kept out; yield every trial when it is done.
 
     λ_w comes first, from linear fits. Then, for each λ_p, a path over λ goes on in all folds together: down
     from the λ_max of the data, each fit from the one before, where the regularizer lets P leave 0, and up
@@ -168,14 +186,17 @@ def choose_strengths(
         The strengths λ of a path.
     patience : int
         A path ends where validation has become worse so many times in a row.
-    tell : callable
-        Given every trial when it is done.
     should_stop : callable
         Asked between fits; a search that is stopped chooses among what was tried.
 
     Returns
     -------
     Validation
+
+    Raises
+    ------
+    ValueError
+        If it is stopped before the first fit.
     """
     parts = [(problem.of_rows(train), problem.of_rows(held_out)) for train, held_out in folds]
     lambda_w = _linear_strength(problem, parts)
@@ -184,7 +205,7 @@ def choose_strengths(
     known = references(problem)
     strengths = known.grid(count) if problem.penalty.saddles else known.grid(count)[::-1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
-    method = informed_solver(_method(problem, solver), problem)
+    method = informed_solver(path_solver(problem, solver), problem)
     starts = [informed_start(train.at(**weakest), known.init_scale, rng, known) for train, _ in parts]
     trials: list[Trial] = []
     ends: dict[Trial, Parameters] = {}
@@ -195,17 +216,29 @@ def choose_strengths(
             recent.append((trial, fits))
             trials.append(trial)
             ends[trial] = fits[0]
-            tell(trial)
+            yield trial
         if recent:
             losses = [trial.loss for trial, _ in recent]
             before, starts = recent[max(0, int(np.argmin(losses)) - _OVERLAP)]
             strengths = strengths[strengths.index(before.lambda_sparse) :]
+    if not trials:
+        raise ValueError("Stopped before the first fit.")
     best = min(trials, key=lambda trial: trial.loss)
     if one_se and np.isfinite(best.standard_error):
         limit = best.loss + best.standard_error
         near = [t for t in trials if t.lambda_p == best.lambda_p and t.loss <= limit]
         best = max(near, key=lambda trial: trial.lambda_sparse)
     return Validation(trials, best, ends[best], known.init_scale)
+
+
+def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = lambda step: None) -> End:
+    """Return what a generator returns at its end; `tell` is given every step."""
+    try:
+        while True:
+            tell(next(steps))
+    except StopIteration as end:
+        found: End = end.value
+        return found
 
 
 def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
@@ -258,10 +291,3 @@ def _path(
         least = min(least, trial.loss)
         if worse >= patience:
             return
-
-
-def _method(problem: Problem, solver: str | Solver) -> Solver:
-    if isinstance(solver, Solver):
-        return solver
-    name = chosen_solver(problem, solver).name
-    return chosen_solver(problem, name, path_params(name, {}))

@@ -116,6 +116,9 @@ class Settings:
         What else a link can hide or lock: buttons and sections.
     expert : iterable of str
         The names of `table` and `parts` that ``level=simple`` leaves out.
+    fresh : mapping, optional
+        What a visit without a link begins with, where that is not the default: links leave defaults out, so
+        that these must stay what they were.
     """
 
     def __init__(
@@ -125,6 +128,7 @@ class Settings:
         *,
         parts: Iterable[str] = (),
         expert: Iterable[str] = (),
+        fresh: Mapping[str, Any] | None = None,
     ) -> None:
         own = list(table)
         self.page = page
@@ -132,6 +136,7 @@ class Settings:
         self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS, *own)}
         self.parts = tuple(parts)
         self.expert = frozenset(expert)
+        self.fresh = dict(fresh or {})
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
@@ -314,6 +319,8 @@ class Settings:
             st.session_state[_WRITTEN] = []
             st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
+            for name, value in ({} if given else self.fresh).items():
+                st.session_state.setdefault(self._home(name), value)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
         followed = st.session_state.pop(_FOLLOWED, None)
         linked = bool(given) and (opened or given not in echoes or given == followed)

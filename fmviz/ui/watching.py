@@ -51,7 +51,12 @@ def failure(view: TaskView) -> None:
             st.code(view.details, language=None, wrap_lines=True)
 
 
-def done(key: str, make: Callable[[], Any], words: str, failed: Callable[[str, str], None]) -> bool:
+def done(
+    key: str,
+    make: Callable[[Callable[[], bool]], Any],
+    words: str,
+    failed: Callable[[str, str], None],
+) -> bool:
     """Return whether some work has been done; until then draw that it goes on, or why it failed.
 
     Parameters
@@ -59,7 +64,8 @@ def done(key: str, make: Callable[[], Any], words: str, failed: Callable[[str, s
     key : str
         Names the work: it is done once.
     make : callable
-        Does it, and remembers the result by itself.
+        ``make(should_stop)`` does it, and remembers the result by itself. If it is a generator, what it
+        yields says how far it is.
     words : str
         What is going on.
     failed : callable
@@ -67,14 +73,18 @@ def done(key: str, make: Callable[[], Any], words: str, failed: Callable[[str, s
     """
     tasks = manager()
 
-    def once(should_stop: Callable[[], bool]) -> Iterator[bool]:
-        make()
-        yield True
+    def once(should_stop: Callable[[], bool]) -> Iterator[str]:
+        found = make(should_stop)
+        if isinstance(found, Iterator):
+            yield from found
+        yield ""
 
     def loading(view: TaskView) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_loading"):
             st.markdown(f":material/hourglass_top: {words} {view.elapsed:.0f} s", width="content")
             st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
+            if view.items:
+                st.caption(view.items[-1])
 
     task = tasks.get(key) or tasks.submit(key, once)
     until = time.monotonic() + _PATIENCE

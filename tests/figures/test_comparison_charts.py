@@ -49,7 +49,7 @@ def test_bars():
     assert list(bars.y) == [5, 2]
     assert list(bars.x) == ["1 of 2", "2 of 2"]
     table = pd.DataFrame({"regularizer": ["ti"], "label": ["TI"], "value": [0.25]})
-    (bars,) = figures.duel(table, "value", "RMSE").data
+    (bars,) = figures.equal_sparsity(table, "value", "RMSE").data
     assert list(bars.y) == [0.25]
 
 

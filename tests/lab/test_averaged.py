@@ -21,6 +21,7 @@ from fmviz.lab.search.averaged import averaged
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.target import Target
+from fmviz.paths.validation import finished
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 3))
@@ -67,14 +68,14 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     prepared = Run.prepare(Experiment(dataset="balance_scale", rank=3, validation=0.3, loss="logistic"))
     monkeypatch.setattr(module, "_DRAWS", 20)
     monkeypatch.setattr(module, "_BURN_IN", 20)
-    posterior = averaged(prepared)
+    posterior = finished(averaged(prepared))
     assert posterior.P.shape[0] == 20
     design, y = prepared.validation
     sampled = quality(y, posterior.scores(design.matrix))["auc"]
-    settings, found = tuned(prepared, quick=True)
+    settings, found = finished(tuned(prepared, quick=True))
     assert settings["lambda_sparse"] == pytest.approx(found.best.lambda_sparse, rel=1e-3)
     end = Run.prepare(dataclasses.replace(prepared.experiment, **settings)).end()
     assert min(sampled, end.metrics["validation_auc"]) > 0.95
     monkeypatch.setattr(module, "_MOST_NUMBERS", 10)
-    assert averaged(prepared) is None
+    assert finished(averaged(prepared)) is None
     assert load("balance_scale").task == "binary"

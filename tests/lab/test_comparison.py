@@ -15,7 +15,7 @@ from fmviz.lab.interpretation.comparison import (
     stability,
 )
 from fmviz.lab.runner import Run
-from fmviz.lab.search.equal_sparsity import duel
+from fmviz.lab.search.equal_sparsity import at_equal_sparsity
 
 FM = get_model("fm")
 
@@ -80,15 +80,15 @@ def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
 
 def test_a_duel_brings_all_to_the_same_number():
     base = Experiment(rank=5, validation=0.2, max_epochs=200, lambda_p=0.1)
-    bouts = list(duel(base, ["ti", "cs"], 300))
-    last = {bout.experiment.regularizer: bout for bout in bouts}
+    fits = list(at_equal_sparsity(base, ["ti", "cs"], 300))
+    last = {fit.experiment.regularizer: fit for fit in fits}
     for name in ("ti", "cs"):
-        bout = last[name]
-        assert bout.status == "found"
-        assert 300 <= bout.used_interactions <= 325
-        assert bout.metrics["validation_rmse"] > 0
-        end = Run.prepare(bout.experiment).end()
-        assert end.used_interactions == bout.used_interactions
-        assert end.metrics["validation_rmse"] == bout.metrics["validation_rmse"]
-    assert all(not bout.metrics for bout in bouts if bout.status == "searching")
-    assert list(duel(base, ["ti"], 300, should_stop=lambda: True)) == []
+        fit = last[name]
+        assert fit.status == "found"
+        assert 300 <= fit.used_interactions <= 325
+        assert fit.metrics["validation_rmse"] > 0
+        end = Run.prepare(fit.experiment).end()
+        assert end.used_interactions == fit.used_interactions
+        assert end.metrics["validation_rmse"] == fit.metrics["validation_rmse"]
+    assert all(not fit.metrics for fit in fits if fit.status == "searching")
+    assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.lab.runner import Run
 from fmviz.lab.search.equal_sparsity import search, search_program
 from fmviz.lab.search.strength_path import (
@@ -20,6 +21,7 @@ from fmviz.lab.search.strength_path import (
     nearest,
     path_program,
     path_table,
+    range_to_empty,
     strengths,
     suggested_range,
     trace,
@@ -63,6 +65,20 @@ def test_warm_paths_begin_with_the_cold_fit(order):
     assert {fit.experiment.lambda_sparse for fit in fits} == set(PLAN.lambdas)
 
 
+def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_it_agrees():
+    base = replace(suggested("planted_interactions"), validation=0.2, start="informed", max_epochs=200)
+    plan = PathPlan(base, ("ti", "l1"), strengths(0.2, 20.0, 7), "onwards")
+    fits = list(trace(plan))
+    assert [fit.experiment.lambda_sparse for fit in fits[:2]] == [20.0, 0.2]
+    table = path_table(fits)
+    best = table.groupby("regularizer")["support_f1"].max()
+    assert best["ti"] > 0.95
+    assert best["l1"] > 0.8
+    *_, found = search(replace(base, regularizer="ti"), 360)
+    assert found.status == "found"
+    assert found.metrics["support_f1"] > 0.95
+
+
 def test_whole_paths_are_taken_over_and_others_are_not():
     fits = list(trace(PLAN))
     fewer = replace(PLAN, regularizers=("cs", "l21"))
@@ -102,6 +118,17 @@ def test_grids_of_strengths():
     assert bracket_grid(1e-12, 1e6)[0] == 1e-12
     low, high = suggested_range("planted_interactions")
     assert low < 0.1 < high
+    # λ_max of TI lies below the upper end, and not far below.
+    base = replace(BASE, lambda_p=1e-4)
+    low, high = range_to_empty(base, ("l1", "ti"))
+    top = lambda_max(base)[1]
+    assert high / 2 < top <= high
+    assert low == pytest.approx(high / 1_000)
+    # ℓ1 has none, but a reference; where nothing is known the range is that of earlier versions.
+    assert range_to_empty(base, ("l1",))[1] > top
+    assert range_to_empty(replace(base, dataset="own_" + "0" * 20), ("ti",)) == suggested_range(
+        "own_" + "0" * 20
+    )
     assert "l2" not in METHODS
     assert {"l1", "l21", "ti", "cs"} <= set(METHODS)
 
@@ -124,28 +151,28 @@ def test_the_program_of_a_path_prints_its_counts():
 
 def test_a_search_narrows_to_what_a_run_repeats_and_its_program_prints():
     base = replace(BASE, regularizer="ti")
-    bouts = list(search(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
-    last = bouts[-1]
+    fits = list(search(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
+    last = fits[-1]
     assert last.status == "found"
     assert 3 <= last.used_interactions <= 5
     assert Run.prepare(last.experiment).end().used_interactions == last.used_interactions
-    widths = [bout.high - bout.low for bout in bouts if not math.isnan(bout.high - bout.low)]
+    widths = [fit.high - fit.low for fit in fits if not math.isnan(fit.high - fit.low)]
     assert widths == sorted(widths, reverse=True)
     said = run(search_program(base, 4, (3, 5), grid=(1e-4, 1e-2, 1.0)))
-    assert said[: len(bouts)] == [bout.message for bout in bouts]
+    assert said[: len(fits)] == [fit.message for fit in fits]
     assert said[-1] == f"used interactions {last.used_interactions}"
 
 
 def test_what_cannot_be_reached_is_said_with_its_neighbours():
     # Whole features of four give 0, 1, 3 or 6 pairs.
-    bouts = list(search(replace(BASE, regularizer="cs"), 2, (2, 2), grid=(1e-4, 1e-2, 1.0)))
-    assert bouts[-1].status == "not reachable"
-    counts = [bout.used_interactions for bout in bouts]
+    fits = list(search(replace(BASE, regularizer="cs"), 2, (2, 2), grid=(1e-4, 1e-2, 1.0)))
+    assert fits[-1].status == "not reachable"
+    counts = [fit.used_interactions for fit in fits]
     below, above = nearest(counts, 2)
     assert below is not None
     assert above is not None
     assert counts[below] < 2 < counts[above]
     assert set(counts) <= {0, 1, 3, 6}
-    assert "jumps over 2" in bouts[-1].message
+    assert "jumps over 2" in fits[-1].message
     assert nearest([1, 3], 3) == (0, None)
     assert nearest([9, 0, 9, 0], 5) == (3, 2)

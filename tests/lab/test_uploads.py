@@ -26,7 +26,7 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.places import data_folder
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.program import duel_program, program, sweep_program
+from fmviz.lab.runs.program import equal_sparsity_program, program, sweep_program
 from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.search.equal_sparsity import search_program
 from fmviz.lab.search.strength_path import PathPlan, path_program
@@ -43,6 +43,7 @@ from fmviz.lab.uploads import example, importing, library
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.uploads.size import Size
 from fmviz.lab.uploads.suggestion import first_settings
+from fmviz.paths.validation import finished
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a machine that is shared by many may take; an own core needs a fraction.
@@ -93,7 +94,7 @@ def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) 
     file = library.keep_file(bytes_of(table() if frame is None else frame))
     found = library.profile(file, Reading())
     recipe = dataclasses.replace(first_recipe(found.source, found.columns), **changes)
-    return importing.import_upload(file, recipe, title)
+    return finished(importing.import_upload(file, recipe, title))
 
 
 @pytest.mark.parametrize(
@@ -381,16 +382,16 @@ def test_strengths_follow_the_scale():
     base = dataclasses.replace(
         load("balance_scale"), task="regression", y=y, X=X, feature_names=names, groups=names
     )
-    found = first_settings(base)
+    found = finished(first_settings(base))
     assert 1e-4 < found["lambda_sparse"] < 0.25
     assert found["start"] == "informed"
-    scaled = first_settings(dataclasses.replace(base, y=128 * y, X=sp.csr_array(2 * X)))
+    scaled = finished(first_settings(dataclasses.replace(base, y=128 * y, X=sp.csr_array(2 * X))))
     assert scaled["lambda_sparse"] == pytest.approx(512 * found["lambda_sparse"], rel=0.1)
 
 
 @pytest.mark.parametrize("dataset", ["diabetes", "monks1", "balance_scale"])
 def test_the_first_fit_says_something(dataset):
-    settings = first_settings(load(dataset))
+    settings = finished(first_settings(load(dataset)))
     end = Run.prepare(Experiment(dataset=dataset, **settings)).end()
     d = load(dataset).X.shape[1]
     assert 0 < end.used_interactions < d * (d - 1) // 2
@@ -521,7 +522,7 @@ def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     base = dataclasses.replace(suggested(found.name), max_epochs=3)
     plan = SweepPlan(datasets=[{"dataset": found.name}], base={"max_epochs": 3}, seeds=[0])
     programs = [
-        duel_program(base, ["ti"], 3),
+        equal_sparsity_program(base, ["ti"], 3),
         path_program(PathPlan(base, regularizers=("ti",), lambdas=(1.0, 0.1))),
         search_program(base, 3, grid=(0.1, 1.0)),
         sweep_program(plan),

@@ -8,10 +8,12 @@ import time
 import pytest
 from lab.hostile_files import FILES
 from streamlit.testing.v1 import AppTest
-from ui.driving import page, words
+from ui.driving import page, run_here, words
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.search import averaged, first_fit
+from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
 from fmviz.ui.data import page as view
@@ -168,6 +170,31 @@ def test_one_click_trains():
     assert "play" not in query
     assert "Repeats this run" in words(app)
     assert any("import_file(" in code.value for code in app.code)
+
+
+def test_strengths_are_searched_and_a_link_finds_them_again(store, sentences, monkeypatch, tmp_path):
+    monkeypatch.setattr(averaged, "_DRAWS", 10)
+    monkeypatch.setattr(averaged, "_BURN_IN", 10)
+    monkeypatch.setattr(
+        first_fit, "tuned", lambda prepared, should_stop: tuned(prepared, quick=True, should_stop=should_stop)
+    )
+    app = brought(seed="3")
+    app.number_input(key="data_rank").set_value(2).run()
+    app.button(key="data_search_start").click().run()
+    app.run()
+    assert not app.exception
+    assert not app.error
+    sentences(app, "data", "strengths searched")
+    (run,) = store.runs()
+    assert (run.settings["rank"], run.settings["seed"], run.settings["start"]) == (2, 3, "informed")
+    told = [block.value for block in app.code if "first_fit(" in block.value]
+    printed = run_here(told[0], tmp_path)
+    assert all(line in words(app) for line in printed.splitlines() if line.startswith(("Chosen", "Averaged")))
+    # A server that still knows the search shows it at once, another one makes it again.
+    again = page("data", **address(app))
+    again.run()
+    assert "Chosen on rows kept out" in words(again)
+    assert store.count() == 1
 
 
 def test_delete_and_undo():

@@ -8,6 +8,7 @@ from ui.driving import page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
@@ -56,6 +57,24 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     app.toggle(key="interactions_siblings").set_value(True).run()
     assert (app.dataframe[0].value["rows_with_both"] == 0).any()
     assert not app.exception
+
+
+@pytest.mark.parametrize("view", ["pairs", "attributes", "matrix"])
+def test_samples_give_intervals_and_say_whether_they_predict_better(store, sentences, monkeypatch, view):
+    monkeypatch.setattr(averaged, "_DRAWS", 10)
+    monkeypatch.setattr(averaged, "_BURN_IN", 10)
+    app = page("interactions", run=trained(**MONKS), view=view)
+    app.toggle(key="interactions_samples").set_value(True).run()
+    app.run()
+    assert not app.exception
+    assert not app.error
+    if view == "pairs":
+        sentences(app, "interactions", "intervals")
+    assert app.query_params["samples"] == "1"
+    table = app.dataframe[-1].value
+    assert (table["lower"] <= table["mean"]).all()
+    assert (table["mean"] <= table["upper"]).all()
+    assert table["probability"].between(0.0, 1.0).all()
 
 
 def test_attributes_are_drilled_down_to_levels(store, sentences):

@@ -155,7 +155,7 @@ class Task:
     @property
     def n_bytes(self) -> int:
         """About how much memory the results take; 0 where they are small."""
-        return 0
+        return sum(getattr(one, "n_bytes", 0) for one in self._items)
 
     # -------------------------------------------------------------------------------------- under the lock
 

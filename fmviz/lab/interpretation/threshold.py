@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.starts.strengths import references
 from fmviz.engine.starts.zero_threshold import why_no_threshold, zero_threshold
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -18,30 +20,49 @@ def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
 
     See `fmviz.lambda_max`.
     """
-    # What has no say is set alike, so that it is found once.
-    return _found(
-        replace(
-            experiment,
-            rank=1,
-            lambda_sparse=0.0,
-            solver="auto",
-            solver_params=(),
-            changes=(),
-            max_epochs=1,
-            tol=0.0,
-            start="random",
-            init_scale=0.01,
-        )
+    return _found(_core(experiment))[0]
+
+
+def emptying_strength(experiment: Experiment) -> float:
+    """Return the λ from which on there is no interaction, or about so much for a regularizer without one.
+
+    0 where neither is known, or no λ leaves an interaction.
+    """
+    interval, reference = _found(_core(experiment))
+    return reference if interval is None else interval[1]
+
+
+def _core(experiment: Experiment) -> Experiment:
+    """Return the experiment with all that has no say set alike, so that what it leads to is found once."""
+    if experiment.machine.why_no_threshold() is None:
+        # Of the regularizer, what it is in the weights W counts alone.
+        kind = experiment.penalty.in_weights
+        same = next(name for name, penalty in PENALTIES.items() if penalty.in_weights == kind)
+        experiment = replace(experiment, regularizer=same, regularizer_params=())
+    return replace(
+        experiment,
+        rank=1,
+        lambda_sparse=0.0,
+        solver="auto",
+        solver_params=(),
+        changes=(),
+        max_epochs=1,
+        tol=0.0,
+        start="random",
+        init_scale=0.01,
     )
 
 
 @lru_cache(maxsize=64)
-def _found(experiment: Experiment) -> tuple[float, float] | None:
+def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
+    """Return the interval of λ_max, where there is one, and else the reference of strengths."""
     try:
         problem = Run.prepare(experiment).problem
     except ValueError:
-        return None
-    if problem.design.nnz > _MOST_ENTRIES or why_no_threshold(problem) is not None:
-        return None
+        return None, 0.0
+    if problem.design.nnz > _MOST_ENTRIES or problem.model.why_no_threshold() is not None:
+        return None, 0.0
+    if why_no_threshold(problem) is not None:
+        return None, references(problem).lambda_sparse
     found = zero_threshold(problem)
-    return found.lower, found.upper
+    return (found.lower, found.upper), 0.0

@@ -22,6 +22,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.arena import arena_fit, arena_truth
@@ -163,6 +164,11 @@ def of_fit(query: Query, *, figure: str, **changes: Any) -> float:
     return float(record[one_of("figure", figure, tuple(record))])
 
 
+def of_threshold(query: Query, **changes: Any) -> float:
+    """Return the strength from which on the run has no interaction, see `fmviz.lambda_max`."""
+    return emptying_strength(_experiment(query, changes))
+
+
 def _used(query: Query, changes: Mapping[str, Any]) -> np.ndarray:
     """Return the strict upper triangle of the used pairs of a run's end; shape (d, d)."""
     return np.triu(used_mask(_end(_experiment(query, changes)).parameters.P), 1)
@@ -231,6 +237,7 @@ def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> 
 QUANTITIES: dict[str, Callable[..., float]] = {
     "operator": of_operator,
     "fit": of_fit,
+    "threshold": of_threshold,
     "seeds": of_seeds,
     "siblings": of_siblings,
     "rows": of_rows,

@@ -13,7 +13,7 @@ from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.values import to_python
 
 __all__ = [
-    "duel_program",
+    "equal_sparsity_program",
     "experiment_source",
     "opening",
     "paper_program",
@@ -117,22 +117,22 @@ def sweep_program(plan: SweepPlan) -> str:
     )
 
 
-def duel_program(experiment: Experiment, regularizers: Sequence[str], target: int) -> str:
-    """Return a program that holds a duel and prints, for every penalty, what it has come to."""
+def equal_sparsity_program(experiment: Experiment, regularizers: Sequence[str], target: int) -> str:
+    """Return a program that compares regularizers at equal sparsity and prints what each has come to."""
     return (
         opening(
             [experiment.dataset],
-            "from fmviz.lab.search.equal_sparsity import duel",
+            "from fmviz.lab.search.equal_sparsity import at_equal_sparsity",
             "from fmviz.lab.experiment import Experiment",
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
-        f"for bout in duel(experiment, {to_python(list(regularizers))}, target={target}):\n"
-        "    last[bout.experiment.regularizer] = bout\n"
-        "for name, bout in last.items():\n"
-        '    print(f"{name}: lambda {bout.experiment.lambda_sparse:.6g}, "\n'
-        '          f"{bout.used_interactions} interactions, {bout.used_features} features")\n'
-        "    for metric, value in bout.metrics.items():\n"
+        f"for fit in at_equal_sparsity(experiment, {to_python(list(regularizers))}, target={target}):\n"
+        "    last[fit.experiment.regularizer] = fit\n"
+        "for name, fit in last.items():\n"
+        '    print(f"{name}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
+        '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
+        "    for metric, value in fit.metrics.items():\n"
         '        print(f"    {metric} {value:.6g}")\n'
     )
 

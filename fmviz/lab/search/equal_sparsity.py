@@ -7,26 +7,29 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fmviz.engine.drive import Budget, never
+from fmviz.engine.starts.strengths import references
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.paths import search_lambda
+from fmviz.paths import onwards, search_lambda
 
-__all__ = ["Bout", "duel", "search", "search_program"]
+__all__ = ["SearchFit", "at_equal_sparsity", "search", "search_program"]
 
 GRID = tuple(10.0**e for e in range(-6, 3))
 # Closer ends of a bracket would make no difference that anybody can see.
 NARROWEST = 1e-6
+# Of a path that goes up: where it begins near zero and in short steps it chooses better.
+_STRENGTHS, _SMALLEST_SHARE = 30, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Bout:
+class SearchFit:
     """One fit of the search for one regularizer.
 
     Attributes
     ----------
     experiment : Experiment
-        The settings with its λ; `Run.end` of them makes the same fit.
+        The settings with its λ; with a random start `Run.end` of them makes the same fit.
     used_interactions, used_features : int
         What the fit uses.
     objective : float
@@ -53,22 +56,26 @@ def search(
     target: int,
     accept: tuple[int, int] | None = None,
     *,
-    grid: Sequence[float] = GRID,
+    grid: Sequence[float] | None = None,
     narrowest: float = NARROWEST,
     should_stop: Callable[[], bool] = never,
-) -> Iterator[Bout]:
+) -> Iterator[SearchFit]:
     """Search the λ at which an experiment uses a number of interactions, and measure it there.
 
     Parameters
     ----------
     experiment : Experiment
-        All other settings; its own λ has no say. Every fit begins at the start that its seed draws.
-    target, accept, grid, narrowest, should_stop
+        All other settings; its own λ has no say. With an informed start the fits are those of a path, else
+        every one begins at the start that the seed draws.
+    target, accept, narrowest, should_stop
         As in `fmviz.find_lambda`.
+    grid : sequence of float, optional
+        Where to look for the bracket: by default powers of ten, or with an informed start the strengths of a
+        path.
 
     Yields
     ------
-    Bout
+    SearchFit
         For every fit; the last is found, or says why the number is not reachable.
 
     Raises
@@ -77,6 +84,9 @@ def search(
         If something is out of range or does not fit together.
     """
     run = Run.prepare(experiment)
+    informed = experiment.start == "informed"
+    if grid is None:
+        grid = _path_grid(run) if informed else GRID
     for probe in search_lambda(
         run.problem,
         target,
@@ -85,12 +95,14 @@ def search(
         narrowest=narrowest,
         solver=experiment.solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
+        start=experiment.start,
+        order=onwards(run.problem) if informed else "cold",
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
         should_stop=should_stop,
     ):
         end = probe.snapshot
-        yield Bout(
+        yield SearchFit(
             replace(experiment, lambda_sparse=probe.lambda_sparse),
             probe.used_interactions,
             end.used_features,
@@ -103,12 +115,17 @@ def search(
         )
 
 
-def duel(
+def _path_grid(run: Run) -> list[float]:
+    """Return strengths along which a path does not lose the interactions that it has chosen."""
+    return references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE)
+
+
+def at_equal_sparsity(
     experiment: Experiment,
     regularizers: Sequence[str],
     target: int,
     should_stop: Callable[[], bool] = never,
-) -> Iterator[Bout]:
+) -> Iterator[SearchFit]:
     """Search for every regularizer the λ that uses about `target` interactions, and measure it there.
 
     Parameters
@@ -125,7 +142,7 @@ def duel(
 
     Yields
     ------
-    Bout
+    SearchFit
         For every fit; the last of a regularizer is found, or says why the number is not reachable.
 
     Raises
@@ -145,7 +162,7 @@ def search_program(
     target: int,
     accept: tuple[int, int] | None = None,
     *,
-    grid: Sequence[float] = GRID,
+    grid: Sequence[float],
     narrowest: float = NARROWEST,
 ) -> str:
     """Return a program that makes the same search as `search` and prints every fit."""

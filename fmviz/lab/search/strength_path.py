@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,11 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
 from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.runs.table import METRICS
-from fmviz.paths import Order, iterate_path, path_params
+from fmviz.paths import Order, iterate_path, onwards, path_params
 
 __all__ = [
     "METHODS",
@@ -35,6 +36,7 @@ __all__ = [
     "nearest",
     "path_program",
     "path_table",
+    "range_to_empty",
     "strengths",
     "suggested_range",
     "trace",
@@ -73,8 +75,25 @@ def suggested_range(dataset: str) -> tuple[float, float]:
     return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
 
 
+def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float, float]:
+    """Return the ends of a grid: the λ that leaves no interaction, rounded up, and a thousandth of it.
+
+    It is the largest λ_max of the regularizers, or where they have none, what comes near it. Where nothing
+    is known the ends are those of `suggested_range`.
+    """
+    each = [replace(base, regularizer=name, regularizer_params=()) for name in regularizers]
+    known = [found[1] for one in each if (found := lambda_max(one)) and found[1]]
+    known = known or [top for one in each if (top := emptying_strength(one))]
+    if not known:
+        return suggested_range(base.dataset)
+    decade = 10.0 ** math.floor(math.log10(max(known)))
+    digit = next(step for step in (1, 2, 3, 5, 10) if step * decade >= max(known) * (1.0 - 1e-9))
+    high = float(f"{digit * decade:.1g}")
+    return float(f"{high / 1_000:.1g}"), high
+
+
 def bracket_grid(low: float, high: float) -> tuple[float, ...]:
-    """Return the powers of ten from two decades below `low` to two above `high`, where a search begins."""
+    """Return the powers of ten from two decades below `low` to two above `high`."""
     first, last = math.floor(math.log10(low)) - 2, math.ceil(math.log10(high)) + 2
     return tuple(10.0**e for e in range(max(first, -12), min(last, 6) + 1))
 
@@ -91,14 +110,15 @@ class PathPlan:
         One path each.
     lambdas : tuple of float
         The strengths λ.
-    order : {"up", "down", "cold"}
-        Fits begin at that of the next smaller strength, of the next larger one, or anew.
+    order : {"onwards", "up", "down", "cold"}
+        Fits begin at that of the next smaller strength, of the next larger one, or anew. "onwards" is down
+        for regularizers that let P leave 0, and up for the others.
     """
 
     base: Experiment
     regularizers: tuple[str, ...]
     lambdas: tuple[float, ...]
-    order: Order = "up"
+    order: Order | Literal["onwards"] = "up"
 
     @property
     def total(self) -> int:
@@ -205,7 +225,8 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
     for point in iterate_path(
         run.problem,
         plan.lambdas,
-        orders=(plan.order,),
+        orders=(onwards(run.problem) if plan.order == "onwards" else plan.order,),
+        start=experiment.start,
         solver=experiment.solver,
         budget=Budget(experiment.max_epochs, tol=experiment.tol),
         init_scale=experiment.init_scale,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
 from fmviz.engine.problem import Problem
+from fmviz.engine.starts.informed import quick_settings
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.paths.validation import Trial, Validation, choose_strengths, default_folds
+from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
-__all__ = ["can_be_tuned", "tuned"]
+__all__ = ["can_be_tuned", "tuned", "with_strengths"]
 
 
 def can_be_tuned(problem: Problem) -> bool:
@@ -24,10 +27,11 @@ def tuned(
     prepared: Run,
     *,
     quick: bool = False,
-    tell: Callable[[Trial], Any] = lambda trial: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> tuple[dict[str, Any], Validation]:
+) -> Generator[Trial, None, tuple[dict[str, Any], Validation]]:
     """Return settings of an experiment that predict best on rows kept out of its training rows.
+
+    Every trial is yielded when it is done.
 
     Parameters
     ----------
@@ -35,8 +39,8 @@ def tuned(
         What is to be fitted; its strengths have no say.
     quick : bool
         Whether to try 8 strengths λ for each λ_p rather than 25.
-    tell, should_stop
-        As for `fmviz.paths.validation.choose_strengths`.
+    should_stop
+        As for `fmviz.paths.validation.search_strengths`.
     """
     experiment, problem = prepared.experiment, prepared.problem
     rng = np.random.default_rng([experiment.seed, 2])
@@ -46,7 +50,7 @@ def tuned(
     # Whether it takes the problem is said before a minute of fits.
     solver.on(problem)
     chosen = "auto" if experiment.solver == "auto" else solver
-    found = choose_strengths(problem, folds, rng, solver=chosen, tell=tell, should_stop=should_stop, **size)
+    found = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
     best = found.best
     settings = {
         "lambda_w": best.lambda_w,
@@ -55,3 +59,13 @@ def tuned(
         "init_scale": found.init_scale,
     }
     return {name: float(f"{value:.4g}") for name, value in settings.items()} | {"start": "informed"}, found
+
+
+def with_strengths(prepared: Run, settings: dict[str, Any]) -> Experiment:
+    """Return the experiment with the settings that `tuned` has found, and a solver that suits them."""
+    experiment = replace(prepared.experiment, **settings)
+    if experiment.solver == "auto":
+        solver = chosen_solver(prepared.problem, "auto").name
+        if settings_of_solver := quick_settings(solver):
+            return replace(experiment, solver=solver, solver_params=tuple(settings_of_solver.items()))
+    return experiment

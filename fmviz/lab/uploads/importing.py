@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fmviz.engine.drive import never
 from fmviz.lab.places import data_folder
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
 from fmviz.lab.uploads.suggestion import first_settings
+from fmviz.paths.validation import Trial, finished
 
 __all__ = ["import_file", "import_upload"]
 
 
-def import_upload(file: str, recipe: Recipe, title: str) -> Upload:
+def import_upload(
+    file: str, recipe: Recipe, title: str, should_stop: Callable[[], bool] = never
+) -> Generator[Trial, None, Upload]:
     """Make the data set of a file and a recipe, and enter it under its name.
+
+    The fits that choose strengths for it are yielded; with `should_stop` the best of those so far are taken.
 
     Raises
     ------
@@ -26,6 +32,7 @@ def import_upload(file: str, recipe: Recipe, title: str) -> Upload:
     """
     name, title = library.name_of(file, recipe), library.title_of(title)
     dataset = library.encoded(file, recipe).dataset(name, title)
+    settings = yield from first_settings(dataset, should_stop)
     found = Upload(
         name,
         title,
@@ -35,7 +42,7 @@ def import_upload(file: str, recipe: Recipe, title: str) -> Upload:
         int(dataset.X.shape[0]),
         int(dataset.X.shape[1]),
         library.size_of_file(file) or 0,
-        first_settings(dataset),
+        settings,
         time.time(),
     )
     library.put(found)
@@ -73,4 +80,4 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
     file = library.keep_file(data)
     if library.name_of(file, told) != name:
         raise ValueError(f"{path!r} is not the file that the data set {name} was made of. Bring that one.")
-    import_upload(file, told, path)
+    finished(import_upload(file, told, path))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.engine.drive import never
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import split
@@ -15,7 +17,7 @@ from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.fit import prepare
 from fmviz.paths.validation import Trial, Validation
 
-__all__ = ["first_settings"]
+__all__ = ["first_settings", "usual_settings"]
 
 # Fits to no more rows, and no more entries of X, take some seconds.
 _ROWS = 20_000
@@ -25,14 +27,9 @@ _FEWEST_ROWS = 20
 _ENOUGH = 0.75
 
 
-def first_settings(dataset: Dataset) -> dict[str, Any]:
-    """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
-
-    The loss follows the task. The strengths are chosen by validation on at most 20,000 rows: of those with
-    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one
-    does.
-    """
-    settings: dict[str, Any] = {
+def usual_settings(dataset: Dataset) -> dict[str, Any]:
+    """Return what first fits have in common, whatever the strengths; the loss follows the task."""
+    return {
         "rank": 10,
         "regularizer": "ti",
         "solver": "auto",
@@ -43,10 +40,22 @@ def first_settings(dataset: Dataset) -> dict[str, Any]:
         "tol": 1e-3,
         "validation": 0.25,
     }
+
+
+def first_settings(
+    dataset: Dataset, should_stop: Callable[[], bool] = never
+) -> Generator[Trial, None, dict[str, Any]]:
+    """Return settings of an `fmviz.lab.experiment.Experiment` under which a first fit says something.
+
+    Those of `usual_settings`; the strengths are chosen by validation on at most 20,000 rows: of those with
+    the best λ_p, the largest λ that lowers the loss on rows kept out by three quarters of what the best one
+    does. The fits are yielded; with `should_stop` the choice is among those so far.
+    """
+    settings = usual_settings(dataset)
     rows = _rows(dataset)
     part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
     prepared = prepare(part, Experiment(**settings), *split(part.y.size, 0.25, 0))
-    chosen, found = tuned(prepared, quick=True)
+    chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
     strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
     return settings | {
         name: float(f"{value:.2g}") if isinstance(value, float) else value

@@ -17,19 +17,21 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.program import duel_program
+from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS
-from fmviz.lab.search.equal_sparsity import Bout, duel
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
 from fmviz.lab.search.strength_path import METHODS
 from fmviz.ui import capsule, widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.starts import START_LABELS, STARTS
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
 # Those that an FM takes with an exact operator; ridge makes nothing sparse.
 TABLE = (
-    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that compete."),
+    # Links call them by this name.
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that are compared."),
     ParamSpec(
         "target",
         "int",
@@ -38,6 +40,7 @@ TABLE = (
         1_000_000,
         help="About how many interactions each may use (atarashi2021, 8.3).",
     ),
+    STARTS,
 )
 
 
@@ -60,14 +63,15 @@ def draw(settings: Settings) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         widgets.param(settings, "target", "Interactions")
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
         experiment = _experiment(settings)
-        fighters = settings["fighters"]
-        key = f"duel:{experiment.digest}:{settings['target']}:{','.join(fighters)}"
+        names = settings["fighters"]
+        key = f"duel:{experiment.digest}:{settings['target']}:{','.join(names)}"
         task = manager().get(key)
         active = task is not None and task.state.active
 
         def start() -> None:
-            manager().submit(key, partial(duel, experiment, fighters, settings["target"]))
+            manager().submit(key, partial(at_equal_sparsity, experiment, names, settings["target"]))
 
         widgets.action(
             settings,
@@ -76,21 +80,21 @@ def draw(settings: Settings) -> None:
             icon=":material/balance:",
             shortcut="P",
             type="primary",
-            disabled=active or not fighters,
+            disabled=active or not names,
             on_click=start,
         )
         widgets.stop(settings, task, name="duel_stop")
     if task is not None:
         watch(task, _draw)
         if task.state.ended and task.view().items:
-            _capsule(experiment, fighters, settings["target"])
+            _capsule(experiment, names, settings["target"])
 
 
-def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> None:
+def _capsule(experiment: Experiment, names: Sequence[str], target: int) -> None:
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
     found = capsule.capsule(
-        f"{', '.join(fighters)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
-        duel_program(experiment, fighters, target),
+        f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+        equal_sparsity_program(experiment, names, target),
         seed=experiment.seed,
         data={experiment.dataset: data_hash(dataset)},
     )
@@ -100,35 +104,36 @@ def _capsule(experiment: Experiment, fighters: Sequence[str], target: int) -> No
 def _experiment(settings: Settings) -> Experiment:
     told = suggested(settings["dataset"]).to_dict()
     told |= {"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"}
+    told["start"] = settings["starts"]
     told = {name: value for name, value in told.items() if not name.startswith(("model_", "regularizer_"))}
     return Experiment(**told | {"validation": told["validation"] or 0.2})
 
 
 def _draw(view: TaskView) -> None:
-    bouts: list[Bout] = list(view.items)
-    last = {bout.experiment.regularizer: bout for bout in bouts}
+    fits: list[SearchFit] = list(view.items)
+    last = {fit.experiment.regularizer: fit for fit in fits}
     if view.state.active:
-        now = bouts[-1].message if bouts else "Preparing the data."
-        st.caption(f"{len(bouts)} fits in {view.elapsed:.0f} s. {now}")
+        now = fits[-1].message if fits else "Preparing the data."
+        st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption("Stopped. What was found until then is shown.")
     if not last:
         return
-    metric = next((name for name in METRICS if any(name in bout.metrics for bout in last.values())), None)
+    metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)
     rows = []
-    for name, bout in last.items():
-        tries = sum(one.experiment.regularizer == name for one in bouts)
+    for name, fit in last.items():
+        tries = sum(one.experiment.regularizer == name for one in fits)
         rows.append(
             {
                 "regularizer": name,
                 "label": PENALTIES[name].label,
-                "λ": bout.experiment.lambda_sparse,
-                "Interactions": bout.used_interactions,
-                "Features": bout.used_features,
-                "value": bout.metrics.get(metric, math.nan) if metric else math.nan,
-                "F1": bout.metrics.get("support_f1", math.nan),
+                "λ": fit.experiment.lambda_sparse,
+                "Interactions": fit.used_interactions,
+                "Features": fit.used_features,
+                "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
+                "F1": fit.metrics.get("support_f1", math.nan),
                 "Fits": tries,
             }
         )
@@ -151,15 +156,15 @@ def _draw(view: TaskView) -> None:
                 "Fits": st.column_config.NumberColumn(width="small"),
             },
         )
-        for name, bout in last.items():
-            if bout.status == "not reachable":
-                st.caption(f"**{PENALTIES[name].label}**: {bout.message}")
-    found = table[[bout.status == "found" for bout in last.values()]]
+        for name, fit in last.items():
+            if fit.status == "not reachable":
+                st.caption(f"**{PENALTIES[name].label}**: {fit.message}")
+    found = table[[fit.status == "found" for fit in last.values()]]
     if metric and len(found):
         with right:
-            # Not as a picture while the duel goes on: it changes a few times only.
+            # Not as a picture while the comparison goes on: it changes a few times only.
             chart(
-                figures.duel(found, "value", words),
+                figures.equal_sparsity(found, "value", words),
                 key="compare_duel_chart",
                 alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
             )

@@ -37,13 +37,16 @@ TABLE = (
     *equal_sparsity.TABLE,
 )
 PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
-EXPERT = ("only", "x", "pairs")
+EXPERT = ("only", "x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+    fresh = {"starts": "informed"}
+    with shell.page(
+        "Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh=fresh)
+    ) as settings:
         shell.heading(
             settings,
             "Compare",

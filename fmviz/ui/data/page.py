@@ -18,7 +18,7 @@ from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
 from fmviz.ui import shell, widgets
-from fmviz.ui.data import columns
+from fmviz.ui.data import columns, strengths
 from fmviz.ui.data.library import draw_shelf
 from fmviz.ui.data.size import draw_size, draw_train
 from fmviz.ui.escape import plain
@@ -101,8 +101,9 @@ TABLE: tuple[Setting, ...] = (
         0.9,
         help="The share of rows kept out of training and used to validate.",
     ),
+    *strengths.TABLE,
 )
-PARTS = ("upload", "use_paste", "example", "other", "train", "keep")
+PARTS = ("upload", "use_paste", "example", "other", "train", "keep", *strengths.PARTS)
 _EXPERT = ("kind", "skip", "scaling", "rare")
 _UPLOAD = "fmviz:data:uploads"
 _REFUSED = "fmviz:data:refused"
@@ -111,7 +112,9 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Your data", Settings("data", TABLE, parts=PARTS, expert=_EXPERT)) as settings:
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT)
+    linked = settings.read_url()
+    with shell.page("Your data", settings):
         shell.heading(
             settings,
             "Your data",
@@ -119,7 +122,7 @@ def render() -> None:
             "stays on the computer that serves this page; nothing in it is executed.",
         )
         if settings["file"]:
-            _file(settings)
+            _file(settings, linked)
         else:
             _bring(settings)
         draw_shelf(settings, open_set)
@@ -227,7 +230,7 @@ def open_set(settings: Settings, one: Upload) -> None:
 # ----------------------------------------------------------------------------------------------- looking
 
 
-def _file(settings: Settings) -> None:
+def _file(settings: Settings, linked: bool) -> None:
     file = settings["file"]
     size = library.size_of_file(file)
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
@@ -251,7 +254,7 @@ def _file(settings: Settings) -> None:
     reading = Reading(**settings.as_dict(*_READING))
     ready = done(
         f"data:read:{file}:{reading}",
-        lambda: library.profile(file, reading),
+        lambda _: library.profile(file, reading),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )
@@ -277,7 +280,9 @@ def _file(settings: Settings) -> None:
         scaling=settings["scaling"],
         rare=settings["rare"],
     )
-    draw_train(settings, recipe, draw_size(settings, recipe))
+    encoded = draw_size(settings, recipe)
+    draw_train(settings, recipe, encoded)
+    strengths.draw(settings, recipe, encoded is not None, linked)
 
 
 def _adopt(settings: Settings, profile: Profile) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pandas as pd
 import streamlit as st
 
@@ -31,7 +33,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     key = f"data:size:{library.name_of(file, recipe)}"
     ready = done(
         key,
-        lambda: library.sized(file, recipe),
+        lambda _: library.sized(file, recipe),
         "Counting what this makes.",
         _cannot,
     )
@@ -169,9 +171,10 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
         st.session_state.pop(_WANTED, None)
         _cannot(sentence, details)
 
-    def enter() -> None:
+    def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
         if library.why_not(name) is not None:
-            import_upload(file, recipe, title)
+            for trial in import_upload(file, recipe, title, should_stop):
+                yield trial.message
 
     if not done(f"data:enter:{name}:{title}", enter, "Encoding, and trying strengths.", failed):
         return

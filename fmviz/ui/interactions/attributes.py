@@ -18,11 +18,13 @@ from fmviz.lab.interpretation.reading import (
     typical_sizes,
 )
 from fmviz.lab.interpretation.windows import EXACT
+from fmviz.lab.search.averaged import Average
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import Box, CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.pairs import pick_node, search_row
 from fmviz.ui.interactions.parts import draw_network, pairs_in_words, unit_of
+from fmviz.ui.interactions.samples import with_intervals
 from fmviz.ui.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)
@@ -31,8 +33,8 @@ _DRAWN = 384
 _LEVEL_PAIRS = 100
 
 
-def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the part."""
+def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
+    """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
         st.info(reading.no_pairs, icon=":material/block:")
         return
@@ -87,7 +89,7 @@ def draw(settings: Settings, reading: Opened) -> None:
             pick=partial(pick_node, settings),
         )
     _table(settings, reading, found, g, h)
-    _levels(reading, found, *shown)
+    _levels(reading, found, average, *shown)
 
 
 def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None:
@@ -171,7 +173,7 @@ def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.nda
     )
 
 
-def _levels(reading: Opened, found: GroupStrengths, g: int, h: int) -> None:
+def _levels(reading: Opened, found: GroupStrengths, average: Average | None, g: int, h: int) -> None:
     assert reading.pairs is not None
     one, two = found.names[g], found.names[h]
     st.subheader(f"{one} with {two}")
@@ -207,6 +209,7 @@ def _levels(reading: Opened, found: GroupStrengths, g: int, h: int) -> None:
     table: pd.DataFrame = table_of_pairs(
         rows[at], columns[to], weight[at, to], reading.dataset, reading.wording
     )
+    table = with_intervals(table, average, rows[at], columns[to])
     pairs_in_words(
         table,
         reading.wording,

@@ -19,6 +19,7 @@ from fmviz.lab.interpretation.windows import (
     look,
     parse_windows,
 )
+from fmviz.lab.search.averaged import Average
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
@@ -31,6 +32,7 @@ from fmviz.ui.components.matrix_view import (
 )
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.parts import pairs_in_words
+from fmviz.ui.interactions.samples import with_intervals
 from fmviz.ui.state import Settings, Text
 
 TABLE = (
@@ -43,8 +45,8 @@ TABLE = (
 _LISTED = 50
 
 
-def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the part."""
+def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
+    """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
         st.info(reading.no_pairs, icon=":material/block:")
         return
@@ -88,7 +90,7 @@ def draw(settings: Settings, reading: Opened) -> None:
             "Every cell is one pair, exactly; a feature with itself, grey, is no pair. Click, or drag a box, "
             "to enlarge a part."
         )
-        _entries(reading, pairs, window, features)
+        _entries(reading, pairs, window, features, average)
     else:
         st.caption(
             "Each tile has the colour of its largest interaction, and only a tile without any has the colour "
@@ -156,7 +158,9 @@ def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
     )
 
 
-def _entries(reading: Opened, pairs: PairWeights, window: Window, features: np.ndarray) -> None:
+def _entries(
+    reading: Opened, pairs: PairWeights, window: Window, features: np.ndarray, average: Average | None
+) -> None:
     """Draw the table of the strongest pairs of a window that shows entries."""
     rows, columns = np.arange(window.top, window.bottom), np.arange(window.left, window.right)
     weight, used = pairs.among(rows, columns)
@@ -174,6 +178,7 @@ def _entries(reading: Opened, pairs: PairWeights, window: Window, features: np.n
     said = f"{kept.size:,} pairs of this window are used"
     st.markdown(f"**{said}**" if kept.size <= _LISTED else f"**{said}, the {_LISTED} of largest weight:**")
     table = table_of_pairs(first[few], second[few], value[few], reading.dataset, reading.wording)
+    table = with_intervals(table, average, first[few], second[few])
     pairs_in_words(
         table, reading.wording, "interactions_window_pairs", f"window-{reading.run.id[:6]}.csv", rows=8
     )

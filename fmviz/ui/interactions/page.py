@@ -16,7 +16,7 @@ from fmviz.lab.experiment import suggested
 from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
-from fmviz.ui.interactions import attributes, matrix, pairs, row
+from fmviz.ui.interactions import attributes, matrix, pairs, row, samples
 from fmviz.ui.interactions.opened import (
     Opened,
     changed_data,
@@ -34,9 +34,10 @@ TABLE = (
     *attributes.TABLE,
     *matrix.TABLE,
     *row.TABLE,
+    *samples.TABLE,
 )
 EXPERT = ("siblings", "sort", "edges", "compact")
-_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw, "row": row.draw}
+_PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
 # What is said of one run and makes no sense for another.
 _OWN = ("find", "pair", "window", "row", "change", "seek")
 _EXAMPLE_EPOCHS = 60
@@ -123,7 +124,10 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         return
     _header(reading)
     widgets.param(settings, "view", "Read it by", labels=_VIEWS)
-    _PARTS[settings["view"]](settings, reading)
+    if settings["view"] == "row":
+        row.draw(settings, reading)
+    else:
+        _PARTS[settings["view"]](settings, reading, samples.draw(settings, reading))
 
 
 def _header(reading: Opened) -> None:

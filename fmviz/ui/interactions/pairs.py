@@ -12,10 +12,12 @@ from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.interactions.pairs import Ranking
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import Search, table_of_pairs
+from fmviz.lab.search.averaged import Average
 from fmviz.ui import navigation, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.parts import draw_network, pairs_in_words
+from fmviz.ui.interactions.samples import with_intervals
 from fmviz.ui.state import Settings, Text
 
 MOST = 500
@@ -44,8 +46,8 @@ TABLE = (
 )
 
 
-def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the part."""
+def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
+    """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
         st.info(reading.no_pairs, icon=":material/block:")
         return
@@ -92,6 +94,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     )
     column = {"support": "rows_with_both"}.get(settings["sort"], settings["sort"])
     order = table[column].abs().sort_values(ascending=False, kind="stable").index
+    table = with_intervals(table, average, found.i, found.j)
     pairs_in_words(table.loc[order], reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
     if (table["rows_with_both"] == 0).any():
         st.caption(

@@ -32,13 +32,21 @@ def unit_of(wording: Wording) -> str:
     return "score" if wording.binary else wording.dataset.target_name
 
 
+_SAMPLED = {
+    "mean": ("Mean", "%.4g", "The weight of the pair, averaged over the samples."),
+    "lower": ("95 % from", "%.4g", "The lower end of the interval that holds 95 % of the samples."),
+    "upper": ("to", "%.4g", "Its upper end."),
+    "probability": ("Same sign", "%.3f", "The share of the samples whose weight has the sign of the mean."),
+}
+
+
 def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, rows: int = 12) -> None:
     """Draw the table of `fmviz.lab.interpretation.reading.table_of_pairs`, to sort, and to take away.
 
     Parameters
     ----------
     table : DataFrame
-        The pairs.
+        The pairs; with columns of `fmviz.lab.search.averaged.Average.intervals` where there are samples.
     wording : Wording
         Of the run.
     key : str
@@ -48,8 +56,10 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     rows : int
         So many are seen at once.
     """
+    first = ("sentence", "weight")
+    sampled = [name for name in _SAMPLED if name in table]
     st.dataframe(
-        table[list(_COLUMNS)],
+        table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
         key=key,
         hide_index=True,
         row_height=35,
@@ -74,6 +84,10 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
                 "for pairs that weigh much and occur often.",
             ),
             "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=600),
+            **{
+                name: st.column_config.NumberColumn(label, format=digits, width=90, help=words)
+                for name, (label, digits, words) in _SAMPLED.items()
+            },
         },
         alt="Pairs of features with their weight, how often they occur together, and what they do in words.",
     )

@@ -19,8 +19,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS
-from fmviz.lab.search.equal_sparsity import Bout, search, search_program
-from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest
+from fmviz.lab.search.equal_sparsity import SearchFit, search, search_program
+from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest, strengths
 from fmviz.paths import accepted_range
 from fmviz.ui import capsule, navigation, widgets
 from fmviz.ui.charts import curves
@@ -82,9 +82,12 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     """Draw the wanted number, the search as it narrows, and what was found."""
     st.subheader("I want about so many interactions")
     st.markdown(
-        "The search of the paper (atarashi2021, 8.3): powers of ten from the largest down until a fit uses "
-        "too many interactions, then halve the interval between too many and too few. Every fit begins at "
-        "the same random start."
+        "Along the path above until a fit uses too many interactions, or too few; then halve the interval "
+        "between. Every fit begins at its neighbour, as on the path."
+        if base.start == "informed"
+        else "The search of the paper (atarashi2021, 8.3): powers of ten from the largest down until a fit "
+        "uses too many interactions, then halve the interval between too many and too few. Every fit begins "
+        "at the same random start."
     )
     box = st.container(border=True, key="path_target_box")
     with box, st.container(horizontal=True, vertical_alignment="top", gap="large"):
@@ -165,29 +168,34 @@ def _asked(settings: Settings, base: Experiment) -> Search:
     else:
         slack = int(settings["accept"]) / 100
         accept = (int(target * (1 - slack)), round(target * (1 + slack)))
-    return Search(experiment, target, accept, bracket_grid(settings["low"], settings["high"]))
+    grid = bracket_grid(settings["low"], settings["high"])
+    if base.start == "informed":
+        # Along the path, whose neighbours begin with one another, steps of ten are long.
+        path = strengths(settings["low"], settings["high"], settings["points"])
+        grid = tuple(sorted({*grid, *path}))
+    return Search(experiment, target, accept, grid)
 
 
 def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
-    bouts: list[Bout] = list(view.items)
+    fits: list[SearchFit] = list(view.items)
     live = view.state.active
     if live:
-        now = bouts[-1].message if bouts else "Preparing the data."
-        st.caption(f":material/search: {len(bouts)} fits in {view.elapsed:.0f} s. {now}")
+        now = fits[-1].message if fits else "Preparing the data."
+        st.caption(f":material/search: {len(fits)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is TaskState.FAILED:
         failure(view)
         st.caption("Change the setting that the sentence names, then search again.")
-    if not bouts:
+    if not fits:
         return
-    last = bouts[-1]
+    last = fits[-1]
     if not live and view.state is not TaskState.FAILED:
-        _verdict(settings, asked, view, bouts)
+        _verdict(settings, asked, view, fits)
     table = pd.DataFrame(
         {
-            "lambda_sparse": [bout.experiment.lambda_sparse for bout in bouts],
-            "used_interactions": [bout.used_interactions for bout in bouts],
-            "low": [bout.low for bout in bouts],
-            "high": [bout.high for bout in bouts],
+            "lambda_sparse": [fit.experiment.lambda_sparse for fit in fits],
+            "used_interactions": [fit.used_interactions for fit in fits],
+            "low": [fit.low for fit in fits],
+            "high": [fit.high for fit in fits],
         }
     )
     figure = figures.bracket(
@@ -238,11 +246,11 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
             seed=asked.experiment.seed,
             data={asked.experiment.dataset: data_hash(dataset)},
         )
-        capsule.draw("path_search", found, f"Makes the same {len(bouts)} fits and prints the same counts.")
+        capsule.draw("path_search", found, f"Makes the same {len(fits)} fits and prints the same counts.")
 
 
-def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout]) -> None:
-    last = bouts[-1]
+def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[SearchFit]) -> None:
+    last = fits[-1]
     label = _LABELS[asked.experiment.regularizer]
     if last.status == "found":
         said = [
@@ -250,7 +258,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout
         ]
         st.success(
             f"{label} at λ = {last.experiment.lambda_sparse:.6g} uses **{last.used_interactions:,}** "
-            f"interactions of {last.used_features:,} features, found with {len(bouts)} fits in "
+            f"interactions of {last.used_features:,} features, found with {len(fits)} fits in "
             f"{view.elapsed:.1f} s. {', '.join(said)}.",
             icon=":material/check_circle:",
         )
@@ -260,17 +268,17 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, bouts: list[Bout
         st.info("Stopped. What was tried until then is shown.", icon=":material/stop:")
         return
     st.warning(last.message, icon=":material/block:")
-    below, above = nearest([bout.used_interactions for bout in bouts], asked.target)
+    below, above = nearest([fit.used_interactions for fit in fits], asked.target)
     with st.container(border=True, key="path_nearest"):
         st.markdown(f"Nearest to **{asked.target:,}** that {label} has reached:")
         for place, words in ((below, "below"), (above, "above")):
             if place is None:
                 st.caption(f"Nothing {words} it.")
                 continue
-            bout = bouts[place]
+            fit = fits[place]
             _open(
-                bout,
-                f"**{bout.used_interactions:,}** {words}, at λ = {bout.experiment.lambda_sparse:.6g}: open "
+                fit,
+                f"**{fit.used_interactions:,}** {words}, at λ = {fit.experiment.lambda_sparse:.6g}: open "
                 "in Train",
             )
         if "jumps" in last.message:
@@ -306,10 +314,10 @@ def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, 
     return None
 
 
-def _open(bout: Bout, label: str) -> None:
+def _open(fit: SearchFit, label: str) -> None:
     st.page_link(
         navigation.TRAIN.script,
         label=label,
         icon=navigation.TRAIN.icon,
-        query_params=train_query(bout.experiment),
+        query_params=train_query(fit.experiment),
     )

@@ -19,23 +19,28 @@ from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
+    range_to_empty,
     strengths,
     suggested_range,
     trace,
 )
 from fmviz.ui import shell, widgets
 from fmviz.ui.path import interaction_count, result
+from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _LABELS = {name: PENALTIES[name].label for name in METHODS}
-_ORDER_WORDS = {"up": "Upwards", "down": "Downwards", "cold": "Each anew"}
+_ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
 _ORDER_HELP = {
+    "informed": "Paths of regularizers that let P leave 0, as TI and CS do, come down from the largest λ; "
+    "those of others, as ℓ₁, go up from a fit with ℓ₂² in their place.",
     "up": "Every fit begins where that of the next smaller λ ended.",
     "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
     "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
 }
+_ORDER_HELP_ALL = " ".join(f"{_ORDER_WORDS[name]}: {words}" for name, words in _ORDER_HELP.items())
 _METRICS = (*METRICS, "validation_loss", "train_loss")
 _SHARED = ("rank", "lambda_w", "lambda_p")
 TABLE: tuple[ParamSpec | Several, ...] = (
@@ -43,7 +48,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ParamSpec("low", "float", 1e-3, 1e-12, 1e6, log=True, help="The smallest λ of the path."),
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help="The largest λ of the path."),
     ParamSpec("points", "int", 13, 2, 60, help="Values of λ, evenly spaced on a log scale."),
-    ParamSpec("order", "choice", "up", choices=("up", "down", "cold"), help=" ".join(_ORDER_HELP.values())),
+    ParamSpec("order", "choice", "up", choices=tuple(_ORDER_HELP), help=_ORDER_HELP_ALL),
     *(_SPECS[name] for name in _SHARED),
     replace(_SPECS["validation"], default=0.2),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
@@ -72,7 +77,6 @@ PARTS = (
     *interaction_count.PARTS,
 )
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "counts", "suggest", "accept")
-_SEEN = "fmviz:path:dataset"
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
 .st-key-path_numbers [data-testid="stMetricValue"] {
@@ -96,7 +100,8 @@ def render() -> None:
     settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
     linked = settings.read_url()
     with shell.page("λ-path", settings):
-        _suggest(settings, linked)
+        brought = ("low", "high", "order", "run", *_SHARED)
+        follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
         shell.heading(
             settings,
@@ -135,31 +140,22 @@ def base_of(settings: Settings) -> Experiment:
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
+        "start": "informed" if settings["order"] == "informed" else "random",
     }
     own = settings.as_dict(*_SHARED, "validation")
     return Experiment(**told | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
 
 
-def _suggest(settings: Settings, linked: bool) -> None:
-    """Load what suits a newly chosen data set, unless a link brought settings."""
-    dataset = settings["dataset"]
-    before = st.session_state.get(_SEEN)
-    if before == dataset and not linked:
-        return
-    st.session_state[_SEEN] = dataset
-    own = {"low", "high", "run", *_SHARED}
-    if linked and own & settings.brought:
-        return
-    if before is None and not linked and own & set(settings.query()):
-        return
-    load_suggested(settings)
-
-
-def load_suggested(settings: Settings) -> None:
-    """Load the settings that say something on the chosen data set."""
+def load_suggested(settings: Settings, linked: bool = False) -> None:
+    """Load the settings that say something on the chosen data set; a link's are as they always were."""
     wanted = suggested(settings["dataset"], "fm")
-    low, high = suggested_range(settings["dataset"])
-    settings.set(low=low, high=high, **{name: getattr(wanted, name) for name in _SHARED})
+    settings.set(**{name: getattr(wanted, name) for name in _SHARED})
+    if linked:
+        low, high = suggested_range(settings["dataset"])
+    else:
+        settings.set(order="informed")
+        low, high = range_to_empty(base_of(settings), settings["penalties"])
+    settings.set(low=low, high=high)
 
 
 # ---------------------------------------------------------------------------------------------- settings
@@ -184,6 +180,7 @@ def _declare(settings: Settings, base: Experiment) -> None:
                 widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3))
             with right:
                 widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3))
+            draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
             widgets.param(settings, "points", r"Values of $\lambda$", style="slider")
         with second:
             cells = st.columns(2)
@@ -209,7 +206,8 @@ def _declare(settings: Settings, base: Experiment) -> None:
 
 def _plan(settings: Settings, base: Experiment) -> PathPlan:
     grid = strengths(settings["low"], settings["high"], settings["points"])
-    plan = PathPlan(base, settings["penalties"], grid, settings["order"])
+    order = {"informed": "onwards"}.get(settings["order"], settings["order"])
+    plan = PathPlan(base, settings["penalties"], grid, order)
     for name in plan.regularizers:
         plan.method(name)
     return plan

@@ -229,6 +229,11 @@ def _point(
 def _train_words(plan: PathPlan, picked: pd.Series) -> str:
     if plan.order == "cold":
         return "The same settings, start and seed: the run ends with these numbers."
+    if plan.order == "onwards":
+        return (
+            "The same settings. The run makes a start of its own, not at a neighbour of the path, and may "
+            "end elsewhere: the objective of a factorization machine has many stationary points."
+        )
     return (
         "The same settings. The run begins at the start that the seed draws, not at a neighbour of the path, "
         "and may end elsewhere: the objective of a factorization machine has many stationary points."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -15,17 +17,21 @@ from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runs.program import sweep_program
 from fmviz.lab.runs.table import METRICS
+from fmviz.lab.search.strength_path import range_to_empty
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, watch
 
+_BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
 TABLE = (
     Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
@@ -40,6 +46,7 @@ TABLE = (
     ),
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
     ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
+    STARTS,
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
     ParamSpec("own", "bool", False, help="Write the sweep yourself, with any settings, data and grids."),
     Text("plan", help="The same text in a file is carried out by `fmviz sweep FILE`."),
@@ -47,12 +54,15 @@ TABLE = (
 
 
 PARTS = ("start", "stop", "cost")
-EXPERT = ("own", "cost")
+EXPERT = ("own", "cost", "starts")
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Sweeps", Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+    settings = Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"})
+    linked = settings.read_url()
+    with shell.page("Sweeps", settings):
+        follow_data(settings, linked, ("low", "high", "points"), partial(_load_range, settings))
         shell.heading(
             settings,
             "Sweeps",
@@ -91,19 +101,36 @@ def _declare(settings: Settings) -> SweepPlan | None:
         ):
             with column:
                 widgets.param(settings, name, label)
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
+        base = _base(settings)
+        draw_thresholds(
+            *(replace(base, regularizer=name, regularizer_params=()) for name in settings["penalties"])
+        )
         return _form_plan(settings)
     except ValueError as error:
         st.error(str(error), icon=":material/block:")
         return None
 
 
+def _base(settings: Settings) -> Experiment:
+    """Return what all fits share."""
+    return replace(suggested(settings["dataset"]), solver_params=(), **_BASE)
+
+
+def _load_range(settings: Settings, linked: bool) -> None:
+    if not linked:
+        low, high = range_to_empty(_base(settings), settings["penalties"])
+        settings.set(low=low, high=high)
+
+
 def _form_plan(settings: Settings) -> SweepPlan:
     grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
+    start = {} if settings["starts"] == "random" else {"start": settings["starts"]}
     return SweepPlan.from_dict(
         {
             "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
             "suggested": True,
-            "base": {"validation": 0.2, "solver": "auto"},
+            "base": _BASE | start,
             "dataset": {"dataset": settings["dataset"]},
             "method": [{"regularizer": name} for name in settings["penalties"]],
             "grid": {"lambda_sparse": grid},

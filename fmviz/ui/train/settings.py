@@ -17,12 +17,12 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
-from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.values import to_query
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.setting_types import Changes
+from fmviz.ui.starts import START_LABELS, draw_thresholds
 from fmviz.ui.state import Settings
 from fmviz.ui.train.strengths import CHANGES, draw_schedule, takes_no_penalty
 
@@ -33,7 +33,6 @@ OWN: tuple[ParamSpec | Changes, ...] = (
 NAMES = tuple(spec.name for spec in OWN)
 _LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
 _MORE = ("validation", "tol", "start", "init_scale")
-_STARTS = {"informed": "Leaves P = 0 where it can", "random": "Random, as published"}
 EXPERT = (
     "now_lambda_p",
     "now_lambda_w",
@@ -55,10 +54,6 @@ _LABELS = {
     "dataset_seed": "Seed of the data",
     "regularizer_axis": "Squared norms of",
 }
-_THRESHOLD_HELP = (
-    r"From this $\lambda$ on $P = 0$ is a global minimum; below it, a saddle point, which an informed "
-    "start leaves. It follows from the linear fit alone."
-)
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 _LEFT = "fmviz:train:left"
@@ -216,8 +211,8 @@ def settings_panel(settings: Settings) -> Experiment:
                 st.caption(f":material/lock: {reason}")
                 continue
             widgets.scale(settings, name, f"Strength ${symbol}$ of {of}", help=words)
-            if name == "lambda_sparse" and (mark := _threshold(experiment_of(settings))):
-                st.caption(f":material/vertical_align_top: {mark}", help=_THRESHOLD_HELP)
+            if name == "lambda_sparse" and too_large(now := experiment_of(settings)) is None:
+                draw_thresholds(now)
         draw_schedule(settings, experiment_of(settings))
     if settings.shows_any("loss", *_LINEAR, *_own_names(settings, "loss")):
         with st.container(border=True):
@@ -241,7 +236,7 @@ def settings_panel(settings: Settings) -> Experiment:
             widgets.param(settings, "validation", "Validation share", style="slider")
             widgets.scale(settings, "tol", "Tolerance", highest=0.1)
             if model.factorised:
-                widgets.param(settings, "start", "Start", labels=_STARTS)
+                widgets.param(settings, "start", "Start", labels=START_LABELS)
                 widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
         st.latex(
@@ -252,21 +247,6 @@ def settings_panel(settings: Settings) -> Experiment:
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
     return experiment_of(settings)
-
-
-def _threshold(experiment: Experiment) -> str | None:
-    """Return in words from which λ on there is no interaction, or None where that cannot be said."""
-    if dataset_spec(experiment.dataset).unavailable() is not None or too_large(experiment):
-        return None
-    found = lambda_max(experiment)
-    if found is None:
-        return None
-    low, high = found
-    if high == 0.0:
-        return "No interaction is left at any $\\lambda$: lower $\\lambda_p$."
-    if high <= 1.001 * low:
-        return f"From $\\lambda = {low:.3g}$ on no interaction is left."
-    return f"From a $\\lambda$ between {low:.3g} and {high:.3g} on no interaction is left."
 
 
 def _cost(settings: Settings) -> str | None:

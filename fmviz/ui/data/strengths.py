@@ -1,0 +1,178 @@
+"""The search for strengths on one's own data: watched, stopped, repeated, and taken along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
+from fmviz.figures import comparison as figures
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import METRICS
+from fmviz.lab.search.averaged import Average
+from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
+from fmviz.lab.store import store
+from fmviz.lab.tables.recipe import Recipe
+from fmviz.lab.uploads import library
+from fmviz.lab.uploads.importing import import_upload
+from fmviz.paths.validation import Trial
+from fmviz.ui import capsule, navigation, session_uploads, widgets
+from fmviz.ui.charts import curves
+from fmviz.ui.state import Settings
+from fmviz.ui.watching import failure, watch
+
+if TYPE_CHECKING:
+    from fmviz.report import Outcome
+
+TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+PARTS = ("search_start", "search_stop")
+
+
+def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> None:
+    """Draw the search: its buttons, how far it is, and what it has come to."""
+    file, title, seed = settings["file"], settings["title"], settings["seed"]
+    name = library.name_of(file, recipe)
+    changes = {"rank": settings["rank"], "validation": settings["validation"], "seed": seed}
+    key = f"strengths:{name}:{changes}"
+    tasks = manager()
+    task = tasks.get(key)
+
+    def start() -> None:
+        session_uploads.remember(name)
+        tasks.submit(key, partial(_searched, file, recipe, title, changes))
+        settings.set(search=True)
+
+    if linked and settings["search"] and possible and task is None and not settings.notices:
+        start()
+        task = tasks.get(key)
+    st.subheader("Strengths that predict best")
+    st.markdown(
+        "The best of some fifty strengths, each judged on rows kept out of training, as `fmviz fit` takes "
+        "them; then a fit with these, and an average over samples of a Bayesian machine beside it."
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="data_search_controls"):
+        widgets.action(
+            settings,
+            "search_start",
+            "Search for strengths" if task is None else "Search again",
+            icon=":material/tune:",
+            disabled=not possible or (task is not None and task.state.active),
+            on_click=start,
+        )
+        widgets.stop(settings, task, name="search_stop", shortcut=None)
+    if task is not None:
+        watch(task, partial(_draw, settings))
+
+
+def _searched(
+    file: str, recipe: Recipe, title: str, changes: dict[str, float], should_stop: Callable[[], bool]
+) -> Iterator[Step]:
+    """Enter the data set where it is not there yet, and search."""
+    name = library.name_of(file, recipe)
+    if not library.undelete(name):
+        yield from import_upload(file, recipe, title, should_stop)
+    if not should_stop():
+        yield from first_fit(_experiment(name, changes), store(), should_stop)
+
+
+def _experiment(name: str, changes: dict[str, float]) -> Experiment:
+    found = library.find(name)
+    assert found is not None, "the data set was entered"
+    return Experiment(**{**found.suggested, "dataset": name, **changes})
+
+
+def _draw(settings: Settings, view: TaskView) -> None:
+    steps: list[Step] = list(view.items)
+    fit = next((step for step in steps if isinstance(step, FirstFit)), None)
+    average = next((step for step in steps if isinstance(step, Average)), None)
+    trials = [step for step in steps if isinstance(step, Trial)] if fit is None else fit.validation.trials
+    if view.state.active:
+        now = steps[-1].message if steps else "Preparing the data."
+        st.caption(f":material/hourglass_top: {len(trials)} fits in {view.elapsed:.0f} s. {now}")
+    elif view.state is TaskState.FAILED:
+        failure(view)
+    elif view.state is TaskState.STOPPED:
+        st.caption(f"Stopped after {len(trials)} fits. What was found until then is shown.")
+    if len(trials) > 1:
+        _chart(trials, view.state.active)
+    if fit is None:
+        return
+    st.markdown(fit.message)
+    told = [
+        f"{words} {fit.end.metrics[name]:.4g}" for name, words in METRICS.items() if name in fit.end.metrics
+    ]
+    st.caption(", ".join(told) + ".")
+    if average is not None:
+        st.markdown(average.message)
+    if not view.state.active:
+        _takeaway(fit, average)
+
+
+def _chart(trials: list[Trial], live: bool) -> None:
+    table = pd.DataFrame([trial.record() for trial in trials]).assign(
+        method=PENALTIES["ti"].label,
+        regularizer="ti",
+        dataset=[f"λ_p = {trial.lambda_p:.3g}" for trial in trials],
+    )
+    left, right = st.columns(2)
+    for column, value, title in (
+        (left, "validation_loss", "Loss, rows kept out"),
+        (right, "used_interactions", "Used interactions"),
+    ):
+        with column:
+            curves(
+                figures.against_strength(table, "lambda_sparse", value, None, title),
+                key=f"data_search_{value}",
+                alt=f"{title} against λ, a curve for each λ_p.",
+                live=live,
+            )
+
+
+def _takeaway(fit: FirstFit, average: Average | None) -> None:
+    experiment = fit.experiment
+    with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
+        st.page_link(
+            navigation.TRAIN.script,
+            label="Open in Train",
+            icon=navigation.TRAIN.icon,
+            query_params={**experiment.to_query(), "run": fit.run},
+        )
+        sampled = {"samples": "1"} if average is not None and average.better else {}
+        st.page_link(
+            navigation.INTERACTIONS.script,
+            label="Its interactions, with intervals" if sampled else "Its interactions in words",
+            icon=navigation.INTERACTIONS.icon,
+            query_params={"run": fit.run, **sampled},
+        )
+        widgets.download(
+            "What was tried (CSV)",
+            lambda: fit.validation.frame.to_csv(index=False),
+            f"strengths-{experiment.seed}.csv",
+            key="data_search_csv",
+        )
+    dataset = load_dataset(experiment.dataset)
+    found = capsule.capsule(
+        f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
+        f"objective {fit.end.objective:.10g}",
+        first_fit_program(fit.asked),
+        seed=experiment.seed,
+        data={experiment.dataset: data_hash(dataset)},
+    )
+
+    def outcome() -> Outcome:
+        from fmviz.report import of_stored
+
+        runs = store()
+        return of_stored(runs.get(fit.run), runs, found)
+
+    capsule.report("data_search_report", outcome, f"report-{experiment.dataset}-seed{experiment.seed}.html")
+    capsule.draw("data_search", found, "Searches and fits again, and prints every step.")

@@ -1,0 +1,71 @@
+"""How fits begin, and from which λ on there is no interaction, as several pages put it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import streamlit as st
+
+from fmviz.engine.penalties import PENALTIES
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import SPECS, Experiment
+from fmviz.lab.interpretation.threshold import lambda_max
+from fmviz.ui.state import Settings
+
+# Buttons of some pages are called start.
+STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts")
+"""The setting of pages whose fits all begin alike."""
+START_LABELS = {"informed": "Leaves P = 0 where it can", "random": "Random, as published"}
+_HELP = (
+    r"From this $\lambda$ on $P = 0$ is a global minimum; below it, a saddle point, which an informed "
+    "start leaves. It follows from the linear fit alone."
+)
+
+
+def follow_data(
+    settings: Settings, linked: bool, names: Collection[str], load: Callable[[bool], None]
+) -> None:
+    """Load what suits a newly chosen data set, unless a link brought any of the settings named.
+
+    `load` is told whether there is a link: what links leave out must stay what it was.
+    """
+    key = f"fmviz:{settings.page}:dataset"
+    before = st.session_state.get(key)
+    if before == settings["dataset"] and not linked:
+        return
+    st.session_state[key] = settings["dataset"]
+    if linked and not settings.brought.isdisjoint(names):
+        return
+    if before is None and not linked and not settings.query().keys().isdisjoint(names):
+        return
+    load(linked)
+
+
+def draw_thresholds(*experiments: Experiment) -> None:
+    """Draw from which λ on there is no interaction, as a line under the control of λ."""
+    found: dict[str, list[str]] = {}
+    for experiment in experiments:
+        if words := _threshold(experiment):
+            found.setdefault(words, []).append(PENALTIES[experiment.regularizer].label)
+    if len(experiments) == 1:
+        lines = list(found)
+    else:
+        lines = [f"{', '.join(names)}: {words[0].lower()}{words[1:]}" for words, names in found.items()]
+    if lines:
+        st.caption(f":material/vertical_align_top: {' '.join(lines)}", help=_HELP)
+
+
+def _threshold(experiment: Experiment) -> str | None:
+    """Return in words from which λ on there is no interaction, or None where that cannot be said."""
+    if dataset_spec(experiment.dataset).unavailable() is not None:
+        return None
+    found = lambda_max(experiment)
+    if found is None:
+        return None
+    low, high = found
+    if high == 0.0:
+        return "No interaction is left at any $\\lambda$: lower $\\lambda_p$."
+    if high <= 1.001 * low:
+        return f"From $\\lambda = {low:.3g}$ on no interaction is left."
+    return f"From a $\\lambda$ between {low:.3g} and {high:.3g} on no interaction is left."
