@@ -45,10 +45,10 @@ docs: ## Build the user guide and the API reference into docs/_build/html
 	@sh tools/setup-venv.sh docs
 	@sh tools/docs.sh
 
-screenshots: setup-dev ## Photograph every page, light and dark, into screenshots/
+screenshots: setup-dev ## Photograph every page into screenshots/ (make screenshots DOCS=--docs: the pictures of docs/)
 	@sh tools/warmup.sh
 	@FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
-		.venv/bin/python tools/screenshots.py
+		.venv/bin/python tools/screenshots.py $(DOCS)
 
 lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes the newest)
 	@sh tools/lock.sh $(UPGRADE)

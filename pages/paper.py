@@ -1,4 +1,4 @@
-"""The paper desk."""
+"""The page Papers."""
 
 from fmviz.ui.paper.page import render
 

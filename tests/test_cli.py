@@ -18,11 +18,11 @@ from fmviz.lab.store import RunStore, default_path
 from fmviz.lab.store.results import Kept, kept_results
 
 
-def runner(desk):
-    desk.total = 2
+def runner(repro):
+    repro.total = 2
     for seed in range(2):
-        desk.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
-        desk.done += 1
+        repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+        repro.done += 1
         yield f"start {seed}"
 
 
@@ -96,19 +96,19 @@ def test_a_paper_is_printed_and_written(capsys, tmp_path):
 def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     asked = []
 
-    def interrupted(desk):
-        desk.total = 2
+    def interrupted(repro):
+        repro.total = 2
         for seed in range(2):
 
             def steps(seed=seed):
                 asked.append(seed)
                 if asked == [0, 1]:
                     raise KeyboardInterrupt
-                desk.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
+                repro.row("test", data="x", method="m", bases=3, seed=seed, score=0.5 + seed)
                 yield f"start {seed}"
 
-            yield from desk.once(f"start {seed}", steps)
-            desk.done += 1
+            yield from repro.once(f"start {seed}", steps)
+            repro.done += 1
 
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]

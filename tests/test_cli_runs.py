@@ -119,7 +119,7 @@ def test_delete_and_undelete(path, capsys):
     main(["runs", "list", "--deleted", "--store", path])
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main(["runs", "undelete", "be", "--store", path]) == 0
-    assert "1 run brought back" in capsys.readouterr().out
+    assert "1 run restored" in capsys.readouterr().out
     store = RunStore(path)
     store.begin(Experiment(), run="going")
     store.close()

@@ -1,7 +1,8 @@
 """Photograph every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
 
-The pages are those in `pages/` beside the start page. The script starts a server of its own on a free port
-and stops it afterwards. FMVIZ_CHROMIUM names the browser.
+The pages are those in `pages/` beside the start page. With --docs the pictures of the documentation, which
+show results, are made anew instead. The script starts a server of its own on a free port, with a store of its
+own, and stops it afterwards. FMVIZ_CHROMIUM names the browser.
 """
 
 import os
@@ -9,18 +10,59 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Error, Page, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "screenshots"
 START_SECONDS = 60
 SETTLE_MS = 120_000
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1440, 1000, 6000
+RESULT_MS = 600_000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the documentation.
+
+    Attributes
+    ----------
+    name : str
+        Of the file in docs/.
+    path : str
+        The page, and its settings.
+    height : int
+        In pixels; what lies below is cut off.
+    press : str
+        The button that is pressed first.
+    until : str
+        A text that is there as soon as there is a result.
+    """
+
+    name: str
+    path: str
+    height: int
+    press: str = ""
+    until: str = ""
+
+
+PICTURES = (
+    Picture("train", "train", 1290, "Play", "Take it with you"),
+    Picture("prox", "prox", 1010),
+    Picture("lesson", "prox?lesson=all_or_nothing&step=2", 1100),
+    Picture("geometry", "geometry", 1120),
+    Picture("path", "path", 1900, "Run 52 fits", "One fit of the path"),
+    Picture("interactions", "interactions", 1500, "Train an example: Late flights from New York", "Sort by"),
+    Picture("sweeps", "sweeps", 1100, "Run 72 fits", "All fits (CSV)"),
+    Picture("compare", "compare", 1000, "Start the comparison", "Reproduction capsule"),
+)
 
 
 def page_paths() -> dict[str, str]:
@@ -68,33 +110,49 @@ def stretch(page: Page) -> None:
     page.wait_for_timeout(800)
 
 
-def photograph(address: str) -> list[str]:
-    """Save the pictures and return a sentence for every page that failed."""
+def photograph(browser: Browser, address: str) -> list[str]:
+    """Save the pictures of all pages and return a sentence for every page that failed."""
     problems = []
     TARGET.mkdir(exist_ok=True)
-    with sync_playwright() as playwright:
-        # A container's root user has no sandbox to offer; the pages shown are our own.
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("FMVIZ_CHROMIUM") or None, args=["--no-sandbox"]
-        )
-        for scheme in ("light", "dark"):
-            for name, path in page_paths().items():
-                page = browser.new_page(
-                    viewport={"width": WIDTH, "height": LEAST_HEIGHT}, color_scheme=scheme
-                )
-                try:
-                    page.goto(f"{address}/{path}")
-                    settle(page)
-                    if page.locator("[data-testid=stException]").count():
-                        problems.append(f"{name} ({scheme}) shows an exception")
-                    stretch(page)
-                    page.screenshot(path=TARGET / f"{name}-{scheme}.png")
-                    print(f"screenshots/{name}-{scheme}.png")
-                except Error as problem:
-                    problems.append(f"{name} ({scheme}): {problem.message.splitlines()[0]}")
-                finally:
-                    page.close()
-        browser.close()
+    for scheme in ("light", "dark"):
+        for name, path in page_paths().items():
+            page = browser.new_page(viewport={"width": WIDTH, "height": LEAST_HEIGHT}, color_scheme=scheme)
+            try:
+                page.goto(f"{address}/{path}")
+                settle(page)
+                if page.locator("[data-testid=stException]").count():
+                    problems.append(f"{name} ({scheme}) shows an exception")
+                stretch(page)
+                page.screenshot(path=TARGET / f"{name}-{scheme}.png")
+                print(f"screenshots/{name}-{scheme}.png")
+            except Error as problem:
+                problems.append(f"{name} ({scheme}): {problem.message.splitlines()[0]}")
+            finally:
+                page.close()
+    return problems
+
+
+def illustrate(browser: Browser, address: str) -> list[str]:
+    """Save the pictures of the documentation and return a sentence for every one that failed."""
+    problems = []
+    for one in PICTURES:
+        page = browser.new_page(viewport={"width": WIDTH, "height": one.height}, color_scheme="light")
+        try:
+            page.goto(f"{address}/{one.path}")
+            settle(page)
+            if one.press:
+                page.get_by_role("button", name=one.press).first.click()
+                page.get_by_text(one.until).first.wait_for(timeout=RESULT_MS)
+                settle(page)
+            page.mouse.move(0, 0)
+            file = ROOT / "docs" / f"{one.name}.png"
+            page.screenshot(path=file)
+            Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)
+            print(f"docs/{one.name}.png")
+        except Error as problem:
+            problems.append(f"{one.name}: {problem.message.splitlines()[0]}")
+        finally:
+            page.close()
     return problems
 
 
@@ -102,17 +160,25 @@ def main() -> None:
     """Serve, photograph, stop."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        wait_until_served(address, server)
-        problems = photograph(address)
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"FMVIZ_STORE": str(Path(folder) / "runs.sqlite")},
+        )
+        try:
+            wait_until_served(address, server)
+            with sync_playwright() as playwright:
+                # A container's root user has no sandbox to offer; the pages shown are our own.
+                browser = playwright.chromium.launch(
+                    executable_path=os.environ.get("FMVIZ_CHROMIUM") or None, args=["--no-sandbox"]
+                )
+                problems = (illustrate if "--docs" in sys.argv else photograph)(browser, address)
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
     if problems:
         sys.exit("\n".join(problems))
 

@@ -1,4 +1,4 @@
-"""What `fmviz fit` tells: a summary on the terminal, and the files of a report."""
+"""The report of `fmviz fit`: a summary on the terminal, and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: tables, progress, the run store, and the arguments that mean the same in all."""
+"""What the commands share: tables, progress, the run store, and common arguments."""
 
 from __future__ import annotations
 

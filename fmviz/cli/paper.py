@@ -1,4 +1,4 @@
-"""``fmviz paper``: make a figure or table of a paper again, and tell what its statements come to."""
+"""``fmviz paper``: reproduce a figure or table of a paper, and check what the paper says about it."""
 
 from __future__ import annotations
 

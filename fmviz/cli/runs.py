@@ -189,7 +189,7 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _undelete(arguments: argparse.Namespace, store: RunStore) -> int:
-    print(f"{_count(store.undelete([one.id for one in _named(store, arguments.ids)]))} brought back.")
+    print(f"{_count(store.undelete([one.id for one in _named(store, arguments.ids)]))} restored.")
     return 0
 
 

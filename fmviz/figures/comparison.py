@@ -1,4 +1,4 @@
-"""Figures that set runs beside each other."""
+"""Figures that compare runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of other people, such as names of columns, in charts and in files for spreadsheets."""
+"""Escapes text of users, such as names of columns, in charts and in files for spreadsheets."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class Experiment:
         task = dataset_spec(self.dataset).task
         if LOSSES[self.loss].task == "binary" and task != "binary":
             return (
-                f"The {LOSSES[self.loss].label.lower()} loss wants two classes, but the target of "
+                f"The {LOSSES[self.loss].label.lower()} loss needs two classes, but the target of "
                 f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
             )
         return self._why_not_penalty(self.solver) or self._why_not_strengths()

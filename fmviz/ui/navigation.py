@@ -23,7 +23,7 @@ COMPARE = Link("pages/compare.py", "Compare", ":material/balance:")
 DATA = Link("pages/data.py", "Your data", ":material/upload_file:")
 SWEEPS = Link("pages/sweeps.py", "Sweeps", ":material/grid_on:")
 INTERACTIONS = Link("pages/interactions.py", "Interactions", ":material/hub:")
-PAPER = Link("pages/paper.py", "Paper desk", ":material/menu_book:")
+PAPER = Link("pages/paper.py", "Papers", ":material/menu_book:")
 RUNS = Link("pages/runs.py", "Runs", ":material/history:")
 ABOUT = Link("pages/about.py", "About", ":material/info:")
 

@@ -149,7 +149,7 @@ def training_presets() -> list[Preset]:
         _training(
             "planted_interactions",
             "Too much regularization",
-            "At a λ of 10 the model collapses to P = 0, which no gradient leaves.",
+            "At λ = 10 a small random start collapses to P = 0, which no gradient leaves.",
             ":material/vertical_align_bottom:",
             lambda_sparse="10",
         ),
@@ -251,15 +251,15 @@ def path_presets() -> list[Preset]:
         ),
         Preset(
             "About 400 interactions, please",
-            "The search narrows until TI uses the wanted number.",
+            "The search narrows until TI uses about that many.",
             ":material/my_location:",
             "Search it",
             navigation.PATH,
             {**planted, "target": "400", "seek": "1"},
         ),
         Preset(
-            "A number that cannot be had",
-            "Begun anew, ℓ₁ falls from thousands of interactions to none at one λ.",
+            "A number that cannot be reached",
+            "From a small random start, ℓ₁ falls from thousands of interactions to none at one λ.",
             ":material/block:",
             "Search it",
             navigation.PATH,
@@ -289,7 +289,7 @@ def geometry_presets() -> list[Preset]:
             plane="row",
         ),
         preset(
-            "Four bodies",
+            "Four unit balls",
             "Three entries of a 2 × 2 matrix, where all four regularizers differ. Turn them.",
             ":material/deployed_code:",
             dims="3",

@@ -1,4 +1,4 @@
-"""Background tasks on a page: drawn until they have ended, waited for, and told of where they failed."""
+"""Background tasks on a page: their progress, their end, and why one failed."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
 from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
-from fmviz.lab.papers.desk import Desk, plain
 from fmviz.lab.papers.judging import agreed, by_balance, by_majority
 from fmviz.lab.papers.protocols.descent import times_to
 from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned
 from fmviz.lab.papers.references import SUMS
+from fmviz.lab.papers.reproduction import Reproduction, plain
 
 
 @functools.cache
@@ -351,13 +351,13 @@ def test_a_failed_fit_is_left_out(monkeypatch):
             raise ValueError("too large")
         return float(len(train))
 
-    desk = Desk({"folds": 5, "folds_used": 2}, 1, lambda: False)
-    list(tuned(desk, [Trial("x", "m", 3, 0)], [0.1, 1.0], fit, {"x": 100}, highest=True))
-    assert [row["score"] for row in desk.tables["validation"]] == [60.0, None]
-    assert "too large" in desk.tables["validation"][1]["failure"]
-    assert [(row["beta"], row["score"]) for row in desk.tables["test"]] == [(0.1, 75.0)]
+    repro = Reproduction({"folds": 5, "folds_used": 2}, 1, lambda: False)
+    list(tuned(repro, [Trial("x", "m", 3, 0)], [0.1, 1.0], fit, {"x": 100}, highest=True))
+    assert [row["score"] for row in repro.tables["validation"]] == [60.0, None]
+    assert "too large" in repro.tables["validation"][1]["failure"]
+    assert [(row["beta"], row["score"]) for row in repro.tables["test"]] == [(0.1, 75.0)]
     with pytest.raises(ValueError, match="No β worked for m with 3 bases"):
-        list(tuned(desk, [Trial("x", "m", 3, 1)], [0.1], fit, {"x": 100}, highest=True))
+        list(tuned(repro, [Trial("x", "m", 3, 1)], [0.1], fit, {"x": 100}, highest=True))
 
 
 # Data

@@ -12,7 +12,7 @@ from lab.tiny_papers import TINY
 
 from fmviz.lab.papers import ARTEFACTS, Result, results
 from fmviz.lab.papers.checkpoints import Memory, key_of, resumed
-from fmviz.lab.papers.desk import Desk
+from fmviz.lab.papers.reproduction import Reproduction
 from fmviz.lab.papers.results import (
     last_kept,
     pieces_of,
@@ -107,22 +107,22 @@ def test_failures_are_tried_again():
 def test_a_piece_is_the_rows_that_it_adds():
     kept = Kept()
 
-    def desk(stopped=False):
-        return Desk({}, 1, lambda: stopped, Memory(kept))
+    def repro(stopped=False):
+        return Reproduction({}, 1, lambda: stopped, Memory(kept))
 
     def steps(at):
         at.row("a", x=1)
         yield "one"
         at.row("b", x=2.5)
 
-    cut = desk(stopped=True)
+    cut = repro(stopped=True)
     assert list(cut.once("k", lambda: steps(cut))) == ["one"]
     assert not kept, "what was stopped is not kept"
-    first = desk()
+    first = repro()
     first.row("a", x=0)
     assert list(first.once("k", lambda: steps(first))) == ["one"]
     assert kept == {"k": {"a": [{"x": 1}], "b": [{"x": 2.5}]}}
-    second = desk()
+    second = repro()
     assert list(second.once("k", lambda: steps(second))) == []
     assert second.tables == kept["k"]
     assert second.memory.recalled == 1

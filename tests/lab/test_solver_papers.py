@@ -12,9 +12,9 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.atarashi2021 import fig8, fig9
-from fmviz.lab.papers.desk import Desk
 from fmviz.lab.papers.protocols import benchmarks, races, weights
 from fmviz.lab.papers.protocols.descent import ahead, median_times, racing
+from fmviz.lab.papers.reproduction import Reproduction
 
 FIG5, FIG6, FIG7, FIG8, FIG9 = (ARTEFACTS[f"atarashi2021_fig{n}"] for n in range(5, 10))
 
@@ -41,18 +41,18 @@ def test_the_course_of_a_method_is_its_risk_and_its_weights(method, monkeypatch)
     monkeypatch.setattr(Problem, "build", lambda *a, **k: built.append(real(*a, **k)) or built[-1])
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 8)), rng.normal(size=30)
-    desk = Desk({"epochs": 3, "tol": 0.0}, 1, lambda: False)
+    repro = Reproduction({"epochs": 3, "tol": 0.0}, 1, lambda: False)
     given = {"panel": "p", "seed": 4, "data": "x", "lambda_p": 0.1, "lambda_sparse": 0.5, "seconds": 5.0}
     race = weights.race_of(lambda: (X, y), methods=[method], **given)
-    list(racing(lambda desk: [race])(desk))
+    list(racing(lambda repro: [race])(repro))
     problem = built[0]
     assert (problem.lambda_p, problem.lambda_sparse, problem.fit_linear) == (0.1, 0.5, False)
-    trace = desk.tables["trace"]
+    trace = repro.tables["trace"]
     assert [row["epoch"] for row in trace] == [0, 1, 2, 3]
     at = problem.start(0.01, np.random.default_rng([4, 1]))
     first = 0.5 * np.mean((problem.predict(at) - y) ** 2) + 0.5 * weights.weights_l1(at)
     assert trace[0]["objective"] == pytest.approx(first)
-    (end,) = desk.tables["ends"]
+    (end,) = repro.tables["ends"]
     assert end["objective"] == trace[-1]["objective"]
 
 

@@ -10,8 +10,8 @@ from fmviz.engine.drive import Budget
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.atarashi2021 import fig3, table3
-from fmviz.lab.papers.desk import Desk
 from fmviz.lab.papers.protocols import benchmarks, recovery, searched
+from fmviz.lab.papers.reproduction import Reproduction
 from fmviz.lab.runner import Run, roc_auc
 
 FIG3, TABLE3 = ARTEFACTS["atarashi2021_fig3"], ARTEFACTS["atarashi2021_table3"]
@@ -287,10 +287,10 @@ def test_sparse_machines_have_a_tenth_of_the_fm_strength():
 
 def test_data_that_are_not_here_are_said(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
-    desk = Desk(TABLE3.configured("quick"), 1, lambda: False)
-    assert benchmarks.wanted(desk) == [benchmarks.DRAWN]
-    assert [note.split()[0] for note in desk.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
-    assert all(note.endswith(".") for note in desk.notes)
+    repro = Reproduction(TABLE3.configured("quick"), 1, lambda: False)
+    assert benchmarks.wanted(repro) == [benchmarks.DRAWN]
+    assert [note.split()[0] for note in repro.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
+    assert all(note.endswith(".") for note in repro.notes)
 
 
 def test_statements_of_table_3_follow_from_the_printed_numbers():
@@ -319,10 +319,10 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
 
 def test_a_failed_fit_of_table_3_is_a_row():
     trial = searched.Trial(benchmarks.DRAWN, "TI", 0, 1e-3, -1.0)
-    desk = Desk({}, 1, lambda: False)
-    ((_, found),) = searched._each(desk, searched.fit, [trial], protocol())
+    repro = Reproduction({}, 1, lambda: False)
+    ((_, found),) = searched._each(repro, searched.fit, [trial], protocol())
     assert found["score"] is None
     assert "-1" in found["failure"]
-    desk.tables["fm"] = [{**trial.row, **found}]
+    repro.tables["fm"] = [{**trial.row, **found}]
     with pytest.raises(ValueError, match="No strengths worked for TI on drawn ratings"):
-        searched._best(desk.tables["fm"], benchmarks.DRAWN, "TI", False)
+        searched._best(repro.tables["fm"], benchmarks.DRAWN, "TI", False)

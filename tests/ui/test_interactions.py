@@ -7,6 +7,7 @@ import pytest
 from ui.driving import page, words
 
 from fmviz.lab.background import tasks
+from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
@@ -75,6 +76,17 @@ def test_samples_give_intervals_and_say_whether_they_predict_better(store, sente
     assert (table["lower"] <= table["mean"]).all()
     assert (table["mean"] <= table["upper"]).all()
     assert table["probability"].between(0.0, 1.0).all()
+
+
+def test_samples_that_take_long_are_waited_for_and_stopped(store, sentences):
+    run = trained(**MONKS)
+    tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
+    app = page("interactions", run=run, samples="1")
+    assert not app.exception
+    sentences(app, "interactions", "waiting for samples")
+    app.button(key="interactions_samples_stop").click().run()
+    assert not app.exception
+    assert "interactions_samples_again" in {button.key for button in app.button}
 
 
 def test_attributes_are_drilled_down_to_levels(store, sentences):

@@ -1,4 +1,4 @@
-"""The paper desk."""
+"""The page Papers."""
 
 from __future__ import annotations
 
@@ -163,20 +163,20 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
 def in_pieces(made: list[str]):
     """A runner of three pieces of work, which tells what it makes."""
 
-    def runner(desk):
-        desk.total = 3
+    def runner(repro):
+        repro.total = 3
         for number in range(3):
 
             def steps(number=number):
                 made.append(f"piece {number}")
                 values = {"method": "L1", "seed": number, "features": 2, "share": 0.1}
-                desk.row("counts", **values, log2_lambda=0, interactions=1)
+                repro.row("counts", **values, log2_lambda=0, interactions=1)
                 yield f"piece {number}"
 
-            if desk.should_stop():
+            if repro.should_stop():
                 return
-            yield from desk.once(f"piece {number}", steps)
-            desk.done += 1
+            yield from repro.once(f"piece {number}", steps)
+            repro.done += 1
             yield "next"
 
     return runner
@@ -222,9 +222,9 @@ def test_it_starts_afresh_when_asked(executor, store, monkeypatch):
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):
-    def runner(desk):
-        desk.total = 2
-        desk.row("counts", method="L1", seed=0, log2_lambda=0, interactions=1, features=2, share=0.1)
+    def runner(repro):
+        repro.total = 2
+        repro.row("counts", method="L1", seed=0, log2_lambda=0, interactions=1, features=2, share=0.1)
         yield "first"
         raise ValueError("The second is too large. Take a smaller one.")
 

@@ -78,10 +78,10 @@ def test_deleting_can_be_undone(some, store):
     assert "2 runs deleted." in words(app)
     assert len(app.dataframe[0].value) == 1
     app.button(key="runs_undo").click().run()
-    assert "2 runs brought back." in words(app)
+    assert "2 runs restored." in words(app)
     assert len(app.dataframe[0].value) == 3
     app.button(key="runs_dismiss").click().run()
-    assert "brought back" not in words(app)
+    assert "restored" not in words(app)
 
 
 def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""All that a server does in the background: started, found by its name, limited, and finally dropped."""
+"""All that a server does in the background: started, found by name, limited, and finally dropped."""
 
 from __future__ import annotations
 

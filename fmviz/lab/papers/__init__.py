@@ -1,4 +1,4 @@
-"""Figures and tables of papers, made again: each with its protocol, its statements and our numbers.
+"""Figures and tables of papers, reproduced: each with its protocol, its statements and our numbers.
 
 A new figure is a TOML file with its words, settings and printed numbers in the folder of its paper, a module
 beside it that names its runner and the judges of its statements, and its name in that folder's ``__init__``.

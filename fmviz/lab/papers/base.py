@@ -13,7 +13,7 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.papers.checkpoints import Memory, Pieces
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
@@ -115,7 +115,7 @@ class Picture:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-Runner = Callable[[Desk], Iterator[str]]
+Runner = Callable[[Reproduction], Iterator[str]]
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class Artefact:
     minutes : mapping of str to float
         How long they take, roughly, on two cores.
     runner : callable
-        ``runner(desk)`` fills the desk's tables and yields, after every piece of work, what comes next; it
-        returns early where ``desk.should_stop()``.
+        ``runner(repro)`` fills the tables of a reproduction and yields, after every part, what comes next; it
+        returns early where ``repro.should_stop()``.
     picture : Picture
         How the tables are drawn.
     published : tuple of Published
@@ -281,35 +281,35 @@ class Artefact:
         """
         settings = self.configured(budget, **changes)
         return self._results(
-            budget, Desk(settings, checked_jobs(n_jobs), should_stop, Memory(pieces, so_far))
+            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, Memory(pieces, so_far))
         )
 
-    def _results(self, budget: str, desk: Desk) -> Iterator[Result]:
+    def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
         programs = made_with()
 
         def result(state: State, message: str) -> Result:
-            tables = {name: list(rows) for name, rows in desk.tables.items()}
+            tables = {name: list(rows) for name, rows in repro.tables.items()}
             return Result(
                 artefact=self.name,
                 budget=budget,
-                settings=plain(dict(desk.settings)),
+                settings=plain(dict(repro.settings)),
                 tables=tables,
-                checks=tuple(self.judge(tables, desk.settings)),
-                data=dict(desk.data),
-                differences=(*self.differences, *desk.notes),
+                checks=tuple(self.judge(tables, repro.settings)),
+                data=dict(repro.data),
+                differences=(*self.differences, *repro.notes),
                 versions=programs,
-                seconds=desk.memory.seconds,
+                seconds=repro.memory.seconds,
                 state=state,
                 message=message,
-                done=desk.done,
-                total=desk.total,
+                done=repro.done,
+                total=repro.total,
             )
 
         # Seconds are those of one thread: products of matrices must not be shared among several.
         with threadpool_limits(1, user_api="blas"):
-            for message in self.runner(desk):
+            for message in self.runner(repro):
                 yield result("running", message)
-        stopped = desk.done < desk.total
+        stopped = repro.done < repro.total
         yield result("stopped" if stopped else "complete", "Stopped on request." if stopped else "Done.")
 
     def compared(self, tables: Tables) -> list[Row]:

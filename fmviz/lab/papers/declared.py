@@ -1,4 +1,4 @@
-"""Artefacts whose words, settings and printed numbers stand in a TOML file."""
+"""Figures and tables whose words, settings and printed numbers stand in a TOML file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from fmviz.lab.papers.base import Artefact, Judge, Picture, Published, Runner, Statement
-from fmviz.lab.papers.desk import Settings
 from fmviz.lab.papers.references import REFERENCES
+from fmviz.lab.papers.reproduction import Settings
 
 
 def figure(

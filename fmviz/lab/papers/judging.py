@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fmviz.lab.papers.base import Finding, Judge, Verdict
-from fmviz.lab.papers.desk import Settings, Tables
+from fmviz.lab.papers.reproduction import Settings, Tables
 
 Said = tuple[Verdict, str]
 Cases = Callable[[Tables, Settings], Iterable[tuple[str, Any]]]

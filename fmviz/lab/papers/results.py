@@ -1,4 +1,4 @@
-"""Results of reproductions, kept when complete and found again."""
+"""Results of reproductions: kept when complete, and read back."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class RunStore:
         return len(gone)
 
     def undelete(self, runs: Collection[str]) -> int:
-        """Bring deleted runs back; return how many."""
+        """Restore deleted runs; return how many."""
         with self.database.write() as connection:
             before = connection.total_changes
             connection.executemany(

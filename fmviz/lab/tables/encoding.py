@@ -163,7 +163,7 @@ class TableEncoding:
         if not recipe.target:
             raise ValueError(
                 "There is no column to predict: none has values that repeat and differ. Choose a target, or "
-                "bring a table with one."
+                "upload a table with one."
             )
         if recipe.target not in table:
             raise ValueError(f"The target {recipe.target!r} is no column. Choose one of the columns.")

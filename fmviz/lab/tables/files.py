@@ -25,10 +25,10 @@ _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 
 # The first bytes of files that are no tables, what they are, and what to do.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file; open it there and save it as CSV in UTF-8"),
-    (b"\x89PNG", "a picture (PNG); bring the table that it shows"),
-    (b"\xff\xd8\xff", "a picture (JPEG); bring the table that it shows"),
-    (b"GIF8", "a picture (GIF); bring the table that it shows"),
-    (b"BM6", "a picture (BMP); bring the table that it shows"),
+    (b"\x89PNG", "a picture (PNG); upload the table that it shows"),
+    (b"\xff\xd8\xff", "a picture (JPEG); upload the table that it shows"),
+    (b"GIF8", "a picture (GIF); upload the table that it shows"),
+    (b"BM6", "a picture (BMP); upload the table that it shows"),
     (b"%PDF", "a PDF document; copy its table into a spreadsheet and save that as CSV"),
     (b"SQLite format 3", "an SQLite database; export one of its tables as CSV"),
     (b"\x89HDF", "an HDF5 file; save its table as Parquet or CSV"),
@@ -37,10 +37,10 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "compressed with bzip2; unpack it, or compress it with gzip"),
     (b"\xfd7zXZ", "compressed with xz; unpack it, or compress it with gzip"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it, or compress it with gzip"),
-    (b"7z\xbc\xaf", "a 7z archive; unpack it and bring the table in it"),
-    (b"Rar!", "a RAR archive; unpack it and bring the table in it"),
-    (b"\x7fELF", "a program; bring a table"),
-    (b"MZ\x90", "a program; bring a table"),
+    (b"7z\xbc\xaf", "a 7z archive; unpack it and upload the table in it"),
+    (b"Rar!", "a RAR archive; unpack it and upload the table in it"),
+    (b"\x7fELF", "a program; upload a table"),
+    (b"MZ\x90", "a program; upload a table"),
     (b"{\\rtf", "a formatted text; save its table as CSV"),
     (b"Obj\x01", "an Avro file; save it as Parquet or CSV"),
     (b"ORC", "an ORC file; save it as Parquet or CSV"),
@@ -86,7 +86,7 @@ def detect(data: bytes, name: str = "The file") -> str:
     """Return "table", "libsvm" or "parquet"; ValueError says what else the file is, and what to do."""
     head = data[:_SAMPLE]
     if not head.strip(b"\x00 \t\r\n\xef\xbb\xbf"):
-        raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
+        raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
@@ -94,7 +94,7 @@ def detect(data: bytes, name: str = "The file") -> str:
         what = (
             "a spreadsheet; open it there and save it as CSV in UTF-8"
             if sheet
-            else ("a ZIP archive; unpack it and bring the table in it")
+            else ("a ZIP archive; unpack it and upload the table in it")
         )
         raise ValueError(f"{name} is {what}.")
     for signature, what in _SIGNATURES:
@@ -118,7 +118,7 @@ def detect(data: bytes, name: str = "The file") -> str:
     wide = head.startswith(_UTF16) or _utf16_without_mark(head) is not None
     controls = sum(map(head.count, _CONTROLS)) + (0 if wide else 5 * head.count(0))
     if controls > 0.05 * len(head):
-        raise ValueError(f"{name} is no text but binary data. Bring CSV, TSV, libsvm or Parquet.")
+        raise ValueError(f"{name} is no text but binary data. Upload CSV, TSV, libsvm or Parquet.")
     return "libsvm" if _is_libsvm(head) else "table"
 
 

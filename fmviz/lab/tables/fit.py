@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -42,7 +42,7 @@ def prepare(
     """
     if LOSSES[experiment.loss].task == "binary" and dataset.task != "binary":
         raise ValueError(
-            f"The {LOSSES[experiment.loss].label.lower()} loss wants two classes, but the target "
+            f"The {LOSSES[experiment.loss].label.lower()} loss needs two classes, but the target "
             f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
         )
     X, y = dataset.X, dataset.y
@@ -101,7 +101,7 @@ class SavedModel:
     loss: str = ""
     averaged: Posterior | None = None
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path | IO[bytes]) -> None:
         """Write an NPZ file: the arrays of the parameters, and ``about``, the rest as JSON."""
         about = {
             "model": self.model,

@@ -44,7 +44,7 @@ def read_parquet(data: bytes, name: str, within: Limits) -> Source:
             f"{name} has fewer than two columns of single values; a target and a feature are needed."
         )
     if not len(table):
-        raise ValueError(f"{name} has no rows. Bring a table that has some.")
+        raise ValueError(f"{name} has no rows. Upload a table that has some.")
     table.columns = pd.Index(columns)
     return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
 

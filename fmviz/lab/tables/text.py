@@ -55,7 +55,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     if asked.skip:
         text = "\n".join(text.split("\n")[asked.skip :])
     if not text.strip():
-        raise ValueError(f"{name} is empty. Bring a table whose first line names its columns.")
+        raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
     delimiter = _delimiter(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(text, delimiter))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(text, delimiter)

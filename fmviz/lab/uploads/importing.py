@@ -79,5 +79,7 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
         ) from None
     file = library.keep_file(data)
     if library.name_of(file, told) != name:
-        raise ValueError(f"{path!r} is not the file that the data set {name} was made of. Bring that one.")
+        raise ValueError(
+            f"{path!r} is not the file that the data set {name} was made of. Put that one there."
+        )
     finished(import_upload(file, told, path))

@@ -138,7 +138,7 @@ def _bytes(file: str) -> bytes:
     try:
         return _file(file).read_bytes()
     except OSError:
-        raise ValueError("The file of these data is not on this computer any more. Bring it again.") from None
+        raise ValueError("The file of these data is no longer on this computer. Upload it again.") from None
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -233,11 +233,11 @@ def why_not(name: str) -> str | None:
     found = find(name)
     if found is None:
         return (
-            f"The data set {name} is not on this computer. Bring its file on the page Your data, or open the "
-            "link where it was made."
+            f"The data set {name} is not on this computer. Upload its file on the page Your data, or open "
+            "the link where it was made."
         )
     if found.deleted is not None:
-        return f"The data set {found.title} was deleted. Bring it back on the page Your data."
+        return f"The data set {found.title} was deleted. Restore it on the page Your data."
     return None
 
 
@@ -247,7 +247,7 @@ def delete(name: str) -> bool:
 
 
 def undelete(name: str) -> bool:
-    """Bring a deleted data set back; return whether it was there."""
+    """Restore a deleted data set; return whether it was there."""
     return _mark(name, None)
 
 

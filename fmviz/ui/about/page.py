@@ -148,7 +148,7 @@ def _findings(should_stop: Callable[[], bool]) -> Iterator[Finding]:
 def _test() -> None:
     st.subheader("Does it work here?")
     st.markdown(
-        "The self-test tells versions and places, checks every proximal operator against its certificate, "
+        "The self-test reports versions and folders, checks every proximal operator against its certificate, "
         "and fits a model: seconds, or a minute where kernels have to be compiled first."
     )
     tasks = manager()

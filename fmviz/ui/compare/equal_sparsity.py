@@ -1,4 +1,4 @@
-"""The comparison of all regularizers at equal sparsity."""
+"""Regularizers compared at equal sparsity."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def draw(settings: Settings) -> None:
     spec = dataset_spec(settings["dataset"])
     st.markdown(
         f"On **{spec.title}**, chosen in the sidebar, each regularizer gets the strength λ at which "
-        "it uses as many interactions as the others. Then all are measured on held-out rows."
+        "it uses as many interactions as the others. All are then measured on held-out rows."
     )
     if (reason := spec.unavailable()) is not None:
         st.info(reason, icon=":material/folder_off:")
@@ -118,7 +118,7 @@ def _draw(view: TaskView) -> None:
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
-        st.caption("Stopped. What was found until then is shown.")
+        st.caption("Stopped. The results so far are shown.")
     if not last:
         return
     metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)

@@ -1,4 +1,4 @@
-"""Runs side by side: what differs, curves, the trade-off, differences of W, stability, and equal sparsity."""
+"""Runs side by side: settings, curves, trade-offs, differences of W, stability, and equal sparsity."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def render() -> None:
         shell.heading(
             settings,
             "Compare",
-            "Runs side by side: what differs, how they went, what they trade, and which pairs they agree on.",
+            "Runs side by side: what differs, their curves and trade-offs, and which pairs they agree on.",
         )
         try:
             runs = store()
@@ -64,9 +64,9 @@ def render() -> None:
             if settings.shows("sides", "What differs"):
                 _side_by_side(settings, picked)
             _curves(settings, runs, picked)
-            if settings.shows("trade", "What they trade"):
+            if settings.shows("trade", "Trade-offs"):
                 _trade(settings, picked)
-            if settings.shows("pairs", "Pairs that differ or come back"):
+            if settings.shows("pairs", "Pairs that differ or recur"):
                 pairs.draw(settings, runs, picked)
         if settings.shows("duels", "Comparison at equal sparsity"):
             equal_sparsity.draw(settings)
@@ -106,7 +106,7 @@ def _tell_missing(wanted: int, missing: int) -> None:
         rest = "; the others are shown" if missing < wanted else ""
         told.append(f"{missing} of the {wanted} runs of this link are not in this store{rest}.")
     if wanted - missing > MOST:
-        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the most.")
+        told.append(f"{wanted - missing} runs are asked for; the first {MOST} are shown, which is the limit.")
     if told:
         st.warning(" ".join(told), icon=":material/link_off:")
 
@@ -150,11 +150,11 @@ def _side_by_side(settings: Settings, picked: list[StoredRun]) -> None:
 
 
 def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
-    st.subheader("How they went")
+    st.subheader("Curves")
     histories = [(_name(run), pd.DataFrame(runs.trace(run.id))) for run in picked]
     offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for _, h in histories)}
     if not offered:
-        st.caption("None of these runs has got to its first epoch.")
+        st.caption("None of these runs has completed an epoch.")
         return
     if settings["curve"] not in offered:
         settings.set(curve=next(iter(offered)))
@@ -180,7 +180,7 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
 
 
 def _trade(settings: Settings, picked: list[StoredRun]) -> None:
-    st.subheader("What they trade")
+    st.subheader("Trade-offs")
     found = [metrics_of(run) for run in picked]
     offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found) > 1}
     if not offered:

@@ -18,7 +18,7 @@ from fmviz.ui.state import Settings
 __all__ = ["TOLD", "draw_shelf"]
 
 TOLD = "fmviz:data:told"
-"""Where the session keeps what was just done: a sentence, and the name of a set that can be brought back."""
+"""Where the session keeps what was just done: a sentence, and the name of a set that can be restored."""
 
 
 def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None]) -> None:
@@ -58,7 +58,7 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                 key=f"data_delete_{one.name}",
                 on_click=_delete,
                 args=(settings, one),
-                help="It can be brought back for a week.",
+                help="It can be restored for a week.",
             )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "

@@ -1,4 +1,4 @@
-"""One's own data: brought, checked, encoded, and trained on."""
+"""The page Your data: upload, check, encode, train."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def render() -> None:
         shell.heading(
             settings,
             "Your data",
-            "Bring a table, say what is to be predicted, and see which interactions matter in it. The file "
+            "Upload a table, say what is to be predicted, and see which interactions matter in it. The file "
             "stays on the computer that serves this page; nothing in it is executed.",
         )
         if settings["file"]:
@@ -242,12 +242,12 @@ def _file(settings: Settings, linked: bool) -> None:
             "Take another",
             icon=":material/swap_horiz:",
             on_click=settings.reset,
-            help="Put this file away. Data sets made of it stay.",
+            help="Close this file. Data sets made from it stay.",
         )
     if size is None:
         st.error(
-            "The file of this link is not on this computer, or was not used for a week. Bring it again: "
-            "what was decided about it comes back with it only if the link is opened afterwards.",
+            "The file of this link is not on this computer, or was not used for a week. Upload it again, "
+            "and then open the link, which holds what was decided about it.",
             icon=":material/folder_off:",
         )
         return

@@ -1,4 +1,4 @@
-"""The size of the data set that an upload becomes, told beforehand; and the way to a first model."""
+"""The size of the data set that an upload becomes, and the way to a first model."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
             icon=":material/memory:",
         )
     if size.features < 2:
-        st.warning("One feature has nobody to interact with. Use more columns.", icon=":material/lightbulb:")
+        st.warning(
+            "A single feature has none to interact with. Use more columns.", icon=":material/lightbulb:"
+        )
     for note in size.notes[:8]:
         st.caption(plain(note))
     with st.expander("Features by column", icon=":material/view_column:"):
@@ -114,9 +116,7 @@ def _cannot(sentence: str, details: str) -> None:
     if details:
         with st.expander("Details", icon=":material/info:"):
             st.code(details, language=None, wrap_lines=True)
-    st.caption(
-        "Change the target, the columns or what becomes of missing values above; or bring another file."
-    )
+    st.caption("Change the target, the columns or the rule for missing values above; or upload another file.")
 
 
 def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
@@ -138,7 +138,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             disabled=size is None,
             on_click=_want,
             args=(name, "train"),
-            help="TI at a strength that short trial fits on these data suggest, then the page Train.",
+            help="TI, at a strength that short trial fits to these data suggest; opens the page Train.",
         )
         widgets.action(
             settings,

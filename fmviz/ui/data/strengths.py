@@ -1,7 +1,8 @@
-"""The search for strengths on one's own data: watched, stopped, repeated, and taken along."""
+"""Strengths for an upload, chosen by validation: the search, its progress and its results."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
+from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
@@ -54,10 +56,10 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> No
     if linked and settings["search"] and possible and task is None and not settings.notices:
         start()
         task = tasks.get(key)
-    st.subheader("Strengths that predict best")
+    st.subheader("Choose the strengths by validation")
     st.markdown(
-        "The best of some fifty strengths, each judged on rows kept out of training, as `fmviz fit` takes "
-        "them; then a fit with these, and an average over samples of a Bayesian machine beside it."
+        "Some fifty strengths are tried, each on held-out rows, as `fmviz fit` does. Then a model is fitted "
+        "with the best, and compared with an average over samples of a Bayesian machine."
     )
     with st.container(horizontal=True, vertical_alignment="center", key="data_search_controls"):
         widgets.action(
@@ -101,7 +103,7 @@ def _draw(settings: Settings, view: TaskView) -> None:
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
-        st.caption(f"Stopped after {len(trials)} fits. What was found until then is shown.")
+        st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
     if len(trials) > 1:
         _chart(trials, view.state.active)
     if fit is None:
@@ -117,6 +119,26 @@ def _draw(settings: Settings, view: TaskView) -> None:
         _takeaway(fit, average)
 
 
+def _model(fit: FirstFit, average: Average | None) -> bytes:
+    """Return what `fmviz fit` writes as model.npz."""
+    experiment = fit.experiment
+    found = library.find(experiment.dataset)
+    assert found is not None, "the data set was entered"
+    own = library.encoded(found.file, found.recipe)
+    sink = io.BytesIO()
+    SavedModel(
+        fit.end.parameters,
+        experiment.model,
+        own.target,
+        load_dataset(experiment.dataset).feature_names,
+        own.encoding,
+        dict(experiment.model_params),
+        experiment.loss,
+        average.posterior if average is not None and average.better else None,
+    ).save(sink)
+    return sink.getvalue()
+
+
 def _chart(trials: list[Trial], live: bool) -> None:
     table = pd.DataFrame([trial.record() for trial in trials]).assign(
         method=PENALTIES["ti"].label,
@@ -125,7 +147,7 @@ def _chart(trials: list[Trial], live: bool) -> None:
     )
     left, right = st.columns(2)
     for column, value, title in (
-        (left, "validation_loss", "Loss, rows kept out"),
+        (left, "validation_loss", "Loss, held-out rows"),
         (right, "used_interactions", "Used interactions"),
     ):
         with column:
@@ -139,26 +161,6 @@ def _chart(trials: list[Trial], live: bool) -> None:
 
 def _takeaway(fit: FirstFit, average: Average | None) -> None:
     experiment = fit.experiment
-    with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
-        st.page_link(
-            navigation.TRAIN.script,
-            label="Open in Train",
-            icon=navigation.TRAIN.icon,
-            query_params={**experiment.to_query(), "run": fit.run},
-        )
-        sampled = {"samples": "1"} if average is not None and average.better else {}
-        st.page_link(
-            navigation.INTERACTIONS.script,
-            label="Its interactions, with intervals" if sampled else "Its interactions in words",
-            icon=navigation.INTERACTIONS.icon,
-            query_params={"run": fit.run, **sampled},
-        )
-        widgets.download(
-            "What was tried (CSV)",
-            lambda: fit.validation.frame.to_csv(index=False),
-            f"strengths-{experiment.seed}.csv",
-            key="data_search_csv",
-        )
     dataset = load_dataset(experiment.dataset)
     found = capsule.capsule(
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
@@ -174,5 +176,34 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
         runs = store()
         return of_stored(runs.get(fit.run), runs, found)
 
-    capsule.report("data_search_report", outcome, f"report-{experiment.dataset}-seed{experiment.seed}.html")
+    better = average is not None and average.better
+    name = f"{experiment.dataset}-seed{experiment.seed}"
+    with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
+        st.page_link(
+            navigation.TRAIN.script,
+            label="Open in Train",
+            icon=navigation.TRAIN.icon,
+            query_params={**experiment.to_query(), "run": fit.run},
+        )
+        st.page_link(
+            navigation.INTERACTIONS.script,
+            label="Its interactions, with intervals" if better else "Its interactions in words",
+            icon=navigation.INTERACTIONS.icon,
+            query_params={"run": fit.run} | ({"samples": "1"} if better else {}),
+        )
+        widgets.download(
+            "All trials (CSV)",
+            lambda: fit.validation.frame.to_csv(index=False),
+            f"strengths-{name}.csv",
+            key="data_search_csv",
+        )
+        widgets.download(
+            "Model (npz)",
+            partial(_model, fit, average),
+            f"model-{name}.npz",
+            key="data_search_model",
+            help="For `fmviz predict`: it predicts "
+            + ("by the average, which is better." if better else "as this fit does."),
+        )
+        capsule.report("data_search_report", outcome, f"report-{name}.html")
     capsule.draw("data_search", found, "Searches and fits again, and prints every step.")

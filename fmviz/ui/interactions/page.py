@@ -1,4 +1,4 @@
-"""A finished run read: pairs in words, attributes, the matrix by windows, and one prediction taken apart."""
+"""The page Interactions: pairs in words, attributes, the matrix by windows, one prediction taken apart."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def draw(settings: Settings, reading: Opened) -> Average | None:
             )
         st.caption(f":material/stacked_line_chart: {words}")
         return average
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="interactions_samples"):
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="interactions_sampling"):
         if view.state is TaskState.FAILED:
             failure(view)
         elif view.state.active:

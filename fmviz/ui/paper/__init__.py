@@ -1,1 +1,1 @@
-"""The page Paper desk."""
+"""The page Papers."""

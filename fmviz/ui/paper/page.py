@@ -1,4 +1,4 @@
-"""The paper desk: figures and tables of papers, made again and held against what the papers say."""
+"""The page Papers: figures and tables reproduced, and what the papers say of them checked."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ TABLE = (
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Paper desk", Settings("paper", TABLE)) as settings:
-        st.title("Paper desk")
+    with shell.page("Papers", Settings("paper", TABLE)) as settings:
+        st.title("Papers")
         st.markdown(
-            "Figures of papers, made again under their own protocol. What a paper says about a figure "
+            "Figures and tables of papers, reproduced under their own protocol. What a paper says about one "
             "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
             "measured."
         )
@@ -107,7 +107,7 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
     )
     pieces = reproduction.unfinished_pieces(one, settings["budget"]) if last is None else 0
     if pieces:
-        kept_words = "1 piece of work is kept" if pieces == 1 else f"{pieces:,} pieces of work are kept"
+        kept_words = "1 part is kept" if pieces == 1 else f"{pieces:,} parts are kept"
         st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
     elif last is None:
         st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")

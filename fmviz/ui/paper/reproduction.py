@@ -1,4 +1,4 @@
-"""One figure or table: reproduced, watched while it grows, stopped, found again."""
+"""The reproduction of one figure or table: started, watched, stopped, resumed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             type="primary",
             disabled=active,
             on_click=start,
-            help=f"{pieces:,} finished pieces of work of an earlier run are kept." if pieces else None,
+            help=f"{pieces:,} finished parts of an earlier run are kept." if pieces else None,
         )
         if pieces:
             st.button(
@@ -79,7 +79,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
 
 
 def unfinished_pieces(artefact: Artefact, budget: str) -> int:
-    """Return how many finished pieces of work an unfinished run has left behind."""
+    """Return how many parts an unfinished run has finished."""
     # A store that cannot be read is told of by the page.
     with suppress(StoreError, sqlite3.Error):
         return unfinished(artefact, budget, store())
@@ -96,9 +96,9 @@ def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
-        done = f" after {result.done:,} of {result.total:,} pieces of work" if result is not None else ""
-        kept = f" Kept: {pieces:,}. “Go on” takes them up." if pieces else ""
-        st.info(f"Stopped{done}. What was found until then is shown.{kept}", icon=":material/stop:")
+        done = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""
+        kept = f" Kept: {pieces:,}. “Go on” continues from them." if pieces else ""
+        st.info(f"Stopped{done}. The results so far are shown.{kept}", icon=":material/stop:")
     if result is None:
         return
     shown_result.draw(artefact, result, live=view.state.active)
@@ -127,7 +127,7 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
 
 
 def _empty(artefact: Artefact, pieces: int) -> None:
-    done = f"Not finished yet: {pieces:,} of its pieces of work are kept." if pieces else "Not run yet."
+    done = f"Not finished yet: {pieces:,} of its parts are kept." if pieces else "Not run yet."
     with st.container(border=True, key="paper_empty"):
         st.markdown(f"{done} What will be checked:")
         st.markdown("\n".join(f"- “{one.text}” ({one.where})" for one in artefact.statements))

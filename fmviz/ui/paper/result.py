@@ -147,7 +147,7 @@ def _capsule(artefact: Artefact, result: Result) -> None:
     capsule.draw(
         "paper",
         found,
-        "Makes it again and prints what the checks found; times differ from machine to machine.",
+        "Reproduces it and prints the outcome of the checks; times differ from machine to machine.",
     )
 
 

@@ -80,7 +80,7 @@ class Search:
 
 def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     """Draw the wanted number, the search as it narrows, and what was found."""
-    st.subheader("I want about so many interactions")
+    st.subheader("Search for a number of interactions")
     st.markdown(
         "Along the path above until a fit uses too many interactions, or too few; then halve the interval "
         "between. Every fit begins at its neighbour, as on the path."
@@ -265,7 +265,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[Searc
         _open(last, "**Open in Train**")
         return
     if last.status == "searching":
-        st.info("Stopped. What was tried until then is shown.", icon=":material/stop:")
+        st.info("Stopped. The fits so far are shown.", icon=":material/stop:")
         return
     st.warning(last.message, icon=":material/block:")
     below, above = nearest([fit.used_interactions for fit in fits], asked.target)

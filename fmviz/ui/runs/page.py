@@ -1,4 +1,4 @@
-"""The history: every run in the store, found, opened, taken away, deleted and brought back."""
+"""The page Runs: every run in the store, to find, open, export, delete and restore."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _history(settings: Settings, runs: RunStore) -> None:
 
 def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     frame = runs_table(found)
-    # Of the server's clock, as on the paper desk.
+    # Of the server's clock, as on the page Papers.
     frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     frame["penalty"] = frame["regularizer"].map(
@@ -161,7 +161,7 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
         if settings["bin"]:
             st.button(
-                "Bring back",
+                "Restore",
                 icon=":material/restore_from_trash:",
                 key="runs_undelete",
                 disabled=not ids,
@@ -226,7 +226,7 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
             disabled=not any(run.ended for run in picked),
             on_click=_delete,
             args=(runs, ids),
-            help="Deleted runs can be brought back for a week.",
+            help="Deleted runs can be restored for a week.",
         )
 
 
@@ -245,7 +245,7 @@ def _delete(runs: RunStore, ids: list[str]) -> None:
 
 def _undelete(runs: RunStore, ids: list[str]) -> None:
     count = runs.undelete(ids)
-    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} brought back.", None)
+    st.session_state[_TOLD] = (f"{count} run{'s' if count != 1 else ''} restored.", None)
 
 
 def _tell(runs: RunStore) -> None:

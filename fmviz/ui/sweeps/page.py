@@ -1,4 +1,4 @@
-"""Sweeps: many fits, declared at once, costed, watched, stopped, and gone on with."""
+"""The page Sweeps: many fits, declared at once, estimated, watched, stopped and resumed."""
 
 from __future__ import annotations
 

@@ -352,7 +352,7 @@ def _loss(settings: Settings) -> None:
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
     if missing and settings.shows("loss"):
         st.caption(
-            f"Not available here: {', '.join(missing)}. They want two classes; this target is a number."
+            f"Not available here: {', '.join(missing)}. They need two classes; this target is a number."
         )
     _own(settings, "loss")
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from fmviz.engine.penalties._squared_norm import prox_squared_l1
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Said, by_majority, over, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
 # Faster by less is as fast.
@@ -28,16 +28,16 @@ def _panel(sigma: float, strength: float) -> str:
     return f"σ = {sigma:g}, λ = {strength:g}"
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
     lengths = [2**e for e in settings["log2_d"]]
     rng = np.random.default_rng(0)
     vectors = {
         d: rng.standard_normal((max(settings["vectors"], settings["entries"] // d), d)) for d in lengths
     }
     for d, M in vectors.items():
-        desk.use(f"d = {d}", M)
-    cases = desk.each(product(lengths, settings["sigma"], settings["lambda"]))
+        repro.use(f"d = {d}", M)
+    cases = repro.each(product(lengths, settings["sigma"], settings["lambda"]))
     yield "Readying the kernels"
     for name in METHODS:
         prox_squared_l1(vectors[lengths[0]], 0.1, name)
@@ -49,8 +49,8 @@ def _run(desk: Desk) -> Iterator[str]:
         alive = np.count_nonzero(prox_squared_l1(scaled, strength)) / scaled.size
         for name, label in METHODS.items():
             each = times[name] / len(scaled) * 1e6
-            desk.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
-        desk.done += 1
+            repro.row("times", panel=panel, method=label, d=d, microseconds=each, alive=alive)
+        repro.done += 1
         yield f"d = {d:,}, {panel}"
 
 

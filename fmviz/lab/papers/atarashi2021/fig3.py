@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, by_balance, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.recovery import (
     ERROR,
@@ -26,6 +25,7 @@ from fmviz.lab.papers.protocols.recovery import (
     planted,
     strengths,
 )
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
 
 OMEGA = [name for name, method in METHODS.items() if method.dense and name != "SLQR"]
 _SAME = {ERROR: 0.005, F1: 0.005}
@@ -56,36 +56,36 @@ def _studies(settings: Settings) -> list[Study]:
     ]
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    studies = _studies(desk.settings)
-    desk.total = sum(study.n_fits for study in studies)
-    for setting in desk.settings["settings"]:
-        for n in desk.settings["n_samples"]:
-            desk.use(f"{setting}, N = {n}, seed 0", *planted(setting, n, 0))
+def _run(repro: Reproduction) -> Iterator[str]:
+    studies = _studies(repro.settings)
+    repro.total = sum(study.n_fits for study in studies)
+    for setting in repro.settings["settings"]:
+        for n in repro.settings["n_samples"]:
+            repro.use(f"{setting}, N = {n}, seed 0", *planted(setting, n, 0))
     for study in studies:
         found: list[Row] = []
         words = f"{study.setting}, N = {study.n_samples}: {study.method}"
-        run = study.run(found, n_jobs=desk.n_jobs, should_stop=desk.should_stop, memory=desk.memory)
+        run = study.run(found, n_jobs=repro.n_jobs, should_stop=repro.should_stop, memory=repro.memory)
         for count in run:
-            desk.done += count
-            if desk.due():
+            repro.done += count
+            if repro.due():
                 yield words
         if not found:
             return
-        _tell(desk, study, found)
+        _tell(repro, study, found)
         yield words
-        if desk.should_stop():
+        if repro.should_stop():
             return
 
 
-def _tell(desk: Desk, study: Study, found: Sequence[Row]) -> None:
+def _tell(repro: Reproduction, study: Study, found: Sequence[Row]) -> None:
     labels = {"setting": study.setting, "n_samples": study.n_samples, "method": study.method}
     means: Row = {}
     for one in found:
         metric, tests = one["metric"], one["test"]
         scores = [test[METRICS[metric]] for test in tests]
         means[metric] = float(np.mean(scores))
-        desk.row(
+        repro.row(
             "tuned",
             **labels,
             metric=metric,
@@ -97,7 +97,7 @@ def _tell(desk: Desk, study: Study, found: Sequence[Row]) -> None:
             converged=float(np.mean([test["converged"] for test in tests])),
         )
         for number, score in enumerate(scores):
-            desk.row(
+            repro.row(
                 "test",
                 data=_panel(study.setting, metric),
                 method=study.method,
@@ -105,7 +105,7 @@ def _tell(desk: Desk, study: Study, found: Sequence[Row]) -> None:
                 seed=number,
                 score=score,
             )
-    desk.row("means", **labels, **means)
+    repro.row("means", **labels, **means)
 
 
 class Means:

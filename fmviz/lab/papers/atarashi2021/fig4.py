@@ -12,9 +12,9 @@ from typing import Any
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers.checkpoints import fits
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, listed, over, verdict
 from fmviz.lab.papers.protocols import recovery
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
 from fmviz.lab.runner import load_dataset
 
 METHODS = ("TI", "CS", "L21", "L1")
@@ -52,32 +52,32 @@ def _exponents(settings: Settings) -> range:
     return range(settings["log2_lambda"][0], settings["log2_lambda"][1] + 1)
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
     # One data set after the other, so that all curves grow alike.
     seeds, starts = range(settings["data_sets"]), range(settings["starts"])
     cases = list(product(seeds, starts, _exponents(settings), METHODS))
-    desk.total = len(cases)
+    repro.total = len(cases)
     experiments = [fit_of(settings, m, exponent, seed, start) for seed, start, exponent, m in cases]
-    if desk.should_stop():
+    if repro.should_stop():
         return
     yield "Readying the kernels"
     lost = 0
     seconds = settings["seconds"]
-    with closing(fits(desk.memory, experiments, n_jobs=desk.n_jobs, seconds=seconds)) as results:
+    with closing(fits(repro.memory, experiments, n_jobs=repro.n_jobs, seconds=seconds)) as results:
         for index, found in results:
-            if desk.should_stop():
+            if repro.should_stop():
                 return
             seed, start, exponent, method = cases[index]
-            if f"seed {seed}" not in desk.data:
+            if f"seed {seed}" not in repro.data:
                 data = load_dataset("synthetic", **_data(settings, seed))
-                desk.use(f"seed {seed}", data.X, data.y)
+                repro.use(f"seed {seed}", data.X, data.y)
             if failure := found.get("failure"):
                 lost += 1
-                desk.row("failures", method=method, log2_lambda=exponent, message=failure)
+                repro.row("failures", method=method, log2_lambda=exponent, message=failure)
             else:
                 for name, label in METRICS.items():
-                    desk.row(
+                    repro.row(
                         "scores",
                         panel=label,
                         method=method,
@@ -87,12 +87,12 @@ def _run(desk: Desk) -> Iterator[str]:
                         value=found["values"][name],
                         status=found["status"],
                     )
-            desk.done += 1
-            if desk.due() or desk.done == desk.total:
+            repro.done += 1
+            if repro.due() or repro.done == repro.total:
                 of = settings["data_sets"]
                 yield f"{method}, λ = {2.0**exponent:g}, data set {seed + 1} of {of}"
     if lost:
-        desk.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
+        repro.note(f"{lost} of {len(cases)} fits failed and are left out: see the table of failures.")
 
 
 def _adequate(panels: Sequence[str]) -> Cases:

@@ -9,7 +9,6 @@ from statistics import fmean, median
 from typing import Any
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Cases, Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import SHARE, Race, racing
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
@@ -23,6 +22,7 @@ from fmviz.lab.papers.protocols.weights import (
     panel_of,
     race_of,
 )
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
 
 # Ends that differ by less, relative to the smaller, are equal; and the lead that is remarkable.
 _SAME, _REMARKABLE = 1e-3, 0.1
@@ -31,8 +31,8 @@ _READINGS = {"all methods": METHODS, "without SLQR": tuple(one for one in METHOD
 _Ends = Mapping[str, Sequence[float]]
 
 
-def _races(desk: Desk) -> list[Race]:
-    settings = desk.settings
+def _races(repro: Reproduction) -> list[Race]:
+    settings = repro.settings
     return [
         race_of(
             partial(planted, setting, settings["N"], seed),

@@ -14,10 +14,10 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, over, verdict
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 from fmviz.lab.papers.protocols.weights import METHODS, in_words, problem_of, start_of
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
 
 _SPARSE = ("TI", "CS", "L1", "L21")
 # Whose epochs grow with which power of d.
@@ -28,32 +28,32 @@ _PAIRS = (("TI", "L1"), ("CS", "L21"))
 _SLOWER, _SLOWER_AT = 100.0, 4_000
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
-    for seed, d, method in desk.each(product(range(settings["data_sets"]), settings["d"], METHODS)):
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
+    for seed, d, method in repro.each(product(range(settings["data_sets"]), settings["d"], METHODS)):
         yield f"d = {d:,}, data set {seed + 1} of {settings['data_sets']}: {method}"
         blocks = max(1, d // settings["block"])
         X, y, _ = make_sparse_interactions(settings["N"], d, blocks, 0, random_state=seed)
-        desk.use(f"d = {d:,}, seed {seed}", X, y)
-        yield from desk.once(key_of(seed, d, method), partial(_epochs, desk, method, X, y, seed))
-        if desk.should_stop():
+        repro.use(f"d = {d:,}, seed {seed}", X, y)
+        yield from repro.once(key_of(seed, d, method), partial(_epochs, repro, method, X, y, seed))
+        if repro.should_stop():
             return
-        desk.done += 1
+        repro.done += 1
 
 
-def _epochs(desk: Desk, method: str, X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[str]:
+def _epochs(repro: Reproduction, method: str, X: np.ndarray, y: np.ndarray, seed: int) -> Iterator[str]:
     """Time epochs; the table "times"."""
-    epochs, strength, d = desk.settings["epochs"], desk.settings["strength"], X.shape[1]
+    epochs, strength, d = repro.settings["epochs"], repro.settings["strength"], X.shape[1]
     problem = problem_of(method, X, y, strength, strength)
     budget, solver = Budget(epochs, tol=0.0, certify_every=epochs + 1), ALL[method].solver
     seconds = []
-    for last in iterate(problem, solver, budget, desk.should_stop, start=start_of(problem, seed)):
+    for last in iterate(problem, solver, budget, repro.should_stop, start=start_of(problem, seed)):
         seconds.append(last.seconds)
         yield f"d = {d:,}: {method}, epoch {last.epoch}"
-    if not desk.should_stop():
+    if not repro.should_stop():
         # The first one starts the solver, too.
         laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
-        desk.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
+        repro.row("times", panel="One epoch", method=method, d=d, seed=seed, seconds=median(laps))
 
 
 def _courses(power: int) -> Cases:

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import product
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import over
 from fmviz.lab.papers.protocols.benchmarks import wanted, whole
 from fmviz.lab.papers.protocols.descent import CLOSE, MUCH, Race, Times, median_times, racing, sooner
@@ -20,10 +19,11 @@ from fmviz.lab.papers.protocols.weights import (
     panel_of,
     race_of,
 )
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
 
 
-def _races(desk: Desk) -> list[Race]:
-    settings, names = desk.settings, wanted(desk)
+def _races(repro: Reproduction) -> list[Race]:
+    settings, names = repro.settings, wanted(repro)
     return [
         race_of(
             partial(whole, name, settings["drawn"]),

@@ -10,7 +10,6 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Cases, over
 from fmviz.lab.papers.protocols.descent import (
     MUCH,
@@ -24,6 +23,7 @@ from fmviz.lab.papers.protocols.descent import (
 )
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
 
 PANELS = {"a": (INTERACTIONS, "ti"), "b": (FEATURES, "ti"), "c": (FEATURES, "cs")}
 
@@ -59,8 +59,8 @@ def build(letter: str, strength: float, X: np.ndarray, y: np.ndarray) -> tuple[P
     return problem, float(d**2)
 
 
-def _races(desk: Desk) -> list[Race]:
-    settings = desk.settings
+def _races(repro: Reproduction) -> list[Race]:
+    settings = repro.settings
     sizes = list(zip(settings["N"], settings["seconds"], strict=True))
     return [
         race_of(

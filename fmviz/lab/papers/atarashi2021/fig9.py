@@ -11,7 +11,6 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables
 from fmviz.lab.papers.judging import Said, agreed, by_majority, over
 from fmviz.lab.papers.protocols.benchmarks import A9A, wanted, whole
 from fmviz.lab.papers.protocols.descent import (
@@ -28,6 +27,7 @@ from fmviz.lab.papers.protocols.descent import (
     told,
 )
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables
 
 _SMALL = tuple(f"MB-{name}" for name in STOCHASTIC)
 # Of the steps η₀ it is the largest that usually diverged.
@@ -49,8 +49,8 @@ def build(regularizer: str, strengths: Row, X: Any, y: np.ndarray) -> tuple[Prob
     return Problem.build(X, y, penalty=regularizer, rank=RANK, **strengths), 1.0
 
 
-def _races(desk: Desk) -> list[Race]:
-    settings, names = desk.settings, wanted(desk)
+def _races(repro: Reproduction) -> list[Race]:
+    settings, names = repro.settings, wanted(repro)
     return [
         race_of(
             partial(whole, name, settings["drawn"]),

@@ -14,11 +14,11 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import descend
 from fmviz.lab.papers.protocols.tuning import halves
 from fmviz.lab.papers.references import SUMS
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
@@ -63,23 +63,23 @@ def _problem(X: np.ndarray, y: np.ndarray, kernel: str, method: str, settings: S
     )
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
     seeds = range(settings["seeds"])
     cases = product(seeds, settings["features"], settings["targets"], KERNELS)
-    for seed, features, target, kernel in desk.each(cases):
+    for seed, features, target, kernel in repro.each(cases):
         X, y = _rows(features, target, seed)
-        desk.use(f"diabetes, {FEATURES[features]}", X, y)
+        repro.use(f"diabetes, {FEATURES[features]}", X, y)
         panel = panel_of(kernel, features, target)
-        _one_case(desk, X, y, kernel, seed, panel)
-        if desk.should_stop():
+        _one_case(repro, X, y, kernel, seed, panel)
+        if repro.should_stop():
             return
-        desk.done += 1
+        repro.done += 1
         yield f"{panel}: start {seed + 1} of {settings['seeds']}"
 
 
-def _one_case(desk: Desk, X: np.ndarray, y: np.ndarray, kernel: str, seed: int, panel: str) -> None:
-    settings, n = desk.settings, y.size
+def _one_case(repro: Reproduction, X: np.ndarray, y: np.ndarray, kernel: str, seed: int, panel: str) -> None:
+    settings, n = repro.settings, y.size
     labels = {"panel": panel, "seed": seed}
     limits = {name: settings[name] for name in ("epochs", "seconds", "tol")}
     ends: dict[str, tuple[float, Parameters]] = {}
@@ -89,21 +89,23 @@ def _one_case(desk: Desk, X: np.ndarray, y: np.ndarray, kernel: str, seed: int, 
         # The same P for all three.
         start = start or problem.start(settings["init_sd"], np.random.default_rng([seed, 1]))
         solver: tuple[str, Row] = (SOLVERS[kernel], {})
-        return descend(desk, problem, start, solver, value=lambda one: n * one.objective, seed=seed, **limits)
+        return descend(
+            repro, problem, start, solver, value=lambda one: n * one.objective, seed=seed, **limits
+        )
 
     for method, label in METHODS.items():
         for last, row in fall(method):  # noqa: B007
             if row is not None and seed < settings["traced"]:
-                desk.row("trace", **labels, method=label, **row)
+                repro.row("trace", **labels, method=label, **row)
         ends[method] = n * last.objective, last.parameters
     best = np.inf
     for method in ("ones", "signs"):
         at = ends[method][1]
         *_, (last, _) = fall("fitted", Parameters(at.P, at.w, at.intercept, coefficients=at.multipliers))
         best = min(best, n * last.objective)
-    if desk.should_stop():
+    if repro.should_stop():
         return
-    desk.row(
+    repro.row(
         "ends",
         **labels,
         kernel=KERNELS[kernel],

@@ -16,7 +16,6 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables
 from fmviz.lab.papers.judging import Cases, Said, agreed, over
 from fmviz.lab.papers.protocols.descent import (
     SHARE,
@@ -33,6 +32,7 @@ from fmviz.lab.papers.protocols.descent import (
     told,
 )
 from fmviz.lab.papers.references import SUMS
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
 DATA = "text-like, in place of E2006-tfidf"
@@ -97,16 +97,16 @@ def _sgd(eta0: float) -> str:
     return f"{SGD}, η₀ = {eta0:g}"
 
 
-def _races(desk: Desk) -> list[Race]:
-    settings = desk.settings
+def _races(repro: Reproduction) -> list[Race]:
+    settings = repro.settings
 
     @cache
     def data() -> tuple[Any, np.ndarray]:
         return _data(settings)
 
-    def opened(kernel: str, desk: Desk) -> tuple[Prepare, Value]:
+    def opened(kernel: str, repro: Reproduction) -> tuple[Prepare, Value]:
         X, y = data()
-        desk.use(DATA, X, y, nonzero=int(X.nnz))
+        repro.use(DATA, X, y, nonzero=int(X.nnz))
         all_ = starts_of(Design(X), y, kernel, settings)
         # All in units of the lifted start, so that lines can be compared.
         scale = 1.0 / all_[LIFTED][0].objective(all_[LIFTED][1])

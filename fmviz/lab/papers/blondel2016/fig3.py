@@ -16,10 +16,10 @@ from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings, Tables
 from fmviz.lab.papers.judging import Said, by_balance, by_majority, listed, over
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS
+from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
 from fmviz.lab.runner import load_dataset
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"
@@ -71,14 +71,14 @@ def fit(trial: Trial, train: np.ndarray, test: np.ndarray, *, epochs: int, tol: 
     return float(np.sqrt(np.mean((predicted - y[test]) ** 2)))
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
     names = list(settings["data"])
     if MOVIELENS in names and (reason := DATASETS["movielens_100k"].unavailable()):
         names.remove(MOVIELENS)
-        desk.note(f"MovieLens 100K is not here: drawn ratings only. {reason}")
+        repro.note(f"MovieLens 100K is not here: drawn ratings only. {reason}")
     yield from compare(
-        desk,
+        repro,
         {name: partial(ratings, name, settings["drawn"]) for name in names},
         _kinds(settings),
         settings["betas"],

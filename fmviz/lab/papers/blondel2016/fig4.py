@@ -15,10 +15,10 @@ from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.desk import Desk, Settings
 from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS
+from fmviz.lab.papers.reproduction import Reproduction, Settings
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (
@@ -111,15 +111,15 @@ _PREDICT = {
 }
 
 
-def _run(desk: Desk) -> Iterator[str]:
-    settings = desk.settings
+def _run(repro: Reproduction) -> Iterator[str]:
+    settings = repro.settings
     names = list(settings["data"])
     if reason := DATASETS["abalone"].unavailable():
-        desk.note(f"Abalone is not here, and diabetes stands in for it. {reason}")
+        repro.note(f"Abalone is not here, and diabetes stands in for it. {reason}")
         names = list(dict.fromkeys("diabetes" if name == "abalone" else name for name in names))
     low, high, count = settings["grid"]
     yield from compare(
-        desk,
+        repro,
         {name: partial(_rows, name) for name in names},
         _kinds(settings),
         [float(beta) for beta in np.logspace(low, high, count)],

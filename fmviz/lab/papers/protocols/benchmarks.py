@@ -10,7 +10,7 @@ import numpy as np
 from fmviz.engine.design import Design
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.desk import Desk
+from fmviz.lab.papers.reproduction import Reproduction
 from fmviz.lab.runner import load_dataset
 
 ML100K, A9A, RCV1, FD, DRAWN = "ML100K", "a9a", "RCV1", "FD", "drawn ratings"
@@ -33,17 +33,17 @@ class Parts(NamedTuple):
     highest: bool
 
 
-def wanted(desk: Desk) -> list[str]:
+def wanted(repro: Reproduction) -> list[str]:
     """Return the data sets of ``settings["data"]`` that are here; drawn ratings where there are none."""
     names = []
-    for name in desk.settings["data"]:
+    for name in repro.settings["data"]:
         reason = None if name == DRAWN else dataset_spec(SETS[name]).unavailable()
         if reason is None:
             names.append(name)
         else:
-            desk.note(f"{name} is not here and left out. {reason}")
+            repro.note(f"{name} is not here and left out. {reason}")
     if not names:
-        desk.note("Drawn ratings stand in, since none of the data sets is here.")
+        repro.note("Drawn ratings stand in, since none of the data sets is here.")
     return names or [DRAWN]
 
 

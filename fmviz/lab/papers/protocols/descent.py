@@ -1,4 +1,4 @@
-"""Objectives over time: runs of several methods on one problem, and which of them comes down first."""
+"""Objectives over time: several methods on one problem, and which of them is first to come down."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.base import Runner, Verdict
 from fmviz.lab.papers.checkpoints import key_of
-from fmviz.lab.papers.desk import Desk, Row, Tables, rows_where
 from fmviz.lab.papers.judging import Said, agreed, listed
+from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, rows_where
 
 # One row for each epoch up to this one, then fewer and fewer.
 _ALL_UP_TO = 10
@@ -79,11 +79,11 @@ class Race:
     panel, seed : str, int
         What the rows are told apart by.
     data : str
-        The name of the data in `Desk.data`.
+        The name of the data in `Reproduction.data`.
     lines : sequence of Line
         Which.
     open : callable
-        ``open(desk)`` reads the data, notes them with the desk, and returns two functions: of a line, its
+        ``open(repro)`` reads the data, notes them, and returns two functions: of a line, its
         problem and its start; of a snapshot, the objective that is drawn.
     seconds : float
         Solver seconds of each run.
@@ -100,43 +100,43 @@ class Race:
     seed: int
     data: str
     lines: Sequence[Line]
-    open: Callable[[Desk], tuple[Prepare, Value]]
+    open: Callable[[Reproduction], tuple[Prepare, Value]]
     seconds: float
     ending: Callable[[Line, Mapping[str, Any], Sequence[Row], Snapshot], Row]
     mark: Callable[[Mapping[str, Any]], Any] = dict
     traced: bool = True
 
 
-def racing(races_of: Callable[[Desk], Sequence[Race]]) -> Runner:
+def racing(races_of: Callable[[Reproduction], Sequence[Race]]) -> Runner:
     """Return the runner of races: all lines of all, those apart that have finished before.
 
-    It fills the tables "trace" and "ends". The settings of the desk have ``epochs`` and ``tol``.
+    It fills the tables "trace" and "ends". Its settings have ``epochs`` and ``tol``.
     """
-    return lambda desk: _run(desk, races_of(desk))
+    return lambda repro: _run(repro, races_of(repro))
 
 
-def _run(desk: Desk, races: Sequence[Race]) -> Iterator[str]:
-    desk.total = sum(len(line.tries) for one in races for line in one.lines)
+def _run(repro: Reproduction, races: Sequence[Race]) -> Iterator[str]:
+    repro.total = sum(len(line.tries) for one in races for line in one.lines)
     for one in races:
-        if desk.should_stop():
+        if repro.should_stop():
             return
         yield f"{one.panel}: reading the data"
-        prepare, value = one.open(desk)
+        prepare, value = one.open(repro)
         for line in one.lines:
             for own in line.tries:
                 yield f"{one.panel}, start {one.seed + 1}: {line.label}"
-                key = key_of(one.panel, one.seed, line.label, one.mark(own), desk.data[one.data])
-                steps = partial(_course, desk, one, line, own, partial(prepare, line), value)
-                yield from desk.once(key, steps)
-                if desk.should_stop():
+                key = key_of(one.panel, one.seed, line.label, one.mark(own), repro.data[one.data])
+                steps = partial(_course, repro, one, line, own, partial(prepare, line), value)
+                yield from repro.once(key, steps)
+                if repro.should_stop():
                     return
-                desk.done += 1
+                repro.done += 1
             if len(line.tries) > 1:
-                _keep_best(desk, one, line)
+                _keep_best(repro, one, line)
 
 
 def _course(
-    desk: Desk,
+    repro: Reproduction,
     one: Race,
     line: Line,
     own: Mapping[str, Any],
@@ -144,22 +144,22 @@ def _course(
     value: Value,
 ) -> Iterator[str]:
     course: list[Row] = []
-    limits = {"epochs": desk.settings["epochs"], "seconds": one.seconds, "tol": desk.settings["tol"]}
+    limits = {"epochs": repro.settings["epochs"], "seconds": one.seconds, "tol": repro.settings["tol"]}
     labels = {"panel": one.panel, "seed": one.seed}
-    for last, row in descend(desk, *prepare(), (line.solver, own), value=value, seed=one.seed, **limits):
+    for last, row in descend(repro, *prepare(), (line.solver, own), value=value, seed=one.seed, **limits):
         if row is not None:
             course.append(row)
             if one.traced:
-                desk.row("trace", **labels, method=label_of(line, own), **row)
-        if desk.due():
+                repro.row("trace", **labels, method=label_of(line, own), **row)
+        if repro.due():
             yield f"{one.panel}, start {one.seed + 1}: {line.label}, epoch {last.epoch}"
-    if not desk.should_stop():
+    if not repro.should_stop():
         end = {"objective": course[-1]["objective"], "seconds": last.seconds}
-        desk.row("ends", **labels, method=line.label, **end, **one.ending(line, own, course, last))
+        repro.row("ends", **labels, method=line.label, **end, **one.ending(line, own, course, last))
 
 
 def descend(
-    desk: Desk,
+    repro: Reproduction,
     problem: Problem,
     start: Parameters,
     solver: tuple[str, Mapping[str, Any]],
@@ -176,7 +176,7 @@ def descend(
 
     Parameters
     ----------
-    desk : Desk
+    repro : Reproduction
         Whose `should_stop`.
     problem, start : Problem, Parameters
         See `fmviz.engine.drive.iterate`.
@@ -192,7 +192,7 @@ def descend(
     budget = Budget(epochs, seconds, tol, certify_every=epochs + 1)
     rng, wanted = np.random.default_rng([seed, 2]), 0.0
     method = chosen_solver(problem, *solver)
-    for snapshot in iterate(problem, method, budget, desk.should_stop, start=start, rng=rng):
+    for snapshot in iterate(problem, method, budget, repro.should_stop, start=start, rng=rng):
         row = None
         if snapshot.epoch >= wanted or snapshot.status is not None:
             wanted = snapshot.epoch + 1 if snapshot.epoch < _ALL_UP_TO else snapshot.epoch * _GROWTH
@@ -200,19 +200,19 @@ def descend(
         yield snapshot, row
 
 
-def _keep_best(desk: Desk, one: Race, line: Line) -> None:
+def _keep_best(repro: Reproduction, one: Race, line: Line) -> None:
     """Leave in the table "trace" the run with the lowest end, under the name of its line."""
     here = {"panel": one.panel, "seed": one.seed}
-    tried = rows_where(desk.tables, "ends", **here, method=line.label)
+    tried = rows_where(repro.tables, "ends", **here, method=line.label)
     best = min(tried, key=lambda row: (row["diverged"], row["objective"]))["label"]
     names = {row["label"]: None for row in tried} | {best: line.label}
     kept: list[Row] = []
-    for row in desk.tables["trace"]:
+    for row in repro.tables["trace"]:
         ours = all(row[name] == value for name, value in here.items())
         name = names.get(row["method"], row["method"]) if ours else row["method"]
         if name is not None:
             kept.append({**row, "method": name})
-    desk.tables["trace"] = kept
+    repro.tables["trace"] = kept
 
 
 # --------------------------------------------------------------------------------------------------- judging

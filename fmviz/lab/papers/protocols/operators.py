@@ -11,8 +11,8 @@ import numpy as np
 from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.pairs import tile_edges
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases, Said, by_majority, over, verdict
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
 
 LABELS = {
     "l1": "L1",
@@ -29,16 +29,16 @@ Courses = dict[int, list[Row]]
 """The counts of every P, along λ."""
 
 
-def run(desk: Desk) -> Iterator[str]:
+def run(repro: Reproduction) -> Iterator[str]:
     """Fill the tables "counts" and "W", for one P and method after the other."""
-    settings = desk.settings
+    settings = repro.settings
     d, exponents = settings["d"], settings["log2_lambda"]
-    for seed, name in desk.each(product(range(settings["matrices"]), settings["methods"])):
+    for seed, name in repro.each(product(range(settings["matrices"]), settings["methods"])):
         P = sample(d, settings["k"], "normal", seed)
-        desk.use(f"P, seed {seed}", P)
+        repro.use(f"P, seed {seed}", P)
         found = study(P, VARIANTS[name], exponents)
         for at, exponent in enumerate(exponents):
-            desk.row(
+            repro.row(
                 "counts",
                 method=LABELS[name],
                 seed=seed,
@@ -50,20 +50,20 @@ def run(desk: Desk) -> Iterator[str]:
             )
         if seed == 0:
             for exponent in settings["shown"]:
-                _picture(desk, LABELS[name], exponent, found.Q[found.at(exponent)])
-        desk.done += 1
+                _picture(repro, LABELS[name], exponent, found.Q[found.at(exponent)])
+        repro.done += 1
         yield f"{LABELS[name]}: P {seed + 1} of {settings['matrices']}"
 
 
-def _picture(desk: Desk, method: str, exponent: int, Q: np.ndarray) -> None:
+def _picture(repro: Reproduction, method: str, exponent: int, Q: np.ndarray) -> None:
     """Add QQᵀ, a row of tiles a row: the share of the pairs i ≠ j in a tile that are used."""
-    edges = tile_edges(Q.shape[0], desk.settings["tiles"])
+    edges = tile_edges(Q.shape[0], repro.settings["tiles"])
     used = np.add.reduceat(np.add.reduceat(used_mask(Q).astype(float), edges[:-1], 0), edges[:-1], 1)
     sizes = np.diff(edges)
     possible = np.outer(sizes, sizes) - np.diag(sizes)
     share = np.round(used / np.maximum(possible, 1), 3)
     for tile, row in enumerate(share):
-        desk.row("W", method=method, log2_lambda=exponent, first=edges[tile], shares=row.tolist())
+        repro.row("W", method=method, log2_lambda=exponent, first=edges[tile], shares=row.tolist())
 
 
 def _courses(tables: Tables, name: str) -> Courses:

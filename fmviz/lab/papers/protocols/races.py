@@ -10,8 +10,8 @@ import numpy as np
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
-from fmviz.lab.papers.desk import Desk, Row
 from fmviz.lab.papers.protocols.descent import MUCH, SHARE, Line, Prepare, Race, Value, label_of
+from fmviz.lab.papers.reproduction import Reproduction, Row
 
 RANK, INIT_SD = 30, 0.01
 BATCH = ("APGD", "nmAPGD")
@@ -60,9 +60,9 @@ def race_of(
     `Race` for the rest.
     """
 
-    def opened(desk: Desk) -> tuple[Prepare, Value]:
+    def opened(repro: Reproduction) -> tuple[Prepare, Value]:
         X, y = load()
-        desk.use(data, X, y)
+        repro.use(data, X, y)
         problem, scale = build(X, y)
         start = problem.start(INIT_SD, np.random.default_rng([seed, 1]))
         return lambda line: (problem, start), lambda last: scale * last.objective

@@ -13,7 +13,7 @@ import numpy as np
 from fmviz.engine.drive import never
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers.checkpoints import Memory, fits
-from fmviz.lab.papers.desk import Row
+from fmviz.lab.papers.reproduction import Row
 from fmviz.lab.runner import load_dataset
 
 INTERACTIONS, FEATURES = "interaction selection", "feature selection"

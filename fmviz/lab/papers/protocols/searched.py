@@ -12,10 +12,10 @@ import numpy as np
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.desk import Desk, Row, rows_where
 from fmviz.lab.papers.protocols.benchmarks import Parts, Rows, parts, wanted
 from fmviz.lab.papers.protocols.recovery import METHODS
 from fmviz.lab.papers.protocols.trials import each, ready
+from fmviz.lab.papers.reproduction import Reproduction, Row, rows_where
 from fmviz.lab.runner import quality
 from fmviz.paths import search_lambda
 
@@ -171,30 +171,30 @@ def bracket(used: Mapping[float, int], accept: tuple[int, int]) -> tuple[float, 
     return ()
 
 
-def run(desk: Desk) -> Iterator[str]:
+def run(repro: Reproduction) -> Iterator[str]:
     """Tune FM, then fit and search for the others; all tables of the paper."""
-    settings, protocol = desk.settings, Protocol.of(desk.settings)
-    names = wanted(desk)
+    settings, protocol = repro.settings, Protocol.of(repro.settings)
+    names = wanted(repro)
     pairs = [(w, p) for w in settings["lambda_w"] for p in settings["lambda_p"]]
     seeds, tuning = range(settings["seeds"]), range(min(settings["tuning_seeds"], settings["seeds"]))
     sparse = len(SPARSE) * len(seeds)
     rest = len(seeds) - len(tuning)
-    desk.total = len(names) * (len(pairs) * len(tuning) + rest + sparse * (len(settings["grid"]) + 1))
+    repro.total = len(names) * (len(pairs) * len(tuning) + rest + sparse * (len(settings["grid"]) + 1))
     for name in names:
         yield f"Loading {name}"
         split = protocol.parts(name)
-        _describe(desk, name, split)
+        _describe(repro, name, split)
         first = [Trial(name, FM, seed, w, p) for seed in tuning for w, p in pairs]
         short = partial(fit, protocol=replace(protocol, epochs=1))
         kinds = [replace(first[0], method=method) for method in (FM, *SPARSE)]
-        yield from ready(desk, short, kinds, lambda trial: trial.method)
-        yield from _rows(desk, "fm", first, protocol)
-        if desk.should_stop():
+        yield from ready(repro, short, kinds, lambda trial: trial.method)
+        yield from _rows(repro, "fm", first, protocol)
+        if repro.should_stop():
             return
-        chosen = _best(desk.tables["fm"], name, FM, split.highest)
+        chosen = _best(repro.tables["fm"], name, FM, split.highest)
         at_best = {key: chosen[key] for key in ("lambda_w", "lambda_p")}
-        yield from _rows(desk, "fm", [Trial(name, FM, s, **at_best) for s in seeds[len(tuning) :]], protocol)
-        if desk.should_stop():
+        yield from _rows(repro, "fm", [Trial(name, FM, s, **at_best) for s in seeds[len(tuning) :]], protocol)
+        if repro.should_stop():
             return
         at_best["lambda_p"] /= 10.0
         todo = [
@@ -203,21 +203,21 @@ def run(desk: Desk) -> Iterator[str]:
             for strength in settings["grid"]
             for seed in seeds
         ]
-        yield from _rows(desk, "grid", todo, protocol)
-        if desk.should_stop():
+        yield from _rows(repro, "grid", todo, protocol)
+        if repro.should_stop():
             return
         todo = [Trial(name, method, seed, **at_best) for method in SPARSE for seed in seeds]
-        yield from _searches(desk, todo, protocol)
-        if desk.should_stop():
+        yield from _searches(repro, todo, protocol)
+        if repro.should_stop():
             return
-        _conclude(desk, name, split.highest)
+        _conclude(repro, name, split.highest)
         yield f"{name} is done"
 
 
-def _describe(desk: Desk, name: str, split: Parts) -> None:
+def _describe(repro: Reproduction, name: str, split: Parts) -> None:
     train = split.train
     live = int(np.count_nonzero(np.diff(train.design.columns.indptr)))
-    desk.use(
+    repro.use(
         name,
         train.design.matrix,
         train.y,
@@ -228,34 +228,34 @@ def _describe(desk: Desk, name: str, split: Parts) -> None:
     )
 
 
-def _rows(desk: Desk, table: str, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
-    for trial, found in _each(desk, fit, trials, protocol):
-        desk.row(table, **{**trial.row, **found})
+def _rows(repro: Reproduction, table: str, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
+    for trial, found in _each(repro, fit, trials, protocol):
+        repro.row(table, **{**trial.row, **found})
         yield f"{trial.data}: {trial.method}, λ = {trial.lambda_sparse:g}, start {trial.seed}"
 
 
 def _each(
-    desk: Desk, work: Callable[..., Row], trials: Sequence[Trial], protocol: Protocol
+    repro: Reproduction, work: Callable[..., Row], trials: Sequence[Trial], protocol: Protocol
 ) -> Iterator[tuple[Trial, Row]]:
     columns = ("validation", "score", "used")
     own = partial(work, protocol=protocol)
-    return each(desk, own, trials, columns, work.__name__, asdict(protocol))
+    return each(repro, own, trials, columns, work.__name__, asdict(protocol))
 
 
-def _searches(desk: Desk, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
+def _searches(repro: Reproduction, trials: Sequence[Trial], protocol: Protocol) -> Iterator[str]:
     """Search from where the fits of the grid begin to use too many; tables "search"."""
     todo = []
     for trial in trials:
-        mine = rows_where(desk.tables, "grid", data=trial.data, method=trial.method, seed=trial.seed)
+        mine = rows_where(repro.tables, "grid", data=trial.data, method=trial.method, seed=trial.seed)
         used = {row["lambda_sparse"]: row["used"] for row in mine if row["used"] is not None}
         if begin := bracket(used, protocol.accept):
             todo.append(replace(trial, bracket=begin))
             continue
-        desk.done += 1
+        repro.done += 1
         words = "The grid holds no two strengths between which the wanted number could lie."
-        desk.row("search", **{**trial.row, "score": None, "used": None, "probes": 0, "message": words})
-    for trial, found in _each(desk, search, todo, protocol):
-        desk.row("search", **{**trial.row, **found})
+        repro.row("search", **{**trial.row, "score": None, "used": None, "probes": 0, "message": words})
+    for trial, found in _each(repro, search, todo, protocol):
+        repro.row("search", **{**trial.row, **found})
         yield f"{trial.data}: {trial.method}, search, start {trial.seed}"
 
 
@@ -282,24 +282,28 @@ def _best(rows: Sequence[Row], data: str, method: str, highest: bool) -> Row:
     return (max if highest else min)(usable, key=mean)[0]
 
 
-def _conclude(desk: Desk, name: str, highest: bool) -> None:
+def _conclude(repro: Reproduction, name: str, highest: bool) -> None:
     """Fill the tables of the paper: means over the starts."""
     for method in SPARSE:
-        rows = rows_where(desk.tables, "search", data=name, method=method)
+        rows = rows_where(repro.tables, "search", data=name, method=method)
         # As in the paper, a method that misses the range is given no score.
-        _mean(desk, LIMITED, name, method, rows, all(row["score"] is not None for row in rows))
+        _mean(repro, LIMITED, name, method, rows, all(row["score"] is not None for row in rows))
     for method in (*SPARSE, FM):
         table = "fm" if method == FM else "grid"
-        at = _best(desk.tables[table], name, method, highest)
+        at = _best(repro.tables[table], name, method, highest)
         strengths = {key: at[key] for key in ("lambda_w", "lambda_p", "lambda_sparse")}
-        _mean(desk, FREE, name, method, rows_where(desk.tables, table, data=name, method=method, **strengths))
+        _mean(
+            repro, FREE, name, method, rows_where(repro.tables, table, data=name, method=method, **strengths)
+        )
 
 
-def _mean(desk: Desk, table: str, name: str, method: str, rows: Sequence[Row], reached: bool = True) -> None:
+def _mean(
+    repro: Reproduction, table: str, name: str, method: str, rows: Sequence[Row], reached: bool = True
+) -> None:
     def told(column: str, how: Any) -> float | None:
         return float(how([row[column] for row in rows])) if reached else None
 
-    desk.row(
+    repro.row(
         table,
         data=name,
         method=method,

@@ -1,4 +1,4 @@
-"""Fits that do not know of each other: made on all cores, kept when they are done, failures told."""
+"""Independent fits on all cores: kept as they finish, failures recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fmviz.lab.background.workers import stream
 from fmviz.lab.papers.checkpoints import key_of, resumed
-from fmviz.lab.papers.desk import Desk, Row
+from fmviz.lab.papers.reproduction import Reproduction, Row
 from fmviz.lab.search.sweep import LOST, attempt
 
 Trial = TypeVar("Trial", bound=Any)
@@ -31,18 +31,22 @@ class _Guarded:
 
 
 def each(
-    desk: Desk, work: Callable[[Trial], Row], trials: Sequence[Trial], columns: Sequence[str], *named: Any
+    repro: Reproduction,
+    work: Callable[[Trial], Row],
+    trials: Sequence[Trial],
+    columns: Sequence[str],
+    *named: Any,
 ) -> Iterator[tuple[Trial, Row]]:
-    """Do the work of all trials until the desk stops; a failure is a row of None that says why.
+    """Do the work of all trials until it is to stop; a failure is a row of None that says why.
 
     Parameters
     ----------
-    desk : Desk
+    repro : Reproduction
         Counts what is done.
     work : callable
         ``work(trial)`` returns the columns of its row; importable by name.
     trials : sequence
-        Frozen dataclasses; ``trial.data`` names the data in `Desk.data`.
+        Frozen dataclasses; ``trial.data`` names the data in `Reproduction.data`.
     columns : sequence of str
         Those of a row that a failure has no values for.
     *named
@@ -51,24 +55,27 @@ def each(
     guarded = _Guarded(work, columns)
 
     def key(trial: Trial) -> str:
-        return key_of(named[0], asdict(trial), *named[1:], desk.data.get(trial.data))
+        return key_of(named[0], asdict(trial), *named[1:], repro.data.get(trial.data))
 
     def made(rest: list[Trial]) -> Generator[tuple[int, Row]]:
-        return stream(guarded, rest, lambda trial: guarded.failed(LOST), n_jobs=desk.n_jobs)
+        return stream(guarded, rest, lambda trial: guarded.failed(LOST), n_jobs=repro.n_jobs)
 
-    with closing(resumed(desk.memory, trials, key, made)) as results:
+    with closing(resumed(repro.memory, trials, key, made)) as results:
         for index, found in results:
-            desk.done += 1
+            repro.done += 1
             yield trials[index], found
-            if desk.should_stop():
+            if repro.should_stop():
                 return
 
 
 def ready(
-    desk: Desk, work: Callable[[Trial], Row], trials: Sequence[Trial], kind: Callable[[Trial], Hashable]
+    repro: Reproduction,
+    work: Callable[[Trial], Row],
+    trials: Sequence[Trial],
+    kind: Callable[[Trial], Hashable],
 ) -> Iterator[str]:
     """Do the work of one trial of each kind, so that workers find its kernels compiled."""
-    if desk.n_jobs != 1:
+    if repro.n_jobs != 1:
         yield "Readying the kernels"
         for trial in {kind(trial): trial for trial in trials}.values():
             _Guarded(work, ())(trial)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers.desk import Desk, Row, Settings, Tables, rows_where
 from fmviz.lab.papers.judging import Cases
 from fmviz.lab.papers.protocols.trials import each, ready
+from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
 
 Kind = tuple[str, int]
 """A method and its size, the number of bases; 0 for one that has none."""
@@ -74,7 +74,7 @@ def _tried(trial: Trial, fit: Fit) -> Row:
 
 
 def compare(
-    desk: Desk,
+    repro: Reproduction,
     load: Mapping[str, Callable[[], tuple[Any, np.ndarray]]],
     kinds: Iterable[Kind],
     grid: Sequence[float],
@@ -90,17 +90,17 @@ def compare(
     sizes = {}
     for name, read in load.items():
         X, y = read()
-        desk.use(name, X, y, n_train=int(0.75 * y.size))
+        repro.use(name, X, y, n_train=int(0.75 * y.size))
         sizes[name] = y.size
-    seeds = range(desk.settings["seeds"])
+    seeds = range(repro.settings["seeds"])
     trials = [
         Trial(name, method, bases, seed) for name, seed, (method, bases) in product(load, seeds, list(kinds))
     ]
-    yield from tuned(desk, trials, grid, fit, sizes, highest=highest, **fixed)
+    yield from tuned(repro, trials, grid, fit, sizes, highest=highest, **fixed)
 
 
 def tuned(
-    desk: Desk,
+    repro: Reproduction,
     trials: Sequence[Trial],
     grid: Sequence[float],
     fit: Callable[..., float],
@@ -116,7 +116,7 @@ def tuned(
 
     Parameters
     ----------
-    desk : Desk
+    repro : Reproduction
         Whose settings and tables.
     trials : sequence of Trial
         What to tune.
@@ -130,33 +130,35 @@ def tuned(
         Whether a higher score is better.
     """
     own = partial(fit, **fixed)
-    folds, used = desk.settings["folds"], desk.settings["folds_used"]
+    folds, used = repro.settings["folds"], repro.settings["folds_used"]
     # The most costly first, so that no worker is left alone with it.
     order = sorted(trials, key=lambda trial: -trial.bases if trial.bases else -np.inf)
-    desk.total += len(order) * (len(grid) + 1)
+    repro.total += len(order) * (len(grid) + 1)
     some = [replace(trial, beta=grid[0]) for trial in order]
-    yield from ready(desk, partial(_tried, fit=own), some, lambda trial: (trial.data, trial.method))
+    yield from ready(repro, partial(_tried, fit=own), some, lambda trial: (trial.data, trial.method))
     validate = partial(_cross_validated, fit=own, n=n, folds=folds, used=used)
     for data in dict.fromkeys(trial.data for trial in order):
         mine = [trial for trial in order if trial.data == data]
         todo = [replace(trial, beta=beta) for trial in mine for beta in grid]
-        yield from _rows(desk, "validation", todo, validate)
-        if desk.should_stop():
+        yield from _rows(repro, "validation", todo, validate)
+        if repro.should_stop():
             return
-        chosen = [_best(desk, trial, highest) for trial in mine]
-        yield from _rows(desk, "test", chosen, partial(_tested, fit=own, n=n))
+        chosen = [_best(repro, trial, highest) for trial in mine]
+        yield from _rows(repro, "test", chosen, partial(_tested, fit=own, n=n))
 
 
-def _rows(desk: Desk, table: str, trials: Sequence[Trial], work: Callable[[Trial], Row]) -> Iterator[str]:
-    for trial, found in each(desk, work, trials, ("score",), table):
-        desk.row(table, **asdict(trial), **found)
+def _rows(
+    repro: Reproduction, table: str, trials: Sequence[Trial], work: Callable[[Trial], Row]
+) -> Iterator[str]:
+    for trial, found in each(repro, work, trials, ("score",), table):
+        repro.row(table, **asdict(trial), **found)
         yield f"{trial.data}: {trial.method}, {trial.bases} bases, β = {trial.beta:.3g} ({table})"
 
 
-def _best(desk: Desk, trial: Trial, highest: bool) -> Trial:
+def _best(repro: Reproduction, trial: Trial, highest: bool) -> Trial:
     """Return the trial with the β that has the best score in the table "validation"."""
     wanted = {name: value for name, value in asdict(trial).items() if name != "beta"}
-    rows = [row for row in rows_where(desk.tables, "validation", **wanted) if row["score"] is not None]
+    rows = [row for row in rows_where(repro.tables, "validation", **wanted) if row["score"] is not None]
     if not rows:
         raise ValueError(f"No β worked for {trial.method} with {trial.bases} bases on {trial.data}.")
     best = (max if highest else min)(rows, key=lambda row: row["score"])

@@ -11,10 +11,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.desk import Desk, Row, Tables, rows_where
 from fmviz.lab.papers.judging import listed
 from fmviz.lab.papers.protocols.descent import SHARE, Line, Prepare, Race, Value, starts
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
+from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, rows_where
 
 METHODS = tuple(name for name in ALL if name != "FM")
 PROPOSED = ("TI", "CS")
@@ -75,9 +75,9 @@ def race_of(
 ) -> Race:
     """Return the race of the methods on the data that `load` returns; see `Race` for the rest."""
 
-    def opened(desk: Desk) -> tuple[Prepare, Value]:
+    def opened(repro: Reproduction) -> tuple[Prepare, Value]:
         X, y = load()
-        desk.use(data, X, y)
+        repro.use(data, X, y)
 
         def prepare(line: Line) -> tuple[Problem, Parameters]:
             problem = problem_of(line.label, X, y, lambda_p, lambda_sparse)

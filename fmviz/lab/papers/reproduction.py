@@ -1,4 +1,4 @@
-"""What a runner works on, and the rows of the tables that it fills."""
+"""The reproduction of a figure or table: its settings, and the tables that a runner fills."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Case = TypeVar("Case")
 _PAUSE = 0.5
 
 
-class Desk:
-    """What a runner works on: settings to read, tables to fill.
+class Reproduction:
+    """A figure or table while it is reproduced: settings to read, tables to fill.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Desk:
     data : dict of str to str
         The digests of the data sets in use.
     notes : list of str
-        What else, found out on the way, differs from the paper.
+        What else differs from the paper, noticed on the way.
     done, total : int
-        Pieces of work.
+        Parts.
     memory : Memory
         What earlier runs of the same protocol have finished.
     """
