@@ -19,7 +19,6 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
-from fmviz.lab.papers.desk import Row
 from fmviz.lab.papers.protocols.recovery import (
     METHODS,
     METRICS,
@@ -28,6 +27,7 @@ from fmviz.lab.papers.protocols.recovery import (
     mean,
     strengths,
 )
+from fmviz.lab.papers.reproduction import Row
 
 CHOICES = [name for name, method in METHODS.items() if not method.dense and name != "FM"]
 

@@ -1,8 +1,8 @@
 """Photograph every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
 
 The pages are those in `pages/` beside the start page. With --docs the pictures of the documentation, which
-show results, are made anew instead. The script starts a server of its own on a free port, with a store of its
-own, and stops it afterwards. FMVIZ_CHROMIUM names the browser.
+show results, are renewed instead, all of them or those that are named. The script starts a server of its own
+on a free port, with a store of its own, and stops it afterwards. FMVIZ_CHROMIUM names the browser.
 """
 
 import os
@@ -40,8 +40,8 @@ class Picture:
         The page, and its settings.
     height : int
         In pixels; what lies below is cut off.
-    press : str
-        The button that is pressed first.
+    press : tuple of str
+        The buttons and choices that are pressed first, by their words.
     until : str
         A text that is there as soon as there is a result.
     """
@@ -49,19 +49,27 @@ class Picture:
     name: str
     path: str
     height: int
-    press: str = ""
+    press: tuple[str, ...] = ()
     until: str = ""
 
 
 PICTURES = (
-    Picture("train", "train", 1290, "Play", "Take it with you"),
+    Picture("train", "train", 1290, ("Play",), "Take it with you"),
     Picture("prox", "prox", 1010),
-    Picture("lesson", "prox?lesson=all_or_nothing&step=2", 1100),
+    Picture(
+        "lesson",
+        "prox?lesson=all_or_nothing&step=2",
+        1100,
+        ("Nearly all: over 90 %", "Reveal"),
+        "Two rows meet",
+    ),
     Picture("geometry", "geometry", 1120),
-    Picture("path", "path", 1900, "Run 52 fits", "One fit of the path"),
-    Picture("interactions", "interactions", 1500, "Train an example: Late flights from New York", "Sort by"),
-    Picture("sweeps", "sweeps", 1100, "Run 72 fits", "All fits (CSV)"),
-    Picture("compare", "compare", 1000, "Start the comparison", "Reproduction capsule"),
+    Picture("path", "path", 1900, ("Run 52 fits",), "One fit of the path"),
+    Picture(
+        "interactions", "interactions", 1500, ("Train an example: Late flights from New York",), "Sort by"
+    ),
+    Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
+    Picture("compare", "compare", 1000, ("Start the comparison",), "Reproduction capsule"),
 )
 
 
@@ -98,8 +106,9 @@ def wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
 def settle(page: Page) -> None:
     """Wait until the page has been drawn and its script has ended."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=SETTLE_MS)
-    page.locator("[data-stale=true]").first.wait_for(state="detached", timeout=SETTLE_MS)
-    page.wait_for_timeout(1500)  # charts fade in
+    for loading in ("[data-stale=true]", "[data-testid=stSkeleton]"):
+        page.locator(loading).first.wait_for(state="detached", timeout=SETTLE_MS)
+    page.wait_for_timeout(2500)  # charts fade in
 
 
 def stretch(page: Page) -> None:
@@ -135,16 +144,20 @@ def photograph(browser: Browser, address: str) -> list[str]:
 def illustrate(browser: Browser, address: str) -> list[str]:
     """Save the pictures of the documentation and return a sentence for every one that failed."""
     problems = []
-    for one in PICTURES:
+    named = [one for one in PICTURES if one.name in sys.argv]
+    for one in named or PICTURES:
         page = browser.new_page(viewport={"width": WIDTH, "height": one.height}, color_scheme="light")
         try:
             page.goto(f"{address}/{one.path}")
             settle(page)
-            if one.press:
-                page.get_by_role("button", name=one.press).first.click()
+            for words in one.press:
+                page.get_by_text(words, exact=True).first.click()
+                settle(page)
+            if one.until:
                 page.get_by_text(one.until).first.wait_for(timeout=RESULT_MS)
                 settle(page)
-            page.mouse.move(0, 0)
+            page.mouse.move(WIDTH - 1, one.height // 2)
+            settle(page)
             file = ROOT / "docs" / f"{one.name}.png"
             page.screenshot(path=file)
             Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)

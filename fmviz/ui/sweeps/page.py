@@ -245,6 +245,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         hide_index=True,
         key="sweeps_table",
         column_config={
+            "dataset": "Data set",
+            "method": "Method",
+            "fits": "Fits",
+            **{name: figures.STRENGTHS.get(name, name) for name in plan.grid},
             "mean": st.column_config.NumberColumn(words, format="%.5g"),
             "std": st.column_config.NumberColumn("± std", format="%.2g"),
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),
