@@ -114,10 +114,10 @@ def test_ctrl_c_leaves_what_is_finished(capsys, monkeypatch, tmp_path):
     line = ["paper", "made_up", "--jobs", "1", "--output", str(tmp_path)]
     assert main(line) == 130
     said = capsys.readouterr()
-    assert said.err.endswith("Stopped. The same command goes on from 1 piece of finished work.\n")
+    assert said.err.endswith("Stopped. 1 part kept: the same command goes on from there.\n")
     assert "Budget: quick, stopped after" in said.out
     assert main(["paper", "list"]) == 0
-    assert "quick, 1 piece" in capsys.readouterr().out
+    assert "quick, 1 part" in capsys.readouterr().out
     assert main(["paper", "made_up", "--so-far"]) == 0
     said = capsys.readouterr()
     assert "| x | m | 3 | 0 | 0.5 |" in said.out

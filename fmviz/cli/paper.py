@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(trouble, file=sys.stderr)
         return 1
     if result.state == "stopped" and not arguments.so_far:
-        on = f" The same command goes on from {_pieces(left)} of finished work." if left else ""
+        on = f" {_parts(left)} kept: the same command goes on from there." if left else ""
         print(f"Stopped.{on}", file=sys.stderr)
         return 130
     return 0
@@ -95,7 +95,7 @@ def _list(arguments: argparse.Namespace) -> int:
     store = open_store(arguments)
     try:
         kept = kept_results(store)
-        pieces = {
+        parts = {
             (one.name, budget): unfinished(one, budget, store)
             for one in ARTEFACTS.values()
             for budget in BUDGETS
@@ -108,7 +108,7 @@ def _list(arguments: argparse.Namespace) -> int:
         last = max(mine, key=lambda found: found.created, default=None)
         row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
         row["unfinished"] = ", ".join(
-            f"{budget}, {_pieces(pieces[one.name, budget])}" for budget in BUDGETS if pieces[one.name, budget]
+            f"{budget}, {_parts(parts[one.name, budget])}" for budget in BUDGETS if parts[one.name, budget]
         )
         if last is not None:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
@@ -125,7 +125,7 @@ def _run(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, str
     Returns
     -------
     (Result, str, int)
-        The result, why it could not be kept, and how many finished pieces of work are kept.
+        The result, why it could not be kept, and how many parts are finished and kept.
     """
     from fmviz.lab.papers.results import run_and_keep, unfinished
     from fmviz.lab.store import StoreError
@@ -165,8 +165,8 @@ def _so_far(artefact: Artefact, arguments: argparse.Namespace) -> tuple[Result, 
         store.close()
 
 
-def _pieces(count: int) -> str:
-    return f"{count:,} piece" + ("" if count == 1 else "s")
+def _parts(count: int) -> str:
+    return f"{count:,} part" + ("" if count == 1 else "s")
 
 
 def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:

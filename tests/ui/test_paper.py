@@ -77,7 +77,7 @@ def test_every_artefact_has_a_card(executor):
 def test_a_card_tells_of_an_unfinished_run(executor, store):
     pieces_of(ARTEFACTS[NAME], "quick", store).put("one", 1.0, 2.0)
     said = words(page())
-    assert "Not finished yet: 1 piece of work is kept at the quick budget." in said
+    assert "Not finished yet: 1 part is kept at the quick budget." in said
     assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
 
 
@@ -154,14 +154,14 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     executor.run()
     app.run()
     assert not app.exception
-    assert "Stopped after 3 of 25 pieces of work." in words(app)
+    assert "Stopped after 3 of 25 parts." in words(app)
     assert kept_results(store)[NAME, "quick"].seconds == result.seconds, "what was stopped is not kept"
     app.button(key="paper_back").click().run()
     assert "The last result, of 20" in words(app)
 
 
 def in_pieces(made: list[str]):
-    """A runner of three pieces of work, which tells what it makes."""
+    """A runner of three parts, which says what it makes."""
 
     def runner(repro):
         repro.total = 3
@@ -199,8 +199,8 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
-    assert "2 finished pieces" in app.button(key="paper_run").help
-    assert "Not finished yet: 2 of its pieces of work are kept." in words(app)
+    assert "2 finished parts" in app.button(key="paper_run").help
+    assert "Not finished yet: 2 of its parts are kept." in words(app)
     app.button(key="paper_run").click().run()
     app.run()
     assert not app.exception

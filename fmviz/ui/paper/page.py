@@ -105,9 +105,9 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
         key=lambda found: found.created,
         default=None,
     )
-    pieces = reproduction.unfinished_pieces(one, settings["budget"]) if last is None else 0
-    if pieces:
-        kept_words = "1 part is kept" if pieces == 1 else f"{pieces:,} parts are kept"
+    parts = reproduction.finished_parts(one, settings["budget"]) if last is None else 0
+    if parts:
+        kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
         st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
     elif last is None:
         st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")

@@ -32,7 +32,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
 
-    pieces = 0 if active else unfinished_pieces(artefact, budget)
+    parts = 0 if active else finished_parts(artefact, budget)
 
     def start(fresh: bool = False) -> None:
         st.session_state.pop(_SHOWN, None)
@@ -40,15 +40,15 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", key="paper_controls"):
         st.button(
-            "Go on" if pieces else "Run" if task is None and kept is None else "Run again",
+            "Go on" if parts else "Run" if task is None and kept is None else "Run again",
             icon=":material/play_arrow:",
             key="paper_run",
             type="primary",
             disabled=active,
             on_click=start,
-            help=f"{pieces:,} finished parts of an earlier run are kept." if pieces else None,
+            help=f"{parts:,} finished parts of an earlier run are kept." if parts else None,
         )
-        if pieces:
+        if parts:
             st.button(
                 "Start afresh",
                 icon=":material/restart_alt:",
@@ -71,14 +71,14 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             )
     st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
     if task is not None:
-        watch(task, partial(_draw, artefact, pieces))
+        watch(task, partial(_draw, artefact, parts))
     elif kept is not None:
         _draw_kept(artefact, kept)
     else:
-        _empty(artefact, pieces)
+        _empty(artefact, parts)
 
 
-def unfinished_pieces(artefact: Artefact, budget: str) -> int:
+def finished_parts(artefact: Artefact, budget: str) -> int:
     """Return how many parts an unfinished run has finished."""
     # A store that cannot be read is told of by the page.
     with suppress(StoreError, sqlite3.Error):
@@ -86,7 +86,7 @@ def unfinished_pieces(artefact: Artefact, budget: str) -> int:
     return 0
 
 
-def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
+def _draw(artefact: Artefact, parts: int, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
     if view.state.active:
         share = result.done / result.total if result is not None and result.total else 0.0
@@ -97,7 +97,7 @@ def _draw(artefact: Artefact, pieces: int, view: TaskView) -> None:
         failure(view)
     elif view.state is TaskState.STOPPED:
         done = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""
-        kept = f" Kept: {pieces:,}. “Go on” continues from them." if pieces else ""
+        kept = f" Kept: {parts:,}. “Go on” continues from them." if parts else ""
         st.info(f"Stopped{done}. The results so far are shown.{kept}", icon=":material/stop:")
     if result is None:
         return
@@ -126,8 +126,8 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
         shown_result.draw(artefact, result, live=False)
 
 
-def _empty(artefact: Artefact, pieces: int) -> None:
-    done = f"Not finished yet: {pieces:,} of its parts are kept." if pieces else "Not run yet."
+def _empty(artefact: Artefact, parts: int) -> None:
+    done = f"Not finished yet: {parts:,} of its parts are kept." if parts else "Not run yet."
     with st.container(border=True, key="paper_empty"):
         st.markdown(f"{done} What will be checked:")
         st.markdown("\n".join(f"- “{one.text}” ({one.where})" for one in artefact.statements))
