@@ -50,9 +50,12 @@ class Extrapolation:
         self._count += 1
         return self._count == len(self._iterates)
 
-    def point(self) -> np.ndarray | None:
-        """Return the combination, or None where nothing moved or not all is finite."""
-        steps = np.diff(self._iterates, axis=0)
+    def point(self, scales: np.ndarray | float = 1.0) -> np.ndarray | None:
+        """Return the combination, or None where nothing moved or not all is finite.
+
+        Steps are measured times `scales`, which may take the units out of them.
+        """
+        steps = np.diff(self._iterates, axis=0) * scales
         gram = steps @ steps.T
         largest = gram.diagonal().max()
         if not (np.isfinite(largest) and largest > 0.0):

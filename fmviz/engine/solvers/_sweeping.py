@@ -206,7 +206,7 @@ class SweepingSolver(Solver):
         here, problem = self.parameters(), self.problem
         if not extrapolation.add(here.P, here.w, here.intercept):
             return 0.0
-        point = extrapolation.point()
+        point = extrapolation.point(self._scales(here) if self.unit_free else 1.0)
         extrapolation.restart()
         if point is None:
             return 0.0
@@ -224,6 +224,19 @@ class SweepingSolver(Solver):
         return relative_change(
             (float(np.abs(there.P - here.P).max()), there.P),
             (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
+        )
+
+    def _scales(self, here: Parameters) -> np.ndarray:
+        """Return what gives P, and w with the bias, a norm of 1 whatever the units."""
+        sizes = self._linear.sizes
+        in_P = np.broadcast_to(sizes[:, None], here.P.shape)
+        whole = float(np.linalg.norm(in_P * here.P))
+        linear = float(np.linalg.norm(np.append(sizes * here.w, here.intercept)))
+        return np.concatenate(
+            [
+                np.ravel(in_P) / (whole or 1.0),
+                np.append(sizes, 1.0) / (linear or 1.0),
+            ]
         )
 
     def objective(self) -> float:

@@ -37,7 +37,8 @@ _DENSE_STEPS, _SPARSE_STEPS = 20, 10
 def product_references(problem: Problem) -> tuple[float, float, float]:
     """Return λ_p and λ of the module's text, and the size of the entries of P; zeros without any product."""
     linear = linear_fit(problem, rough=True)
-    slope = problem.slope(problem.predict(linear))
+    # Not the model's own predictions: all subsets have a constant at P = 0.
+    slope = problem.slope(problem.design.dot(linear.w) + linear.intercept)
     best, found = 0.0, (0.0, 0.0, 0.0)
     for kernel, penalty in _kernels(problem.model, problem.penalty):
         dense, sparse = _directions(problem, kernel, slope)

@@ -32,6 +32,7 @@ import numpy as np
 from ..drive import Budget, iterate
 from ..errors import WhyNot
 from ..linalg.lowrank import DENSE, PairGradient
+from ..models import get_model
 from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Problem
@@ -134,7 +135,8 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
     With `rough` it is that of some sweeps of coordinate descent, which do the same whatever the units of X:
     good to about four digits, and quick, above all from a `start` nearby.
     """
-    smooth = replace(problem, penalty=get_penalty("l2"), rank=1, lambda_p=0.0, lambda_sparse=0.0)
+    smooth = replace(problem, model=get_model("fm"), penalty=get_penalty("l2"), rank=1)
+    smooth = smooth.at(lambda_p=0.0, lambda_sparse=0.0)
     found = smooth.start(0.0, np.random.default_rng(0))
     if start is not None:
         found = found.replace(w=start.w, intercept=start.intercept)
@@ -148,7 +150,7 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
         else:
             *_, end = iterate(smooth, "lbfgs", _LINEAR, start=found)
         found = end.parameters
-    return found.replace(P=np.zeros((problem.design.n_features, problem.rank)))
+    return problem.start(0.0, np.random.default_rng(0)).replace(w=found.w, intercept=found.intercept)
 
 
 def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) -> ZeroThreshold:
