@@ -58,7 +58,7 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
         `fmviz.why_not(regularizer, model="all_subsets")` tells which suit.
     lambda_w, lambda_p, lambda_sparse : float, optional
         λ_w, λ_p and λ, all ≥ 0. Those left out follow the data: λ_w as for `FactorizationMachineRegressor`,
-        λ_p is 0.02, and λ 0.05, of what would outweigh the gain of the column that explains most.
+        λ_p and λ are 0.02 of what would outweigh the gain of the column that explains most.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default
         0.02 of the size of those of a column that explains most.

@@ -45,7 +45,7 @@ N_STRENGTHS = 25
 SMALLEST_SHARE = 1e-3
 """The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
 # Of products of more features, for which P = 0 is a local minimum: weaker, so that a random start can grow.
-_PRODUCT_SPARSE_SHARE = 0.05
+_PRODUCT_SPARSE_SHARE = 0.02
 _PRODUCT_START_SHARE = 0.1
 # For a loss without curvature, or data without any pair.
 _START = 0.01
