@@ -49,7 +49,7 @@ def test_a_sweep_is_declared_costed_and_carried_out(store):
 @pytest.mark.parametrize("name", ["sweeps", "compare"])
 def test_a_visit_begins_informed_and_a_link_as_it_always_did(store, name):
     app = page(name)
-    assert app.query_params["starts"] == ["informed"]
+    assert app.query_params["starts"] == "informed"
     app.segmented_control(key=f"{name}_starts").set_value("random").run()
     assert "starts" not in app.query_params
     assert page(name, dataset="monks1").segmented_control(key=f"{name}_starts").value == "random"
