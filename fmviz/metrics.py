@@ -1,4 +1,7 @@
-"""Support recovery and estimation error on the strict upper triangle ([A] 8.2.1)."""
+"""How well a fit does: recovery of interactions, errors of predictions and how they rank.
+
+Support and estimation error are taken over the strict upper triangle ([A] 8.2.1).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,15 @@ import numpy as np
 from fmviz.engine.counting import used_mask
 from fmviz.engine.parameters import Parameters
 
-__all__ = ["estimation_error", "interaction_weights", "support_f1", "support_recovered", "used_pairs"]
+__all__ = [
+    "estimation_error",
+    "interaction_weights",
+    "ndcg",
+    "rmse",
+    "support_f1",
+    "support_recovered",
+    "used_pairs",
+]
 
 
 def interaction_weights(parameters: Any) -> np.ndarray:
@@ -191,3 +202,82 @@ def support_recovered(W: Any, P: Any) -> bool:
     """
     _, wrong, missed = _support_counts(W, P)
     return wrong == 0 and missed == 0
+
+
+def rmse(y: Any, predicted: Any) -> float:
+    """Return the root mean squared error, of several targets the mean of theirs.
+
+    Parameters
+    ----------
+    y, predicted : (N,) or (N, m) array_like
+        What was to be predicted, and what was.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fmviz.metrics import rmse
+    >>> rmse([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 6.0])
+    1.0
+    >>> rmse([[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [1.0, 2.0]])
+    1.5
+    """
+    error = np.square(np.asarray(predicted, dtype=np.float64) - np.asarray(y, dtype=np.float64))
+    return float(np.sqrt(error.mean(axis=0)).mean())
+
+
+def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
+    """Return the normalized discounted cumulative gain of the first places, with the gain 2^y − 1.
+
+    That is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of what
+    is predicted, and IDCG the same in descending order of y. Rows that are predicted alike share the places
+    that they take together.
+
+    Parameters
+    ----------
+    y : (N,) array_like
+        Relevances of at least 0, such as ratings.
+    predicted : (N,) array_like
+        What ranks the rows.
+    at : int
+        The number of places that count: 1 for nDCG@1.
+    groups : (N,) array_like, optional
+        Rows are ranked within their group, such as those of a user, and the result is the mean over the
+        groups that have a row with y > 0; by default all are one group.
+
+    Returns
+    -------
+    float
+        From 0 to 1; NaN where no y is positive.
+
+    Examples
+    --------
+    >>> from fmviz.metrics import ndcg
+    >>> round(ndcg([3, 1, 2], [0.9, 0.8, 0.1], at=1), 3)
+    1.0
+    >>> round(ndcg([3, 1, 2], [0.1, 0.8, 0.9], at=1), 3)
+    0.429
+    """
+    gain = np.exp2(np.asarray(y, dtype=np.float64)) - 1.0
+    scores = np.asarray(predicted, dtype=np.float64)
+    if (gain < 0.0).any():
+        raise ValueError("y holds a negative number; a relevance is at least 0.")
+    group = np.zeros(gain.size, dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
+    best = _discounted(gain, gain, group, at)
+    found = _discounted(gain, scores, group, at)
+    ranked = best > 0.0
+    return float(np.mean(found[ranked] / best[ranked])) if ranked.any() else float("nan")
+
+
+def _discounted(gain: np.ndarray, scores: np.ndarray, group: np.ndarray, at: int) -> np.ndarray:
+    """Return the discounted gain of the first rows of every group by their scores."""
+    order = np.lexsort((-scores, group))
+    gain, scores, group = gain[order], scores[order], group[order]
+    first = np.r_[True, group[1:] != group[:-1]]
+    place = np.arange(gain.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    # The mean over all orders of rows with equal scores.
+    alike = np.cumsum(first | np.r_[True, scores[1:] != scores[:-1]]) - 1
+    shared = (np.bincount(alike, gain) / np.bincount(alike))[alike]
+    return np.bincount(group, np.where(place < at, shared / np.log2(place + 2.0), 0.0))

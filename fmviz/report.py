@@ -6,7 +6,7 @@ import base64
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ __all__ = ["Outcome", "html", "of_stored", "of_view"]
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
 _SOLVED = 1e-3
+# Heatmaps of so many outputs are drawn.
+_OUTPUTS = 12
 _WIDTH = 460
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
@@ -84,6 +86,8 @@ class Outcome:
         Facts about the data beside those of `dataset`.
     settings : mapping of str to object
         What is listed as settings; all of the experiment's without it.
+    output : str
+        Which of several outputs it is of; empty where there is one, or it is of all.
     """
 
     title: str
@@ -97,6 +101,22 @@ class Outcome:
     capsule: Capsule | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None
+    output: str = ""
+
+    def each(self) -> list[Outcome]:
+        """Return what is told of every output, named; of one only itself."""
+        if self.parameters is None or (m := self.parameters.n_machines) is None:
+            return [self]
+        names = [f"output {c + 1}" for c in range(m)] if self.dataset is None else self.dataset.outputs
+        return [
+            replace(
+                self,
+                parameters=self.parameters.of_output(c),
+                dataset=None if self.dataset is None else self.dataset.of_output(c),
+                output=names[c],
+            )
+            for c in range(m)
+        ]
 
 
 def of_view(view: JobView, capsule: Capsule | None = None) -> Outcome:
@@ -158,6 +178,7 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
         the reader.
     """
     last = outcome.history[-1] if outcome.history else {}
+    each = outcome.each()
     return _TEMPLATES.get_template("report.html").render(
         title=outcome.title,
         style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
@@ -166,10 +187,11 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
         solved=f"{_SOLVED:g}",
         model=_model(outcome),
         formulas=_formulas(outcome),
-        heatmap=_heatmap(outcome, last),
+        heatmaps=[found for one in each[:_OUTPUTS] if (found := _heatmap(one, last)) is not None],
+        more_outputs=max(0, len(each) - _OUTPUTS),
         pairs=_pairs(outcome, last, pairs),
-        sets=list(_sets(outcome)),
-        linear=_linear(outcome),
+        sets=[found for one in each for found in _sets(one)],
+        linear=[found for one in each if (found := _linear(one)) is not None],
         curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
         settings=outcome.experiment.to_dict() if outcome.settings is None else outcome.settings,
@@ -243,6 +265,7 @@ def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None
     size = len(matrix)
     what = f"{size:,} × {size:,} {'features' if exact else 'tiles of features'}"
     return {
+        "output": outcome.output,
         "light": light,
         "dark": dark,
         "size": size,
@@ -261,7 +284,7 @@ def _matrix(model: Model, parameters: Parameters) -> tuple[np.ndarray | None, bo
     except ValueError:
         thinned = thin(parameters)
         plain = isinstance(thinned, ThinnedFactors) and not (model.columnar or model.lifted)
-        return (thinned.tiles(), False) if plain else (None, False)  # type: ignore[union-attr]
+        return (thinned.tiles(), False) if plain else (None, False)
     # A pair whose weight cancels is still used.
     W = np.where(weights.used & (weights.W == 0), np.nextafter(0, 1), weights.W)
     exact = len(W) <= EXACT_FEATURES
@@ -304,7 +327,8 @@ def _pairs(
     # A machine of higher order counts sets of all orders together, and the pairs among them.
     used = int(last.get("used_interactions_2", last.get("used_interactions", len(pairs))))
     words = {"feature_i": "feature", "feature_j": "with feature", "rows_with_both": "rows with both"}
-    rows = pairs.head(SHOWN_PAIRS).rename(columns=words).to_dict("records")
+    shown = pairs.groupby("output", sort=False) if "output" in pairs else pairs
+    rows = shown.head(SHOWN_PAIRS).rename(columns=words).to_dict("records")
     return {"used": used, "first": SHOWN_PAIRS, "rows": rows}
 
 
@@ -323,7 +347,13 @@ def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
             {**dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)), "weight": float(w)}
             for one, w in zip(sets, weight, strict=True)
         ]
-        yield {"order": order, "used": interactions.n_used(), "first": len(rows), "rows": rows}
+        yield {
+            "output": outcome.output,
+            "order": order,
+            "used": interactions.n_used(),
+            "first": len(rows),
+            "rows": rows,
+        }
 
 
 def _linear(outcome: Outcome) -> dict[str, Any] | None:
@@ -333,7 +363,7 @@ def _linear(outcome: Outcome) -> dict[str, Any] | None:
     order = np.argsort(-np.abs(w), kind="stable")[:SHOWN_WEIGHTS]
     names = outcome.dataset.feature_names
     rows = [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
-    return {"bias": outcome.parameters.intercept, "rows": rows}
+    return {"output": outcome.output, "bias": outcome.parameters.intercept, "rows": rows}
 
 
 def _data(found: Dataset | None) -> dict[str, Any]:
@@ -341,7 +371,7 @@ def _data(found: Dataset | None) -> dict[str, Any]:
         return {}
     return {
         "name": found.name,
-        "rows": int(found.y.size),
+        "rows": len(found.y),
         "features": int(found.X.shape[1]),
         "target": found.target_name,
         "task": found.task,

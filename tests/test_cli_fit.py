@@ -239,7 +239,7 @@ def test_ctrl_c_leaves_a_stopped_run(tmp_path, capsys, monkeypatch):
         (("--target", "price", "--read", "colour=red"), "--read 'colour=red' is not known"),
         (("--target", "price", "--rank", "0"), "rank = 0"),
         (("--target", "price", "--regularizer", "l7"), "l7"),
-        (("--target", "price", "--loss", "logistic"), "needs two classes"),
+        (("--target", "price", "--loss", "logistic"), "needs classes"),
         (("--target", "price", "--regularizer", "l21", "--solver", "pcd"), "Use PBCD"),
         (("--target", "price", "--set", "nonsense"), "--set 'nonsense' names no value"),
         (("--target", "price", "--set", "colour=1"), "Unknown setting 'colour'"),

@@ -34,7 +34,9 @@ def short(estimator: type) -> dict[str, int]:
     """Return parameters that make a fit short."""
     listed = parameters_of(estimator)
     return {
-        name: value for name, value in {"burn_in": 1, "max_iter": 2, "n_draws": 3}.items() if name in listed
+        name: value
+        for name, value in {"burn_in": 1, "max_iter": 2, "max_levels": 2, "n_draws": 3}.items()
+        if name in listed
     }
 
 

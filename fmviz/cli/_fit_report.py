@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from fmviz.report import html as page
 
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
+    from fmviz.lab.datasets import Dataset
 
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -45,7 +46,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     told = {
         "data": {
             "name": dataset.name,
-            "rows": int(dataset.y.size),
+            "rows": len(dataset.y),
             "training_rows": prepared.problem.design.n_samples,
             "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
@@ -65,10 +66,10 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "certificate": end.certificate,
             "used_features": end.used_features,
             "used_interactions": end.used_interactions,
-            **{"intercept": end.parameters.intercept},
+            "intercept": np.asarray(end.parameters.intercept).tolist(),
         },
         "metrics": metrics,
-        "linear_weights": _linear(end.parameters.w, dataset.feature_names),
+        "linear_weights": _linear(end.parameters.w, dataset),
         "encoding": None if encoded is None or encoded.encoding is None else encoded.encoding.to_dict(),
         "stored_run": fit.stored,
         "versions": versions(),
@@ -88,15 +89,29 @@ def _notes(fit: Fit) -> list[str]:
         return []
     target, encoding = encoded.target, encoded.encoding
     notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
-    if target.task == "regression":
+    if target.task == "regression" and not target.parts:
         notes.append(
             f"The target is fitted as ({target.name} − {target.mean:.6g})/{target.scale:.6g}; "
             "objective and weights are of this, errors in the target's own unit."
         )
-    else:
+    elif target.task == "binary":
         negative, positive = target.labels
         notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
+    else:
+        notes.append(_MANY[target.task].format(n=len(target.parts or target.labels), name=target.name))
     return notes
+
+
+_MANY = {
+    "regression": "{n} targets, {name}, are fitted side by side, each less its mean and over its standard "
+    "deviation; objective, weights and errors are of these.",
+    "class": "Each of the {n} classes of {name} has a machine of its own that tells it from the rest; the "
+    "largest score decides.",
+    "ordinal": "The {n} classes of {name} are in an order: for each but the last a machine tells whether "
+    "{name} is at most this one, and the median is predicted.",
+    "several": "Each of the {n} labels {name} has a machine of its own; a positive score says that it "
+    "applies.",
+}
 
 
 def _never(pairs: pd.DataFrame) -> list[str]:
@@ -109,9 +124,12 @@ def _never(pairs: pd.DataFrame) -> list[str]:
     ]
 
 
-def _linear(w: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
-    order = np.argsort(-np.abs(w), kind="stable")
-    return [{"feature": names[j], "weight": float(w[j])} for j in order[: w.size] if w[j] != 0]
+def _linear(w: np.ndarray, dataset: Dataset) -> list[dict[str, Any]]:
+    if w.ndim == 2:
+        each = zip(dataset.outputs, w, strict=True)
+        return [{"output": name, **row} for name, one in each for row in _linear(one, dataset)]
+    names, order = dataset.feature_names, np.argsort(-np.abs(w), kind="stable")
+    return [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
 
 
 def summary(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:

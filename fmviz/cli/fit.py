@@ -59,9 +59,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         "data", metavar="DATA", help="a CSV, TSV, Parquet or libsvm file, or the name of a data set"
     )
     table = parser.add_argument_group("the table; what is not said is found out, and told in the report")
-    table.add_argument("--target", metavar="COLUMN", help="the column to predict")
-    table.add_argument("--task", choices=("auto", "regression", "binary"), default="auto")
+    table.add_argument(
+        "--target", metavar="COLUMN", help="the column to predict, or several, separated by commas"
+    )
+    table.add_argument(
+        "--task",
+        choices=("auto", "regression", "binary", "class", "ordinal"),
+        default="auto",
+        help="a number, two classes, more classes, or classes in an order (default: what it looks like)",
+    )
     table.add_argument("--positive", default="", metavar="CLASS", help="the class to tell from all others")
+    table.add_argument(
+        "--order", default="", metavar="A,B,…", help="ordered classes, ascending (by size or letters)"
+    )
     table.add_argument(
         "--missing",
         choices=("drop", "impute", "mark"),
@@ -198,7 +208,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         # Those that no row has both of, which change no prediction, are left to the files.
         met = pairs[pairs["rows_with_both"] > 0]
-        print(_fit_report.summary(report, (met if len(met) else pairs).head(_PRINTED)))
+        shown = met if len(met) else pairs
+        if (outputs := len(prepared.dataset.outputs)) > 1:
+            shown = shown.groupby("output", sort=False).head(max(3, _PRINTED // outputs))
+        print(_fit_report.summary(report, shown if outputs > 1 else shown.head(_PRINTED)))
     return 0
 
 
@@ -209,7 +222,15 @@ def _refuse_of_tables(arguments: argparse.Namespace) -> None:
             f"{arguments.data} is a registered data set and has its own target; leave --target out."
         )
     unsaid: dict[str, Any] = {
-        **{"task": "auto", "positive": "", "missing": None, "use": [], "words": [], "ignore": []},
+        **{
+            "task": "auto",
+            "positive": "",
+            "order": "",
+            "missing": None,
+            "use": [],
+            "words": [],
+            "ignore": [],
+        },
         **{"scaling": "standard", "rare": None, "most_levels": None, "read": []},
     }
     given = [name for name, default in unsaid.items() if getattr(arguments, name) != default]
@@ -262,7 +283,7 @@ def _own(
 
 def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
     """Return the settings of a fit to these data, given some of them."""
-    loss = "logistic" if dataset.task == "binary" else "squared"
+    loss = "squared" if dataset.task == "regression" else "logistic"
     return _experiment({**_FIRST, "loss": loss, **given})
 
 
@@ -278,7 +299,11 @@ def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:
     }
     kinds = {one.name: one.kind for one in recipe.columns}
     for one in columns:
-        if one.name != recipe.target and one.kind == kinds[one.name] and (one.note or one.kind == "date"):
+        if (
+            one.name not in recipe.targets
+            and one.kind == kinds[one.name]
+            and (one.note or one.kind == "date")
+        ):
             yield f"Column {one.name!r} {used[one.kind]}. {one.note}".rstrip()
 
 
@@ -292,7 +317,10 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
     if source.table is not None and arguments.target is None:
         raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
-    said = [("--target", arguments.target, "")] if arguments.target else []
+    # A column may have a comma in its name.
+    asked = arguments.target or ""
+    targets = [asked] if asked in names else [name.strip() for name in asked.split(",")]
+    said = [("--target", name, "") for name in targets] if asked else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
         if not sign:
@@ -307,9 +335,11 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     kinds = {one.name: one.kind for one in first.columns} | {name: kind for _, name, kind in said if kind}
     return replace(
         first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
-        target=arguments.target or first.target,
-        task=arguments.task,
+        target=targets[0] or first.target,
+        also=tuple(targets[1:]),
+        task="ordinal" if arguments.order and arguments.task == "auto" else arguments.task,
         positive=arguments.positive,
+        order=tuple(word.strip() for word in arguments.order.split(",") if word.strip()),
         scaling=arguments.scaling,
         rare=first.rare if arguments.rare is None else arguments.rare,
         most_levels=first.most_levels if arguments.most_levels is None else arguments.most_levels,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
     source, name = read_source(arguments.data, arguments.read)
     scores, notes = model.scores(_features(source, model, name))
-    made: dict[str, Any] = {"prediction": model.decoded(scores)}
-    positive = model.probability(scores)
-    if positive is not None:
-        made[f"probability of {model.target.labels[1]}"] = positive
+    made = model.target.in_columns(model.decoded(scores), model.probability(scores))
     table = pd.DataFrame(made).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
     table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
@@ -74,15 +72,21 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     """Return how good predictions are where a table holds the target, too."""
     import numpy as np
 
+    from fmviz.lab.runner import prediction_figures
+
     target = model.target
-    if source.table is None or target.name not in source.table:
+    if source.table is None or not all(name in source.table for name in target.names):
         return []
-    y = target.encode(source.table[target.name], source.reading.decimal)
-    known = ~np.isnan(y) & ~np.isnan(scores)
+    y = target.encode(source.table, source.reading.decimal)
+    known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    known &= ~np.isnan(scores.reshape(len(y), -1)).any(axis=1)
     if not known.any():
         return []
     y, f = y[known], scores[known]
-    said = f"{target.name} is known in {y.size:,} of these rows"
+    said = f"{target.name} {'are' if target.parts else 'is'} known in {len(y):,} of these rows"
     if target.task == "regression":
-        return [f"{said}: RMSE {target.scale * np.sqrt(np.mean((y - f) ** 2)):.5g}."]
-    return [f"{said}: accuracy {np.mean((f > 0) == (y > 0)):.4g}."]
+        each = target.parts or (target,)
+        errors = np.sqrt(np.mean(np.square(y - f), axis=0)) * [one.scale for one in each]
+        return [f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
+    found = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
+    return [f"{said}: accuracy {found['accuracy']:.4g}."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -52,10 +52,10 @@ class Parameters(Mapping[str, np.ndarray]):
         }
 
     @classmethod
-    def of_weights(cls, W: np.ndarray, w: np.ndarray | None = None, intercept: float = 0.0) -> Parameters:
-        """Return the parameters of a quadratic regression with symmetric pair weights W, shape (d, d)."""
-        d = W.shape[0]
-        return cls(np.zeros((d, 0)), np.zeros(d) if w is None else w, intercept, W=W)
+    def of_weights(cls, W: np.ndarray, w: np.ndarray | None = None, intercept: Any = 0.0) -> Parameters:
+        """Return the parameters of quadratic regressions with symmetric pair weights W, shape (…, d, d)."""
+        shape = W.shape[:-1]
+        return cls(np.zeros((*shape, 0)), np.zeros(shape) if w is None else w, intercept, W=W)
 
     @classmethod
     def unpack(cls, vector: np.ndarray, shapes: Mapping[str, tuple[int, ...]], **held: Any) -> Parameters:
@@ -102,9 +102,24 @@ class Parameters(Mapping[str, np.ndarray]):
         return self._arrays["w"]
 
     @property
-    def intercept(self) -> float:
-        """The bias."""
-        return float(self._arrays["intercept"])
+    def intercept(self) -> Any:
+        """The bias, a float; of several machines, shape (m,)."""
+        found = self._arrays["intercept"]
+        return float(found) if found.ndim == 0 else found
+
+    @classmethod
+    def stacked(cls, each: Sequence[Parameters]) -> Parameters:
+        """Return the parameters of several machines with arrays of the same shapes, on a new first axis."""
+        return cls(**{name: np.stack([one[name] for one in each]) for name in each[0]})
+
+    @property
+    def n_machines(self) -> int | None:
+        """The number m of machines that are stacked, None for a single one."""
+        return self.P.shape[0] if self.P.ndim == 3 else None
+
+    def of_output(self, c: int) -> Parameters:
+        """Return views of the parameters of one of several machines."""
+        return Parameters(**{name: array[c] for name, array in self._arrays.items()})
 
     @property
     def W(self) -> np.ndarray | None:

@@ -286,7 +286,7 @@ def _target(y: Any, n_samples: int, loss: Loss) -> Target:
     if shape != (n_samples,):
         raise ValueError(f"y has shape {shape}; X has {n_samples} rows, so y must be ({n_samples},).")
     if target.kind not in ("real", "binary"):
-        classes = target.n_outputs
+        classes = target.n_outputs if target.labels is None else target.labels.size
         raise ValueError(
             f"y has {classes} classes, and no model here has several outputs. Fit one model for each class "
             "against the rest."

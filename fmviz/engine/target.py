@@ -23,7 +23,7 @@ class Target:
         Real numbers; two classes; several classes; classes in an order; any number of m labels.
     labels : ndarray or None
         What the classes are called, in the order of their numbers (the negative one first), or the names of
-        m labels; None for real numbers.
+        m labels or of m real numbers; None where they have none.
     """
 
     values: np.ndarray
@@ -88,10 +88,73 @@ class Target:
 
     @property
     def n_outputs(self) -> int:
-        """The number of values that a model has to give for a row to be scored by a loss of vectors."""
-        if self.kind in ("class", "ordinal") and self.labels is not None:
-            return int(self.labels.size)
+        """The number m of values that a model gives for a row.
+
+        One a class, label or number; of C ordered classes C − 1, which say whether y is at most this level.
+        """
+        if self.labels is not None and self.kind in ("class", "ordinal"):
+            return int(self.labels.size) - (self.kind == "ordinal")
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
+
+    @property
+    def output_names(self) -> list[Any]:
+        """What the outputs are called: their labels, of ordered classes the highest that each includes."""
+        m = self.n_outputs
+        return list(range(m)) if self.labels is None or m == 1 else self.labels[:m].tolist()
+
+    def output(self, which: Any) -> int:
+        """Return the number of an output that is given by its name, or where no name is a number by that.
+
+        Raises
+        ------
+        ValueError
+            If there is no such output.
+        """
+        names = self.output_names
+        if which in names:
+            return names.index(which)
+        numbered = not any(isinstance(name, int | float) for name in names)
+        if numbered and isinstance(which, int | np.integer) and 0 <= which < len(names):
+            return int(which)
+        told = ", ".join(repr(name) for name in names[:20])
+        raise ValueError(f"output = {which!r} is none of this model; it has {told}.")
+
+    def outputs(self) -> list[Target]:
+        """Return a target of one output for each: a class against the rest, at most a level, or a column."""
+        y, m = self.values, self.n_outputs
+        if y.ndim == 2:
+            columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
+            if self.kind == "real":
+                return [Target(column) for column in columns]
+        elif m == 1:
+            return [self]
+        else:
+            hits = [y <= c if self.kind == "ordinal" else y == c for c in range(m)]
+            columns = [np.where(hit, 1.0, -1.0) for hit in hits]
+        return [Target(column, "binary", np.array([-1.0, 1.0])) for column in columns]
+
+    def probabilities(self, p: np.ndarray) -> np.ndarray:
+        """Return the probability of every class, or of every label, given those of the outputs.
+
+        Parameters
+        ----------
+        p : (M,) or (M, m) ndarray
+            The probability of +1 that every output gives.
+
+        Returns
+        -------
+        (M, C) ndarray
+            Of classes, summing to 1: p over its sum where there are several, the differences of p in
+            ascending order where they are ordered. Of several labels p itself.
+        """
+        if self.kind == "binary":
+            return np.column_stack([1.0 - p, p])
+        if self.kind == "ordinal":
+            return np.diff(np.sort(p, axis=1), axis=1, prepend=0.0, append=1.0)
+        if self.kind == "several":
+            return p
+        total = p.sum(axis=1, keepdims=True)
+        return np.divide(p, total, out=np.full(p.shape, 1.0 / p.shape[1]), where=total > 0.0)
 
     def decode(self, f: np.ndarray) -> np.ndarray:
         """Return what predictions say in the terms of the target.
@@ -99,18 +162,24 @@ class Target:
         Parameters
         ----------
         f : (M,) or (M, m) ndarray
-            Predictions for M rows: scores, one a class where there are more than two.
+            Predictions for M rows: scores, one an output.
 
         Returns
         -------
         ndarray
-            f itself for real numbers; for classes labels, shape (M,), of the sign or of the largest score;
-            for several labels whether each applies, shape (M, m).
+            f itself for real numbers; for classes labels, shape (M,), of the sign or of the largest score,
+            or the median of ordered ones; for several labels whether each applies, shape (M, m).
         """
+        if self.kind == "real":
+            return f
         if self.labels is None:
-            return f > 0.0 if self.kind == "several" else f
+            return f > 0.0
         if self.kind == "binary":
             return np.asarray(self.labels[(f > 0.0).astype(int)])
         if self.kind == "several":
             return f > 0.0
-        return np.asarray(self.labels[f.argmax(axis=1)])
+        return np.asarray(self.labels[self.chosen(f)])
+
+    def chosen(self, f: np.ndarray) -> np.ndarray:
+        """Return the numbers of the classes that scores speak for, shape (M,); see `decode`."""
+        return (f <= 0.0).sum(axis=1) if self.kind == "ordinal" else f.argmax(axis=1)

@@ -7,6 +7,7 @@ from .cross_validation import FactorizationMachineClassifierCV, FactorizationMac
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
 from .lifted import LiftedClassifier, LiftedRegressor
+from .ordinal import OrdinalRegressor
 from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
 from .quadratic import QuadraticClassifier, QuadraticRegressor
 
@@ -25,6 +26,7 @@ __all__ = [
     "HigherOrderFMRegressor",
     "LiftedClassifier",
     "LiftedRegressor",
+    "OrdinalRegressor",
     "PolynomialNetworkClassifier",
     "PolynomialNetworkRegressor",
     "QuadraticClassifier",

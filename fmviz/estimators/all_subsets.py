@@ -151,10 +151,10 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
 
 
 class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
-    """All-subsets model for two classes.
+    """All-subsets model for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `AllSubsetsRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `AllSubsetsRegressor`, with these differences.
 
     Parameters
     ----------
@@ -171,8 +171,9 @@ class AllSubsetsClassifier(_AllSubsets, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from copy import deepcopy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fmviz.choices import bound
-from fmviz.engine.certificate import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model
+from fmviz.engine.outputs.drive import for_other_rows, iterate
+from fmviz.engine.outputs.side_by_side import AnyProblem, build, certify, predict, union
+from fmviz.engine.outputs.starts import why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
-from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.problem import Formulation
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
-from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
 
 from .held_out import HeldOut
@@ -75,7 +77,7 @@ class ModelEstimator(BaseEstimator):
     dtype: str = "float64"
 
     w_: np.ndarray
-    intercept_: float
+    intercept_: Any
     # Of the last fit, for predictions: parameters may have been set anew since.
     _fitted_model: Model
     _fitted_loss: Loss
@@ -149,11 +151,11 @@ class ModelEstimator(BaseEstimator):
         dtype = one_of("dtype", self.dtype, DTYPES)
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
-    def _problem(self, X: Any, target: Target, sample_weight: Any) -> Problem:
+    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         # The parameters are checked before the data.
         about = self._problem_arguments()
         design = Design(augmented(X, self._dummies()), self.dtype)
-        return Problem.build(design, target, sample_weight=sample_weight, **about)
+        return build(design, target, sample_weight=sample_weight, **about)
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
@@ -185,7 +187,7 @@ class ModelEstimator(BaseEstimator):
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
         left = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
-        self._memory = Memory(solver.name, "", solver.for_other_rows(left)) if left else None
+        self._memory = Memory(solver.name, "", for_other_rows(solver, left)) if left else None
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; ValueError where there is none."""
@@ -202,20 +204,20 @@ class ModelEstimator(BaseEstimator):
             raise ValueError(reason)
         return solver
 
-    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
+    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
         """Return the problem with strengths for those that are left to the data, and the size of the start.
 
-        They are found `anew`, or else are those of the last fit.
+        They are found `anew`, or else are those of the last fit. Of several outputs each may have its own.
         """
         return problem, finite_number("init_scale", self.init_scale, low=0)
 
-    def _chosen_solver(self, problem: Problem) -> Solver:
+    def _chosen_solver(self, problem: AnyProblem) -> Solver:
         return chosen_solver(problem, self.solver, self._mapping("solver_params"))
 
-    def _cold_start(self, problem: Problem, size: float, rng: np.random.Generator) -> Parameters:
+    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
         return problem.start(size, rng)
 
-    def _start(self, problem: Problem, size: float, rng: np.random.Generator, warm: bool) -> Parameters:
+    def _start(self, problem: AnyProblem, size: Any, rng: np.random.Generator, warm: bool) -> Parameters:
         if not warm:
             return self._cold_start(problem, size, rng)
         start = problem.start(size, rng)
@@ -228,7 +230,7 @@ class ModelEstimator(BaseEstimator):
 
     def _run(
         self,
-        problem: Problem,
+        problem: AnyProblem,
         solver: Solver,
         budget: Budget,
         start: Parameters,
@@ -276,9 +278,9 @@ class ModelEstimator(BaseEstimator):
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         # Labels are needed for predictions, values are not.
-        self._fitted_target = replace(problem.target, values=np.empty(0))
+        self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies = self._dummies()
-        self._store(end)
+        self._store_outputs(end)
         self._records = records
         self.certificate_ = end.certificate
         self.status_ = end.status
@@ -286,8 +288,61 @@ class ModelEstimator(BaseEstimator):
         beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
         return {} if beyond else left
 
+    def _store_outputs(self, end: Snapshot) -> None:
+        """Store the end of a run with any number of outputs: of several each attribute, stacked."""
+        if (m := end.parameters.n_machines) is None:
+            self._store(end)
+            return
+        views = [self._view(replace(end, parameters=end.parameters.of_output(c))) for c in range(m)]
+        used = self._view(replace(end, parameters=union(self._fitted_model, end.parameters)))
+        for name in vars(used).keys() - self._unfitted().keys():
+            each = [getattr(view, name) for view in views]
+            setattr(self, name, getattr(used, name) if "used" in name else _stacked(each))
+
+    def _unfitted(self) -> dict[str, Any]:
+        """Return the attributes but for those that `_store` makes."""
+        fixed = ("classes_", "n_features_in_", "feature_names_in_")
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name in fixed}
+        return {name: value for name, value in kept.items() if name != "_parameters"}
+
+    def _view(self, end: Snapshot) -> Self:
+        """Return an estimator of one output, with the end of its run."""
+        view = copy(self)
+        view.__dict__ = self._unfitted()
+        view._store(end)
+        return view
+
+    def _of_output(self, output: Any) -> Self:
+        """Return the estimator of one output, by its label or number; itself where there is one only."""
+        check_is_fitted(self)
+        parameters = self._fitted_parameters()
+        if parameters.n_machines is None and output is None:
+            return self
+        c = self._fitted_target.output(output)
+        if parameters.n_machines is None:
+            return self
+        found = parameters.of_output(c)
+        record = dict.fromkeys((field.name for field in fields(Snapshot)), float("nan"))
+        record["used_interactions"] = self._fitted_model.used_interactions(found)
+        # Of a run that is over nothing else is asked.
+        names = record.keys() - {"parameters", "metrics", "status"}
+        return self._view(Snapshot.of_record({name: record[name] for name in names}, found))
+
+    def _tabled(self, table: Callable[[Self], pd.DataFrame], output: Any) -> pd.DataFrame:
+        """Return a table of one output, or those of several one after the other, named in a first column."""
+        check_is_fitted(self)
+        if output is not None or self._fitted_parameters().n_machines is None:
+            return table(self._of_output(output))
+        import pandas as pd
+
+        parts = []
+        for name in self._fitted_target.output_names:
+            parts.append(table(self._of_output(name)))
+            parts[-1].insert(0, "output", name)
+        return pd.concat(parts, ignore_index=True)
+
     def _store(self, end: Snapshot) -> None:
-        """Store the end of a run as attributes."""
+        """Store the end of a run with one output as attributes."""
         self.w_ = end.parameters.w
         self.intercept_ = end.parameters.intercept
         self.used_features_ = self._used_features()
@@ -305,7 +360,7 @@ class ModelEstimator(BaseEstimator):
         X = self._checked(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             design = Design(augmented(X, self._fitted_dummies), self.dtype)
-            f = self._fitted_model.predict(design, self._fitted_parameters())
+            f = predict(self._fitted_model, design, self._fitted_parameters())
         if not np.isfinite(f).all():
             raise ValueError(
                 "A prediction overflows; X holds larger values than the model can take. Scale X."
@@ -323,7 +378,7 @@ class ModelEstimator(BaseEstimator):
     def _names(self) -> np.ndarray:
         """Return the names of the features, or their indices where they have none."""
         names = getattr(self, "feature_names_in_", None)
-        return np.arange(self.w_.size) if names is None else names
+        return np.arange(self.w_.shape[-1]) if names is None else names
 
 
 class FactorEstimator(ModelEstimator):
@@ -340,6 +395,22 @@ class FactorEstimator(ModelEstimator):
 
     def _used_features(self) -> np.ndarray:
         return np.flatnonzero(self.P_.any(axis=1))
+
+
+def _stacked(each: Sequence[Any]) -> Any:
+    """Return an attribute of several outputs on a new first axis, given that of each."""
+    first = each[0]
+    if isinstance(first, Parameters):
+        return Parameters.stacked(each)
+    if isinstance(first, dict):
+        return {name: _stacked([one[name] for one in each]) for name in first}
+    return np.stack(each)
+
+
+def one_column(y: Any) -> np.ndarray:
+    """Return a checked target without a second axis of length 1, about which scikit-learn warns."""
+    dense = np.asarray(y.toarray() if sp.issparse(y) else y)
+    return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
 
 
 def takes_parts(estimator: ModelEstimator) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +10,6 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fmviz.engine.design import Design
@@ -18,6 +18,9 @@ from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
+
+from .base import one_column
+from .classifier import classes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,33 +47,41 @@ class _BayesianFM(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _sample(self, X: Any, y: np.ndarray, binary: bool) -> list[Draw]:
-        """Run the chain and store its samples."""
+    def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
+        """Run a chain for every output and store its samples."""
         design = Design(X)
         rank = whole_number("rank", self.rank, 0, 10_000)
         kept = whole_number("n_draws", self.n_draws, 2)
         burn_in = whole_number("burn_in", self.burn_in, 0)
         every = int(whole_number("verbose", int(self.verbose), 0))
-        seed = check_random_state(self.random_state).randint(2**31, size=4)
-        sampler = GibbsSampler(
-            design,
-            y,
-            rank,
-            binary,
-            bool(self.fit_linear),
-            bool(self.fit_intercept),
-            self._grouped(design.n_features),
-            np.random.default_rng(seed),
-        )
-        draws = []
-        for i, draw in enumerate(islice(sampler.draws(), burn_in + kept), 1):
-            if every and i % every == 0:
-                print(f"draw {i:,} of {burn_in + kept:,}: noise {draw.noise:.4g}")
-            if i > burn_in:
-                draws.append(draw)
-        found = Posterior.of(draws, binary)
-        self.P_, self.w_, self.intercept_ = found.P, found.w, found.intercept
-        return draws
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        chains = []
+        for one, name in zip(target.outputs(), target.output_names, strict=True):
+            sampler = GibbsSampler(
+                design,
+                one.values,
+                rank,
+                binary,
+                bool(self.fit_linear),
+                bool(self.fit_intercept),
+                self._grouped(design.n_features),
+                rng,
+            )
+            of = f" of output {name!r}" if target.n_outputs > 1 else ""
+            draws = []
+            for i, draw in enumerate(islice(sampler.draws(), burn_in + kept), 1):
+                if every and i % every == 0:
+                    print(f"draw {i:,} of {burn_in + kept:,}{of}: noise {draw.noise:.4g}")
+                if i > burn_in:
+                    draws.append(draw)
+            chains.append(draws)
+        found = [Posterior.of(draws, binary) for draws in chains]
+        several = target.values.ndim == 2 or len(found) > 1
+        for name in ("P", "w", "intercept"):
+            each = [getattr(one, name) for one in found]
+            setattr(self, f"{name}_", np.stack(each) if several else each[0])
+        self._target = replace(target, values=target.values[:0])
+        return chains
 
     def _grouped(self, d: int) -> np.ndarray:
         """Return the number of the group of every feature."""
@@ -83,15 +94,23 @@ class _BayesianFM(BaseEstimator):
             )
         return np.unique(groups, return_inverse=True)[1]
 
-    def _posterior(self) -> Posterior:
+    def _posteriors(self) -> list[Posterior]:
+        """Return the samples of every output."""
         check_is_fitted(self)
-        return Posterior(self.P_, self.w_, self.intercept_, isinstance(self, ClassifierMixin))
+        arrays = self.P_, self.w_, self.intercept_
+        each = zip(*arrays, strict=True) if self.P_.ndim == 4 else [arrays]
+        binary = isinstance(self, ClassifierMixin)
+        return [Posterior(P, w, intercept, binary) for P, w, intercept in each]
+
+    def _columns(self, each: list[np.ndarray]) -> np.ndarray:
+        """Return what the outputs give for every row: one column each, of one output no second axis."""
+        return np.column_stack(each) if self.P_.ndim == 4 else each[0]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
 
-    def interactions(self, top: int = 50, level: float = 0.95) -> pd.DataFrame:
+    def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
         """Return the pairs of features of largest mean weight, with what the samples say of each.
 
         Parameters
@@ -100,6 +119,8 @@ class _BayesianFM(BaseEstimator):
             The number of pairs.
         level : float, default=0.95
             The probability of the interval from ``lower`` to ``upper``.
+        output : label or int, optional
+            Of several outputs one, by its class or number; by default all, one after the other.
 
         Returns
         -------
@@ -111,14 +132,27 @@ class _BayesianFM(BaseEstimator):
         Raises
         ------
         ValueError
-            If `top` or `level` is out of range.
+            If `top` or `level` is out of range, or there is no such output.
         """
-        check_is_fitted(self)
+        posteriors = self._posteriors()
         import pandas as pd
 
         whole_number("top", top, 1)
         finite_number("level", level, 0, 1)
-        posterior, d = self._posterior(), self.P_.shape[1]
+        if output is not None or len(posteriors) == 1:
+            c = 0 if output is None else self._target.output(output)
+            return self._pairs(posteriors[c], top, level)
+        parts = []
+        for name, posterior in zip(self._target.output_names, posteriors, strict=True):
+            parts.append(self._pairs(posterior, top, level))
+            parts[-1].insert(0, "output", name)
+        return pd.concat(parts, ignore_index=True)
+
+    def _pairs(self, posterior: Posterior, top: int, level: float) -> pd.DataFrame:
+        """Return the table of `interactions` for one output."""
+        import pandas as pd
+
+        d = posterior.P.shape[1]
         L = posterior.mean_factors()
         found = FactoredPairs(np.arange(d), d, L, L).ranked(top)
         i, j, weight = found.i, found.j, found.weight
@@ -165,7 +199,8 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
     Attributes
     ----------
     P_ : (n_draws, d, rank) ndarray
-        The factors of every sample.
+        The factors of every sample. Of m targets each has a chain of its own, and this and the next three
+        have a first axis of m.
     w_ : (n_draws, d) ndarray
         The linear weights.
     intercept_ : (n_draws,) ndarray
@@ -216,7 +251,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         ----------
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
-        y : (N,) array_like
+        y : (N,) or (N, m) array_like
             Finite targets.
 
         Returns
@@ -228,9 +263,11 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         ValueError
             If a parameter or the data are not allowed, with the reason.
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=np.float64, y_numeric=True)
-        draws = self._sample(X, Target.of(y).values, binary=False)
-        self.noise_ = np.array([draw.noise for draw in draws])
+        checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
+        X, y = validate_data(self, X, y, y_numeric=True, **checks)
+        chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
+        noise = [np.array([draw.noise for draw in draws]) for draws in chains]
+        self.noise_ = np.stack(noise) if self.P_.ndim == 4 else noise[0]
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -245,21 +282,28 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
 
         Returns
         -------
-        (N,) ndarray, or two of them
+        (N,) ndarray, (N, m) for several targets, or two of them
         """
-        parts = [*self._posterior().each(self._checked(X))]
-        mean = np.concatenate([part.mean(axis=0) for part in parts])
+        X = self._checked(X)
+        each = [[*one.each(X)] for one in self._posteriors()]
+        mean = self._columns([np.concatenate([part.mean(axis=0) for part in parts]) for parts in each])
         if not return_std:
             return mean
-        variance = np.concatenate([part.var(axis=0) for part in parts])
-        return mean, np.sqrt(variance + np.square(self.noise_).mean())
+        variance = self._columns([np.concatenate([part.var(axis=0) for part in parts]) for parts in each])
+        return mean, np.sqrt(variance + np.square(self.noise_).mean(axis=-1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
-    """Probit factorization machine for two classes, averaged over samples of its posterior distribution.
+    """Probit factorization machine for classes, averaged over samples of its posterior distribution.
 
     P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; the rest is as for
-    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993).
+    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993). Of more than two classes
+    each has a chain of its own against the rest, and its probability is divided by the sum of all.
 
     Parameters
     ----------
@@ -268,8 +312,8 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class.
     P_, w_, intercept_, n_features_in_, feature_names_in_
         As for `BayesianFMRegressor`.
 
@@ -308,18 +352,19 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Sample the posterior distribution given X, shape (N, d), dense or sparse, and labels y, shape (N,).
+        """Sample the posterior distribution given X, shape (N, d), dense or sparse, and classes or labels y.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
-        y : (N,) array_like
-            Labels of two classes, numbers or strings.
+        y : (N,) array_like, or (N, m) array_like of 0 and 1
+            The class of every row, a number or a string; or which of m labels it has.
 
         Returns
         -------
@@ -330,17 +375,11 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         ValueError
             If a parameter or the data are not allowed, with the reason.
         """
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=np.float64)
-        check_classification_targets(y)
-        target = Target.of_labels(y)
-        if target.kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. y has {target.n_outputs} classes; wrap the "
-                "classifier in sklearn.multiclass.OneVsRestClassifier."
-            )
-        assert target.labels is not None, "classes have labels"
-        self.classes_ = target.labels
-        self._sample(X, target.values, binary=True)
+        checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
+        X, y = validate_data(self, X, y, **checks)
+        target = classes_of(one_column(y))
+        self.classes_ = np.arange(target.n_outputs) if target.labels is None else target.labels
+        self._sample(X, target, binary=True)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -353,13 +392,13 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
 
         Returns
         -------
-        (N, 2) ndarray, columns in the order of `classes_`
+        (N, C) ndarray, columns in the order of `classes_`
         """
-        positive = ndtr(self._posterior().scores(self._checked(X)))
-        return np.column_stack([1.0 - positive, positive])
+        X = self._checked(X)
+        return self._target.probabilities(self._columns([ndtr(one.scores(X)) for one in self._posteriors()]))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable label of every row of X.
+        """Return the most probable class of every row of X, or whether each of several labels applies.
 
         Parameters
         ----------
@@ -368,7 +407,9 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
 
         Returns
         -------
-        (N,) ndarray
+        (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        return np.asarray(self.classes_[positive.astype(int)])
+        p = self.predict_proba(X)
+        if self._target.kind == "several":
+            return (p > 0.5).astype(int)
+        return np.asarray(self.classes_[p.argmax(axis=1)])

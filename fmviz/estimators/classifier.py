@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fmviz.engine.losses import get_loss
 from fmviz.engine.target import Target
 
-from .base import ModelEstimator, takes_parts
+from .base import ModelEstimator, one_column, takes_parts
 
 Weights: TypeAlias = Mapping[Any, float] | str
 """What each class counts: by its label, or "balanced"."""
@@ -33,7 +33,11 @@ def _gives_probabilities(estimator: ModelClassifier) -> bool:
 
 
 class ModelClassifier(ClassifierMixin, ModelEstimator):
-    """A classifier of one of the engine's models: two classes, -1 and +1 to the engine."""
+    """A classifier of one of the engine's models.
+
+    Two classes are -1 and +1 to the engine; of more, and of several labels a row, each has a machine of its
+    own that tells it from the rest.
+    """
 
     class_weight: Weights | None
 
@@ -41,18 +45,19 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,), of two classes.
+        """Fit the model to X, shape (N, d), dense or sparse, and the classes or labels y.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
-        y : (N,) array_like
-            Labels of two classes, numbers or strings.
+        y : (N,) array_like, or (N, m) array_like of 0 and 1
+            The class of every row, a number or a string; or which of m labels it has.
         sample_weight : (N,) array_like, optional
             Weights c_n ≥ 0, multiplied by those of the classes and rescaled to a mean of 1.
 
@@ -71,18 +76,18 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
             If `max_iter` epochs were not enough, the solver stalled away from a stationary point, or it
             diverged, where the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
-        X, y = self._checked(X, y)
-        check_classification_targets(y)
-        target = Target.of_labels(y)
-        assert target.labels is not None, "classes have labels"
-        _check_two(target.labels)
-        if self.warm_start and not np.array_equal(getattr(self, "classes_", target.labels), target.labels):
+        X, y = self._checked(X, y, multi_output=True)
+        y = one_column(y)
+        target = classes_of(y)
+        labels = np.arange(target.n_outputs) if target.labels is None else target.labels
+        if self.warm_start and not np.array_equal(getattr(self, "classes_", labels), labels):
             raise ValueError(
-                f"y has the classes {target.labels.tolist()}, and a warm start goes on from a fit of "
+                f"y has the classes {labels.tolist()}, and a warm start goes on from a fit of "
                 f"{self.classes_.tolist()}. Give the same classes, or start anew with warm_start=False."
             )
-        self.classes_ = target.labels
-        self._fit(X, target, self._weighted(y, sample_weight), stratified=True)
+        self.classes_ = labels
+        # Rows with several labels have no class whose share could be kept.
+        self._fit(X, target, self._weighted(y, sample_weight), stratified=target.labels is not None)
         return self
 
     @available_if(takes_parts)
@@ -99,9 +104,9 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         X : array_like or sparse matrix of shape (n, d)
             Some rows.
         y : (n,) array_like
-            Their labels, of one class or both.
-        classes : (2,) array_like, optional
-            Both labels; needed in the first call.
+            Their classes, not all of which need occur.
+        classes : (C,) array_like, optional
+            All classes; needed in the first call.
         sample_weight : (n,) array_like, optional
             Weights c_n ≥ 0, multiplied by those of the classes and rescaled to a mean of 1 over these rows.
 
@@ -126,29 +131,33 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(
                 f"y has the labels {sorted(unknown, key=str)}, which are not among the classes "
-                f"{self.classes_.tolist()}. Name both classes in the first call of partial_fit."
+                f"{self.classes_.tolist()}. Name all classes in the first call of partial_fit."
             )
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight = 'balanced' needs the labels of all rows, and partial_fit sees some of them. "
                 "Give a dict of weights, {label: weight}, or call fit."
             )
-        target = Target(np.where(y == self.classes_[1], 1.0, -1.0), "binary", self.classes_)
+        numbers = np.searchsorted(self.classes_, y).astype(np.float64)
+        target = Target(numbers, "class", self.classes_)
+        if self.classes_.size == 2:
+            target = Target(2.0 * numbers - 1.0, "binary", self.classes_)
         self._fit_part(X, target, self._weighted(y, sample_weight))
         return self
 
     def _known_classes(self, classes: Any) -> np.ndarray:
-        """Return both labels, of an earlier call or named in this one."""
+        """Return all classes, of an earlier call or named in this one."""
         before = getattr(self, "classes_", None)
         if classes is None:
             if before is None:
                 raise ValueError(
-                    "classes = None: the first call of partial_fit must name both classes, as its rows may "
-                    "hold one only."
+                    "classes = None: the first call of partial_fit must name all classes, as its rows may "
+                    "not hold all of them."
                 )
             return before
         named = np.unique(np.asarray(classes))
-        _check_two(named)
+        if named.size < 2:
+            raise ValueError(f"classes = {named.tolist()}: a classifier needs two or more.")
         if before is not None and not np.array_equal(before, named):
             raise ValueError(
                 f"classes = {named.tolist()} are not the {before.tolist()} of the calls before; name those, "
@@ -160,11 +169,16 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         """Return the weights of the rows, those of their classes included."""
         if self.class_weight is None:
             return sample_weight
+        if y.ndim == 2:
+            raise ValueError(
+                f"class_weight = {self.class_weight!r} weighs a row by its class, and rows with several "
+                "labels have none. Leave it out, and give sample_weight."
+            )
         weights = compute_sample_weight(self.class_weight, y)
         return weights if sample_weight is None else weights * np.asarray(sample_weight, dtype=np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X, positive for the second class.
+        """Return f(x) for every row of X: of two classes one score, positive for the second.
 
         Parameters
         ----------
@@ -173,7 +187,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
         Returns
         -------
-        (N,) ndarray
+        (N,) ndarray, or (N, m) with a score for each of more classes, or of several labels
 
         Raises
         ------
@@ -183,7 +197,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return self._predict(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X.
+        """Return the class of every row of X, that of the largest score, or whether each label applies.
 
         Parameters
         ----------
@@ -192,17 +206,19 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
         Returns
         -------
-        (N,) ndarray
+        (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
         f = self._predict(X)
-        return self._fitted_target.decode(f)
+        found = self._fitted_target.decode(f)
+        return found.astype(int) if self._fitted_target.kind == "several" else found
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class probabilities of every row of X.
+        """Return the probabilities of the classes, or of several labels, for every row of X.
 
-        The method exists where the loss of the fit gives probabilities: the logistic loss does. What `loss`
-        is set to after the fit has no say.
+        Of more than two classes they are those of each against the rest over their sum. The method exists
+        where the loss of the fit gives probabilities: the logistic loss does. What `loss` is set to after the
+        fit has no say.
 
         Parameters
         ----------
@@ -211,17 +227,28 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
         Returns
         -------
-        (N, 2) ndarray, columns in the order of `classes_`
+        (N, C) ndarray, columns in the order of `classes_`
         """
         check_is_fitted(self)
         positive = self._fitted_loss.probability(self._predict(X))
         assert positive is not None, "the method exists"
-        return np.column_stack([1.0 - positive, positive])
+        return self._fitted_target.probabilities(positive)
 
 
-def _check_two(labels: np.ndarray) -> None:
-    if labels.size != 2:
+def classes_of(y: np.ndarray) -> Target:
+    """Return the target of classes, shape (N,), or of several labels, shape (N, m) of 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If y holds something else, or one class only.
+    """
+    check_classification_targets(y)
+    if y.ndim == 1:
+        return Target.of_labels(y)
+    if not np.isin(y, (0, 1)).all():
         raise ValueError(
-            f"Only binary classification is supported. y has {labels.size} classes; wrap the classifier in "
-            "sklearn.multiclass.OneVsRestClassifier."
+            f"y has shape {y.shape} and holds other values than 0 and 1, which say of several labels which "
+            "apply. Give one class a row, or fit one classifier for each column."
         )
+    return Target(np.where(y > 0, 1.0, -1.0), "several")

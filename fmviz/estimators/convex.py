@@ -163,10 +163,10 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
 
 
 class ConvexFMClassifier(_ConvexFM, ModelClassifier):
-    """Convex factorization machine for two classes: low-rank pair weights W under the trace norm.
+    """Convex factorization machine for classes: low-rank pair weights W under the trace norm.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `ConvexFMRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `ConvexFMRegressor`, with these differences.
 
     Parameters
     ----------
@@ -183,8 +183,9 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
+from fmviz.engine.outputs.side_by_side import SideBySide, machines, stacked
 from fmviz.engine.penalties import Penalty
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
 from fmviz.paths.validation import Trial, choose_strengths, default_folds
@@ -18,9 +21,6 @@ from fmviz.paths.validation import Trial, choose_strengths, default_folds
 from .base import RandomState, generator
 from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class _CrossValidated:
@@ -46,7 +46,7 @@ class _CrossValidated:
         rng, budget = generator(self.random_state), self._budget()
         problem = self._problem(X, target, sample_weight)
         if self.cv is None:
-            folds = default_folds(problem.y, stratified, rng)
+            folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
         else:
             folds = [*check_cv(self.cv, problem.y, classifier=stratified).split(X, problem.y)]
         every = int(whole_number("verbose", int(self.verbose), 0))
@@ -55,14 +55,23 @@ class _CrossValidated:
             if every:
                 print(trial.message)
 
-        found = choose_strengths(
-            problem, folds, rng, solver=self.solver, one_se=self._switch("one_se"), tell=tell
-        )
-        self.path_ = found.frame
-        best = found.best
-        self.lambda_w_, self.lambda_p_, self.lambda_sparse_ = best.lambda_w, best.lambda_p, best.lambda_sparse
+        one_se = self._switch("one_se")
+        found = [
+            choose_strengths(one, folds, rng, solver=self.solver, one_se=one_se, tell=tell)
+            for one in machines(problem)
+        ]
+        frames = [one.frame for one in found]
+        several = isinstance(problem, SideBySide)
+        for name, frame in zip(problem.target.output_names, frames, strict=True):
+            if several:
+                frame.insert(0, "output", name)
+        self.path_ = pd.concat(frames, ignore_index=True)
+        for name in STRENGTHS:
+            values = [getattr(one.best, name) for one in found]
+            setattr(self, f"{name}_", np.array(values) if several else values[0])
         problem, _ = self._completed(problem, anew=False)
-        self._run(problem, self._chosen_solver(problem), budget, found.start, rng)
+        start = stacked(problem, [one.start for one in found])
+        self._run(problem, self._chosen_solver(problem), budget, start, rng)
 
 
 class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):
@@ -95,7 +104,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         As in scikit-learn.
     path_ : DataFrame
         One row a trial: the strengths, ``validation_loss``, its ``standard_error`` over the folds, and the
-        mean ``used_interactions``.
+        mean ``used_interactions``. Of several outputs each has a search of its own, named in ``output``.
 
     Examples
     --------
@@ -145,7 +154,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
 
 class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClassifier):
-    """Sparse factorization machine for two classes with λ_w, λ_p and λ chosen by validation.
+    """Sparse factorization machine for classes with λ_w, λ_p and λ chosen by validation.
 
     Parameters
     ----------
@@ -160,8 +169,9 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
     lambda_w_, lambda_p_, lambda_sparse_, path_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressorCV`.
 

@@ -10,11 +10,12 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
+from fmviz.engine.outputs.side_by_side import AnyProblem
+from fmviz.engine.outputs.starts import informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
-from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
@@ -37,7 +38,7 @@ class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
     def _informed(self) -> bool:
         return one_of("start", self.start, STARTS) == "informed"
 
-    def _chosen_solver(self, problem: Problem) -> Solver:
+    def _chosen_solver(self, problem: AnyProblem) -> Solver:
         settings = self._mapping("solver_params")
         if self._informed() and self.solver == "auto" and not settings:
             name = chosen_solver(problem, "auto").name
@@ -45,7 +46,7 @@ class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
         solver = chosen_solver(problem, self.solver, settings)
         return informed_solver(solver, problem) if self._informed() else solver
 
-    def _cold_start(self, problem: Problem, size: float, rng: np.random.Generator) -> Parameters:
+    def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
         return informed_start(problem, size, rng) if self._informed() else problem.start(size, rng)
 
 
@@ -56,6 +57,10 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j (atarashi2021, Eq. 1 and 2). No ½ stands before a λ. The
     losses ℓ(f, y) are ½(f − y)² (squared), log(1 + e^{−yf}) (logistic), max(0, 1 − yf)² (squared hinge), and
     for Huber ½r² up to |r| = |f − y| = δ and δ(|r| − δ/2) beyond.
+
+    Of several targets, y of shape (N, m), each has a machine of its own: they make their epochs together, the
+    objective is the mean of theirs, the certificate the largest, and what one of them uses counts as used.
+    `P_`, `w_` and `intercept_`, and strengths that follow the data, get a first axis of m.
 
     Parameters
     ----------
@@ -215,10 +220,10 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
 
 
 class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
-    """Sparse factorization machine for two classes.
+    """Sparse factorization machine for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `FactorizationMachineRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `FactorizationMachineRegressor`, with these differences.
 
     Parameters
     ----------
@@ -236,8 +241,9 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

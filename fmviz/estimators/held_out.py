@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from fmviz.engine.certificate import certify
-from fmviz.engine.problem import Problem
+from fmviz.engine.outputs.side_by_side import AnyProblem, certify
 from fmviz.engine.snapshot import Snapshot
 
 LOSS = "validation_loss"
@@ -19,20 +18,20 @@ class HeldOut:
 
     Parameters
     ----------
-    problem : Problem
+    problem : AnyProblem
         Of the rows held out.
     patience : int
         So many epochs without a lower loss are enough.
     """
 
-    def __init__(self, problem: Problem, patience: int) -> None:
+    def __init__(self, problem: AnyProblem, patience: int) -> None:
         self._problem, self._patience = problem, patience
         self._best: Snapshot | None = None
 
     @classmethod
     def split(
-        cls, problem: Problem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
-    ) -> tuple[Problem, HeldOut]:
+        cls, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+    ) -> tuple[AnyProblem, HeldOut]:
         """Return the problem of the other rows, and those of a random choice held out."""
         rest, chosen = train_test_split(
             np.arange(problem.design.n_samples),
@@ -60,7 +59,7 @@ class HeldOut:
             "rows held out did not fall."
         )
 
-    def kept(self, problem: Problem, end: Snapshot) -> Snapshot:
+    def kept(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
         """Return the end of the fit with the parameters of the epoch that suited the rows held out best."""
         best = self._best
         assert best is not None

@@ -177,10 +177,10 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
 
 
 class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
-    """Factorization machine with interactions of any order, for two classes.
+    """Factorization machine with interactions of any order, for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `HigherOrderFMRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `HigherOrderFMRegressor`, with these differences.
 
     Parameters
     ----------
@@ -199,8 +199,9 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

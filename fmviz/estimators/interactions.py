@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.interactions.of_order import pairs_of
@@ -22,26 +21,30 @@ if TYPE_CHECKING:
 class PairEstimator(ModelEstimator):
     """An estimator whose interactions are pairs."""
 
-    def interactions(self, top: int | None = None) -> pd.DataFrame:
+    def interactions(self, top: int | None = None, output: Any = None) -> pd.DataFrame:
         """Return the used pairs of features, largest |weight| first.
 
         Parameters
         ----------
         top : int, optional
             The number of pairs to return; by default all that are used.
+        output : label or int, optional
+            Of several outputs one, by its class or number; by default all, one after the other.
 
         Returns
         -------
         DataFrame
             Columns ``feature_i`` and ``feature_j``, i < j, by name where the training data had names, else by
-            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij.
+            index, and ``weight``, ⟨p_i, p_j⟩ or w_ij. Of all of several outputs ``output`` comes first.
 
         Raises
         ------
         ValueError
-            If `top` is not a positive whole number.
+            If `top` is not a positive whole number, or there is no such output.
         """
-        check_is_fitted(self)
+        return self._tabled(lambda one: one._pairs(top), output)
+
+    def _pairs(self, top: int | None) -> pd.DataFrame:
         import pandas as pd
 
         if top is not None:
@@ -112,7 +115,9 @@ class ProductEstimator(FactorEstimator):
     def _fitted_parameters(self) -> Parameters:
         return self._parameters
 
-    def interactions(self, top: int | None = None, order: int | None = None) -> pd.DataFrame:
+    def interactions(
+        self, top: int | None = None, order: int | None = None, output: Any = None
+    ) -> pd.DataFrame:
         """Return the used products of features, largest |weight| first.
 
         Parameters
@@ -121,6 +126,8 @@ class ProductEstimator(FactorEstimator):
             The number of products to return; by default all that are used.
         order : int, optional
             The number of features in a product; by default the largest key of `used_interactions_`.
+        output : label or int, optional
+            Of several outputs one, by its class or number; by default all, one after the other.
 
         Returns
         -------
@@ -128,15 +135,17 @@ class ProductEstimator(FactorEstimator):
             Columns ``feature_1``, …, ``feature_m``, by name where the training data had names, else by index,
             in the order of the features, and ``weight``, what their product is multiplied by in f. Models
             with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
-            products in which a feature is repeated, too.
+            products in which a feature is repeated, too. Of all of several outputs ``output`` comes first.
 
         Raises
         ------
         ValueError
-            If the model has no such order, or the search takes too long or its result too much memory; see
-            `fmviz.ranked_subsets`.
+            If the model has no such order or output, or the search takes too long or its result too much
+            memory; see `fmviz.ranked_subsets`.
         """
-        check_is_fitted(self)
+        return self._tabled(lambda one: one._products(top, order), output)
+
+    def _products(self, top: int | None, order: int | None) -> pd.DataFrame:
         import pandas as pd
 
         chosen = max(self._orders()) if order is None else whole_number("order", order, 2, 10)
@@ -152,13 +161,15 @@ class ProductEstimator(FactorEstimator):
         table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
         return pd.DataFrame({**table, "weight": weight})
 
-    def interaction_weight(self, features: Sequence[Any]) -> float:
+    def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
         """Return what the product of distinct features is multiplied by in f.
 
         Parameters
         ----------
         features : sequence
             Two or more features, by name where the training data had names, or by index.
+        output : label or int, optional
+            Which of several outputs, by its class or number.
 
         Returns
         -------
@@ -168,8 +179,9 @@ class ProductEstimator(FactorEstimator):
         Raises
         ------
         ValueError
-            If a feature does not exist or is named twice, or fewer than two are named.
+            If a feature does not exist or is named twice, fewer than two are named, or there is no such
+            output.
         """
-        check_is_fitted(self)
-        chosen = self._indices(features)
-        return self._weight(chosen) if self.P_.size and self._has_order(len(chosen)) else 0.0
+        one = self._of_output(output)
+        chosen = one._indices(features)
+        return one._weight(chosen) if one.P_.size and one._has_order(len(chosen)) else 0.0

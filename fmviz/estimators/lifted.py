@@ -233,10 +233,10 @@ class LiftedRegressor(_Lifted, ModelRegressor):
 
 
 class LiftedClassifier(_Lifted, ModelClassifier):
-    """Lifted kernel expansion for two classes.
+    """Lifted kernel expansion for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `LiftedRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `LiftedRegressor`, with these differences.
 
     Parameters
     ----------
@@ -253,8 +253,9 @@ class LiftedClassifier(_Lifted, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -174,10 +174,10 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
 
 
 class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
-    """Polynomial network for two classes.
+    """Polynomial network for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `PolynomialNetworkRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `PolynomialNetworkRegressor`, with these differences.
 
     Parameters
     ----------
@@ -196,8 +196,9 @@ class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

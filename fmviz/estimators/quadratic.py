@@ -147,10 +147,10 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
 
 
 class QuadraticClassifier(_Quadratic, ModelClassifier):
-    """Quadratic model with a weight for every pair of features, sparse and of low rank, for two classes.
+    """Quadratic model with a weight for every pair of features, sparse and of low rank, for classes.
 
-    The labels are taken as -1 and +1. Objective, parameters and attributes are those of
-    `QuadraticRegressor`, with these differences.
+    Two classes are taken as -1 and +1; of more each is told from the rest. Objective, parameters and
+    attributes are those of `QuadraticRegressor`, with these differences.
 
     Parameters
     ----------
@@ -165,8 +165,9 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+    classes_ : (C,) ndarray
+        The labels, sorted; of two the second one is the positive class. Of more, or of several labels a row,
+        each has a machine of its own, and parameters and coefficients have a first axis for them.
 
     Examples
     --------

@@ -10,21 +10,26 @@ from sklearn.utils.metaestimators import available_if
 
 from fmviz.engine.target import Target
 
-from .base import ModelEstimator, takes_parts
+from .base import ModelEstimator, one_column, takes_parts
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):
-    """A regressor of one of the engine's models."""
+    """A regressor of one of the engine's models; of several targets each has a machine of its own."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,).
+        """Fit the model to X, shape (N, d), dense or sparse, and y, shape (N,) or (N, m).
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
-        y : (N,) array_like
-            Finite targets.
+        y : (N,) or (N, m) array_like
+            Finite targets: one a row, or m of them.
         sample_weight : (N,) array_like, optional
             Weights c_n ≥ 0, rescaled to a mean of 1.
 
@@ -43,8 +48,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
             If `max_iter` epochs were not enough, the solver stalled away from a stationary point, or it
             diverged, where the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
-        X, y = self._checked(X, y, y_numeric=True)
-        self._fit(X, Target.of(y), sample_weight)
+        X, y = self._checked(X, y, y_numeric=True, multi_output=True)
+        self._fit(X, Target.of(one_column(y)), sample_weight)
         return self
 
     @available_if(takes_parts)
@@ -60,7 +65,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ----------
         X : array_like or sparse matrix of shape (n, d)
             Some rows.
-        y : (n,) array_like
+        y : (n,) or (n, m) array_like
             Their targets.
         sample_weight : (n,) array_like, optional
             Weights c_n ≥ 0, rescaled to a mean of 1 over these rows.
@@ -80,8 +85,9 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ConvergenceWarning
             If the epoch diverged.
         """
-        X, y = self._checked(X, y, reset=not hasattr(self, "_fitted_model"), y_numeric=True)
-        self._fit_part(X, Target.of(y), sample_weight)
+        checks = {"y_numeric": True, "multi_output": True}
+        X, y = self._checked(X, y, reset=not hasattr(self, "_fitted_model"), **checks)
+        self._fit_part(X, Target.of(one_column(y)), sample_weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -94,7 +100,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 
         Returns
         -------
-        (N,) ndarray
+        (N,) or (N, m) ndarray, as y was
 
         Raises
         ------

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fmviz.engine.errors import finite_number
-from fmviz.engine.problem import Problem
+from fmviz.engine.outputs.side_by_side import AnyProblem, machines, together
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver
@@ -17,23 +19,32 @@ from .base import ModelEstimator
 class StrengthsOfData(ModelEstimator):
     """An estimator whose strengths, and the size of whose start, follow the data where they are None."""
 
-    lambda_sparse_: float
-    lambda_p_: float
-    lambda_w_: float
+    lambda_sparse_: Any
+    lambda_p_: Any
+    lambda_w_: Any
 
     def _problem_arguments(self) -> dict[str, Any]:
         about = super()._problem_arguments()
         return {name: 0.0 if value is None else value for name, value in about.items()}
 
-    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
+    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
         given = {name: getattr(self, name) for name in STRENGTHS}
         if not anew:
             given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
         size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
-        problem, size = fill_strengths(problem, {**given, "init_scale": size})
+        each = machines(problem)
+        values = {
+            name: np.broadcast_to(np.array(value, dtype=object), len(each))
+            for name, value in {**given, "init_scale": size}.items()
+        }
+        filled = [
+            fill_strengths(one, {name: value[c] for name, value in values.items()})
+            for c, one in enumerate(each)
+        ]
+        problem = together(problem, [one for one, _ in filled])
         for name in STRENGTHS:
             setattr(self, f"{name}_", getattr(problem, name))
-        return problem, size
+        return problem, np.array([size for _, size in filled]) if len(filled) > 1 else filled[0][1]
 
-    def _chosen_solver(self, problem: Problem) -> Solver:
+    def _chosen_solver(self, problem: AnyProblem) -> Solver:
         return informed_solver(super()._chosen_solver(problem), problem)

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fmviz.engine.outputs.drive import for_other_rows
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 
 
@@ -31,12 +33,14 @@ def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Param
         If an array has another shape.
     """
     arrays = {}
+    # Of several machines the rows are the second axis.
+    before = (slice(None),) * (start.n_machines is not None)
     for name, value in given.items():
         array, filled = np.asarray(value, dtype=np.float64), np.array(start[name])
         place = filled
-        if filled.ndim and array.shape != filled.shape:
+        if filled.ndim > len(before) and array.shape != filled.shape:
             # Attributes of estimators lack the rows of the dummy features, which stay as they are.
-            place = filled[: filled.shape[0] - dummies]
+            place = filled[(*before, slice(filled.shape[len(before)] - dummies))]
         if array.shape != place.shape:
             raise ValueError(
                 f"A warm start from {name}_ of shape {array.shape} is not possible: this fit needs the shape "
@@ -66,23 +70,23 @@ class Memory(NamedTuple):
     held: Mapping[str, Any]
 
     @classmethod
-    def of(cls, problem: Problem, solver: Solver, end: Parameters, held: Mapping[str, Any]) -> Memory:
+    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, held: Mapping[str, Any]) -> Memory:
         """Return the memory of a fit that ended at these parameters."""
         return cls(solver.name, _key(problem, solver, end), held)
 
-    def at(self, problem: Problem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
+    def at(self, problem: AnyProblem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
         """Return what is held where a fit would go on from where the last one ended, else None."""
         return self.held if self.held and self.key == _key(problem, solver, start) else None
 
     def on_other_rows(self, solver: Solver) -> Mapping[str, Any] | None:
         """Return what holds on other rows, too, or None where another solver remembers it."""
-        return solver.for_other_rows(self.held) if self.held and self.solver == solver.name else None
+        return for_other_rows(solver, self.held) if self.held and self.solver == solver.name else None
 
 
-def _key(problem: Problem, solver: Solver, at: Parameters) -> str:
+def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
     told = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
-        *(problem.lambda_w, problem.lambda_p, problem.lambda_sparse),
+        *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),
         *(problem.fit_linear, problem.fit_intercept, problem.design.storage.name, problem.design.shape),
         *(solver.name, solver.settings, list(at)),
     )

@@ -38,6 +38,7 @@ METRICS: dict[str, str] = {
     "rmse": "RMSE",
     "accuracy": "Accuracy",
     "auc": "ROC-AUC",
+    "log_loss": "Log loss",
     "loss": "Loss",
 }
 """The prediction metrics: the column is ``train_<name>`` or ``validation_<name>``."""

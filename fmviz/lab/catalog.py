@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from fmviz.engine.errors import one_of
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS, Dataset, DatasetSpec
+from fmviz.lab.datasets.base import Task
 from fmviz.lab.uploads.names import is_upload
 
 __all__ = ["DatasetParam", "dataset_spec", "load"]
@@ -85,7 +86,7 @@ def _upload_spec(name: str) -> DatasetSpec:
         title=title,
         description=description,
         # Of data that are not here nothing is known; what is asked for them is refused for that alone.
-        task="regression" if found is not None and found.task == "regression" else "binary",
+        task=cast(Task, found.task) if found is not None else "binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,

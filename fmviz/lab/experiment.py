@@ -203,9 +203,9 @@ class Experiment:
     def why_not(self) -> str | None:
         """Return None, or the sentence that says why this run cannot be done."""
         task = dataset_spec(self.dataset).task
-        if LOSSES[self.loss].task == "binary" and task != "binary":
+        if LOSSES[self.loss].task == "binary" and task == "regression":
             return (
-                f"The {LOSSES[self.loss].label.lower()} loss needs two classes, but the target of "
+                f"The {LOSSES[self.loss].label.lower()} loss needs classes, but the target of "
                 f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
             )
         return self._why_not_penalty(self.solver) or self._why_not_strengths()

@@ -12,15 +12,17 @@ import numpy as np
 from fmviz import metrics
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, chosen_solver, iterate, never
+from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.outputs.side_by_side import AnyProblem, SideBySide, build, predict, union
+from fmviz.engine.outputs.starts import informed_start, why_empty
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot, Status
-from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
+from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -77,16 +79,16 @@ def _rows(
     name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int
 ) -> tuple[Dataset, Rows, Rows | None]:
     dataset = _load(name, params)
-    train, held_out = split(dataset.y.size, share, seed)
+    train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
     kept = (Design(dataset.X[held_out]), dataset.y[held_out])
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
-def problem_of(experiment: Experiment, design: Design, y: np.ndarray) -> Problem:
-    """Return the objective of an experiment on some rows."""
-    return Problem.build(
+def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
+    """Return the objective of an experiment on some rows, whose target is y."""
+    return build(
         design,
         y,
         loss=experiment.criterion,
@@ -112,7 +114,7 @@ class Run:
         The settings.
     dataset : Dataset
         The data, before the split.
-    problem : Problem
+    problem : Problem or SideBySide
         The objective on the training rows.
     validation : (Design, ndarray) or None
         The rows kept out.
@@ -122,7 +124,7 @@ class Run:
 
     experiment: Experiment
     dataset: Dataset
-    problem: Problem
+    problem: AnyProblem
     validation: Rows | None
     schedule: Schedule = field(default_factory=Schedule)
 
@@ -135,8 +137,18 @@ class Run:
         share = experiment.validation
         seed = experiment.seed if share else 0
         dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
-        problem = problem_of(experiment, *train)
+        problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
         return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
+
+    def of_output(self, c: int) -> Run:
+        """Return the run with one of several outputs as its target; itself where there is one only."""
+        if not isinstance(self.problem, SideBySide):
+            return self
+        kept = self.validation
+        if kept is not None:
+            kept = kept[0], self.dataset.target_of(kept[1]).outputs()[c].values
+        data, problem = self.dataset.of_output(c), self.problem.problems[c]
+        return replace(self, dataset=data, problem=problem, validation=kept)
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Run, with the metrics of `measure` added to every snapshot.
@@ -204,16 +216,31 @@ class Run:
             return self._measured(parameters)
 
     def _measured(self, parameters: Parameters) -> dict[str, float]:
-        found = _prediction(self.problem, self.problem.design, self.problem.y, parameters, "train")
+        found = self._prediction(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
-            found |= _prediction(self.problem, *self.validation, parameters, "validation")
+            found |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
-        truth, triples = self.dataset.truth, self.dataset.true_triples
+        used = union(model, parameters)
+        found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
+        if (m := parameters.n_machines) is None:
+            return found | self._recovery(self.dataset, parameters)
+        each = [self._recovery(self.dataset.of_output(c), parameters.of_output(c)) for c in range(m)]
+        # Recovered is what is recovered in all outputs.
+        return found | {
+            name: float((np.min if "recovered" in name else np.mean)([one[name] for one in each]))
+            for name in each[0]
+        }
+
+    def _recovery(self, dataset: Dataset, parameters: Parameters) -> dict[str, float]:
+        """Return how the interactions of one output compare with the truth, where it is known."""
+        found: dict[str, float] = {}
+        model, truth, triples = self.problem.model, dataset.truth, dataset.true_triples
+        if truth is None and triples is None and dataset.true_pairs is None:
+            return found
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
-        found |= _by_order(model, parameters, by_order)
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
-            structure = truth if truth is not None else pairs_matrix(self.dataset)
+            structure = truth if truth is not None else pairs_matrix(dataset)
             if truth is not None:
                 found["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
@@ -223,6 +250,37 @@ class Run:
             score, exact = by_order[3].recovery(triples)
             found |= {"support_f1_3": score, "support_recovered_3": float(exact)}
         return found
+
+    def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
+        """Return how many rows of each class are taken for each, shape (C, C), and which rows these are.
+
+        They are those that are kept out, where there are any.
+        """
+        known = self.validation
+        design, y = (self.problem.design, self.problem.y) if known is None else known
+        target = Target.of(self.dataset.target_of(y))
+        chosen = target.chosen(predict(self.problem.model, design, parameters))
+        n = len(self.dataset.class_labels or ())
+        counts = np.bincount(y.astype(int) * n + chosen, minlength=n * n).reshape(n, n)
+        return counts, "training" if known is None else "validation"
+
+    def _prediction(
+        self, design: Design, y: np.ndarray, parameters: Parameters, name: str
+    ) -> dict[str, float]:
+        """Return the loss and the figures of predictions for some rows, under their names."""
+        problem = self.problem
+        f = predict(problem.model, design, parameters)
+        target = Target.of(self.dataset.target_of(y))
+        if f.ndim == 1:
+            loss = float(np.mean(problem.loss.value(f, y)))
+        else:
+            outputs = target.outputs()
+            loss = float(
+                np.mean([np.mean(problem.loss.value(f[:, c], one.values)) for c, one in enumerate(outputs)])
+            )
+        levels = self.dataset.levels if target.kind == "ordinal" else None
+        found = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
+        return {f"{name}_{figure}": value for figure, value in found.items()}
 
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
@@ -260,19 +318,54 @@ def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
     return structure
 
 
-def _prediction(
-    problem: Problem, design: Design, y: np.ndarray, parameters: Parameters, name: str
+def prediction_figures(
+    target: Target, f: np.ndarray, p: np.ndarray | None, levels: np.ndarray | None = None
 ) -> dict[str, float]:
-    f = problem.model.predict(design, parameters)
-    found = {"loss": float(np.mean(problem.loss.value(f, y))), **quality(y, f)}
-    return {f"{name}_{key}": value for key, value in found.items()}
+    """Return how good predictions are.
+
+    Parameters
+    ----------
+    target : Target
+        What was to be predicted.
+    f : (N,) or (N, m) ndarray
+        The outputs.
+    p : (N,) or (N, m) ndarray or None
+        The probabilities that they stand for, where they do.
+    levels : (C,) ndarray, optional
+        Of ordered classes what they are as numbers.
+
+    Returns
+    -------
+    dict
+        Of numbers ``rmse``, of several the mean of theirs. Of two classes ``accuracy`` and ``auc``; of more
+        ``accuracy``, the mean ``auc`` of each against the rest, and with p ``log_loss``; where they are
+        ordered ``accuracy`` of the median, and ``rmse`` of the expected level, without p of the median. Of
+        several labels the same but for errors, each a mean over the labels.
+    """
+    y = target.values
+    if target.kind == "real":
+        return {"rmse": metrics.rmse(y, f)}
+    if target.kind == "binary":
+        return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
+    auc = float(np.mean([roc_auc(one.values, f[:, c]) for c, one in enumerate(target.outputs())]))
+    if target.kind == "several":
+        return {"accuracy": float(np.mean((f > 0.0) == (y > 0.0))), "auc": auc}
+    assert target.labels is not None, "classes have labels"
+    chosen = target.chosen(f)
+    found = {"accuracy": float(np.mean(chosen == y)), "auc": auc}
+    each = None if p is None else target.probabilities(p)
+    if each is not None:
+        right = np.maximum(each[np.arange(y.size), y.astype(int)], np.finfo(float).tiny)
+        found["log_loss"] = float(-np.mean(np.log(right)))
+    if levels is not None:
+        expected = levels[chosen] if each is None else each @ levels
+        found["rmse"] = metrics.rmse(levels[y.astype(int)], expected)
+    return found
 
 
 def quality(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
     """Return how good predictions f are: accuracy and AUC for labels in {-1, +1}, else the RMSE."""
-    if Target.of(y).kind == "binary":
-        return {"accuracy": float(np.mean((f >= 0) == (y > 0))), "auc": roc_auc(y, f)}
-    return {"rmse": float(np.sqrt(np.mean(np.square(f - y))))}
+    return prediction_figures(Target.of(y), f, None)
 
 
 def roc_auc(y: np.ndarray, f: np.ndarray) -> float:

@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 
 from fmviz.choices import bound
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.outputs.side_by_side import AnyProblem
+from fmviz.engine.outputs.starts import informed_start
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
+from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
 from fmviz.engine.starts.strengths import references
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -74,7 +77,7 @@ class PathPoint:
 
 
 def iterate_path(
-    problem: Problem,
+    problem: AnyProblem,
     lambdas: Sequence[float],
     *,
     orders: Sequence[Order] = ("down",),
@@ -95,7 +98,7 @@ def iterate_path(
     Examples
     --------
     >>> import fmviz
-    >>> from fmviz.engine.problem import Problem
+    >>> from fmviz.engine.problem import Formulation, Problem
     >>> from fmviz.paths import iterate_path
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> problem = Problem.build(X, y, lambda_p=0.1, fit_linear=False)
@@ -122,7 +125,7 @@ def iterate_path(
 
 
 def begun(
-    problem: Problem, start: str, init_scale: float, rng: np.random.Generator, solver: Solver
+    problem: AnyProblem, start: str, init_scale: float, rng: np.random.Generator, solver: Solver
 ) -> tuple[Parameters, Solver]:
     """Return where fits at any λ begin, and the solver; an informed one leaves saddle points at P = 0."""
     finite_number("init_scale", init_scale, low=0)
@@ -131,12 +134,12 @@ def begun(
     return informed_start(problem, init_scale, rng), informed_solver(solver, problem)
 
 
-def onwards(problem: Problem) -> Order:
+def onwards(problem: Formulation) -> Order:
     """Return the order in which a path goes on: down where the penalty lets P leave 0, and else up."""
     return "up" if problem.penalty.saddles is None else "down"
 
 
-def path_solver(problem: Problem, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
+def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
     """Return a solver for a path: as it is, or if it is named, with what warm starts call for."""
     if isinstance(solver, Solver):
         return get_solver(solver, given)
@@ -150,14 +153,14 @@ def path_params(solver: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _path(
-    problem: Problem,
+    problem: AnyProblem,
     strengths: list[float],
     orders: Sequence[Order],
     solver: Solver,
     budget: Budget | None,
     first: Parameters,
     rng: np.random.Generator,
-    held_out: Problem | None,
+    held_out: AnyProblem | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[PathPoint]:
     # One report at the end of each fit is all that is read.
@@ -167,7 +170,7 @@ def _path(
         for strength in reversed(strengths) if order == "down" else strengths:
             if should_stop():
                 return
-            one = replace(problem, lambda_sparse=strength)
+            one = problem.at(lambda_sparse=strength)
             *_, end = iterate(one, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters

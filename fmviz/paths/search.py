@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, whole_number
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
@@ -146,7 +147,7 @@ def find_lambda(
 
 
 def search_lambda(
-    problem: Problem,
+    problem: AnyProblem,
     target_interactions: int = 1_000,
     accept: tuple[int, int] | None = None,
     *,
@@ -180,7 +181,7 @@ def search_lambda(
     made: dict[float, Parameters] = {}
 
     def fit(strength: float) -> Snapshot:
-        one = replace(problem, lambda_sparse=strength)
+        one = problem.at(lambda_sparse=strength)
         before = [other for other in made if (other < strength) == (order == "up")]
         near = min(before, key=lambda other: abs(other - strength), default=None)
         # The same draws each time: a cold fit at the strength that is found can be made again alone.
@@ -221,7 +222,7 @@ def _search(
             high = strength
         if (used > most) != rising:
             waiting = []
-        d = end.parameters.P.shape[0]
+        d = end.parameters.P.shape[-2]
         lost = _lost(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
         words = (
             lost or f"λ = {strength:.6g} uses {used:,} interactions, {'more' if used > most else 'fewer'}."

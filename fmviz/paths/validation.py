@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.drive import Budget
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.outputs.side_by_side import AnyProblem, machines
+from fmviz.engine.outputs.starts import informed_start, linear_fit, references
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import informed_solver, informed_start
-from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference, references
-from fmviz.engine.starts.zero_threshold import linear_fit
+from fmviz.engine.starts.informed import informed_solver
+from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference
 
 from .path import FALL, path_solver
 
@@ -153,7 +154,7 @@ def choose_strengths(
 
 
 def search_strengths(
-    problem: Problem,
+    problem: AnyProblem,
     folds: Folds,
     rng: np.random.Generator,
     *,
@@ -172,8 +173,8 @@ def search_strengths(
 
     Parameters
     ----------
-    problem : Problem
-        With all rows; its strengths have no say.
+    problem : Problem or SideBySide
+        With all rows; its strengths have no say. Several outputs share those that are chosen.
     folds : sequence of (int ndarray, int ndarray)
         Training rows and rows kept out.
     rng : numpy Generator
@@ -241,9 +242,11 @@ def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = la
         return found
 
 
-def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> float:
+def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProblem]]) -> float:
     """Return the λ_w whose linear fits predict best."""
-    whole = linear_reference(problem)
+    # It depends on X alone.
+    first = machines(problem)[0]
+    whole = linear_reference(first)
     if not problem.fit_linear or whole == 0.0:
         return problem.lambda_w
     fits: list[Parameters | None] = [None] * len(parts)
@@ -264,7 +267,7 @@ def _linear_strength(problem: Problem, parts: list[tuple[Problem, Problem]]) -> 
 
 
 def _path(
-    parts: list[tuple[Problem, Problem]],
+    parts: list[tuple[AnyProblem, AnyProblem]],
     strengths: Sequence[float],
     starts: list[Parameters],
     method: Solver,

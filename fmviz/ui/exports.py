@@ -39,22 +39,25 @@ def draw_exports(view: JobView) -> None:
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
     letter = MODELS[experiment.model].notation.matrix
     matrix = parameters.P if parameters.W is None else parameters.W
+    several, columns = matrix.ndim == 3, matrix.shape[-1]
     machine = experiment.machine
     kind = f"{experiment.model}-{experiment.regularizer}".removeprefix("fm-")
-    headings = dataset.feature_names if letter == "W" else column_headings(machine, matrix.shape[1])
+    headings = dataset.feature_names if letter == "W" else column_headings(machine, columns)
     more, said = {}, ""
     if machine.columnar:
         more, said = (
-            {"column_order": np.array(column_orders(machine, matrix.shape[1]))},
+            {"column_order": np.array(column_orders(machine, columns))},
             "the order of every column",
         )
     elif machine.lifted:
         more, said = (
-            {"column_factor": np.array(column_factors(machine, matrix.shape[1]))},
+            {"column_factor": np.array(column_factors(machine, columns))},
             "the factor of every column",
         )
     if parameters.coefficients is not None:
         more["coefficients"] = parameters.coefficients
+    if several:
+        more["outputs"] = np.array(dataset.outputs)
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     found = capsule.capsule(
         f"{experiment.dataset} · {kind} · seed {experiment.seed}, {view.epoch:,} epochs: objective "
@@ -75,13 +78,19 @@ def draw_exports(view: JobView) -> None:
         )
         widgets.download(
             f"{letter} (CSV)",
-            lambda: matrix_csv(dataset.feature_names, matrix, headings),
+            lambda: matrix_csv(
+                [f"{output}: {name}" for output in dataset.outputs for name in dataset.feature_names]
+                if several
+                else dataset.feature_names,
+                matrix.reshape(-1, columns),
+                headings,
+            ),
             f"{letter}-{name}.csv",
             key=f"train_{letter.lower()}_csv",
             help="One row a feature, with its name; in full precision."
             + (" The diagonal is no interaction." if letter == "W" else ""),
         )
-        if parameters.coefficients is not None:
+        if parameters.coefficients is not None and not several:
             widgets.download(
                 "λ (CSV)",
                 lambda: coefficients_table(view).to_csv(index=False),

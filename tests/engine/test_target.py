@@ -61,7 +61,7 @@ def test_two_labels_are_minus_and_plus_one_in_their_order():
 @pytest.mark.parametrize(("ordered", "kind"), [(False, "class"), (True, "ordinal")])
 def test_more_labels_are_numbered_in_their_order(ordered, kind):
     target = Target.of_labels([5, 1, 3, 1], ordered)
-    assert (target.kind, target.labels.tolist(), target.n_outputs) == (kind, [1, 3, 5], 3)
+    assert (target.kind, target.labels.tolist(), target.n_outputs) == (kind, [1, 3, 5], 3 - ordered)
     assert target.values.tolist() == [2.0, 0.0, 1.0, 0.0]
 
 
@@ -80,13 +80,52 @@ def test_predictions_become_what_the_target_holds():
 
 def test_scores_become_what_the_target_holds():
     F = np.array([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
-    for ordered in (False, True):
-        assert Target.of_labels(["a", "b", "c"], ordered).decode(F).tolist() == ["b", "a"]
+    assert Target.of_labels(["a", "b", "c"]).decode(F).tolist() == ["b", "a"]
     expected = [[True, True, True], [True, False, False]]
     assert Target.of([[1, -1, 1], [-1, 1, 1]]).decode(F).tolist() == expected
     named = Target(np.ones((2, 3)), "several", np.array(["sun", "rain", "snow"]))
     assert named.decode(F).tolist() == expected
     assert Target.of([[0.5, 1.0, 2.0]]).decode(F) is F
+
+
+def test_of_ordered_classes_the_median_is_predicted():
+    target = Target.of_labels([1, 2, 3, 4], ordered=True)
+    # Scores of y ≤ 1, y ≤ 2, y ≤ 3, the last ones in the wrong order.
+    F = np.array([[0.5, 1.0, 2.0], [-2.0, -1.0, 3.0], [-2.0, -1.0, -0.5], [0.5, -1.0, 3.0]])
+    assert target.decode(F).tolist() == [1, 3, 4, 2]
+
+
+def test_every_output_has_a_target_of_its_own():
+    def values(target):
+        return [one.values.tolist() for one in target.outputs()]
+
+    assert values(Target.of_labels(list("bac"))) == [[-1, 1, -1], [1, -1, -1], [-1, -1, 1]]
+    assert values(Target.of_labels([2, 1, 3], ordered=True)) == [[-1, 1, -1], [1, 1, -1]]
+    assert values(Target.of([[1, -1], [-1, -1]])) == [[1, -1], [-1, -1]]
+    assert values(Target.of([[1, 2.5], [3, 4]])) == [[1, 3], [2.5, 4]]
+    single = Target.of([1, -1])
+    assert single.outputs() == [single]
+
+
+def test_outputs_are_found_by_their_label_or_else_by_their_number():
+    words = Target.of_labels(list("bac"))
+    assert (words.output_names, words.output("c"), words.output(2)) == (["a", "b", "c"], 2, 2)
+    numbers = Target.of_labels([1, 2, 3])
+    assert numbers.output(1) == 0
+    assert Target.of_labels([1, 2, 3], ordered=True).output_names == [1, 2]
+    for target, which in ((words, "d"), (numbers, 0), (words, 3), (words, None)):
+        with pytest.raises(ValueError, match="is none of this model; it has"):
+            target.output(which)
+
+
+def test_probabilities_of_classes_sum_to_one():
+    p = np.array([[0.2, 0.6], [0.5, 0.1]])
+    ordered = Target.of_labels([1, 2, 3], ordered=True).probabilities(p)
+    assert np.allclose(ordered, [[0.2, 0.4, 0.4], [0.1, 0.4, 0.5]])
+    assert np.allclose(Target.of_labels(list("ab")).probabilities(p[:, 0]), [[0.8, 0.2], [0.5, 0.5]])
+    assert Target.of([[1, -1], [-1, 1]]).probabilities(p) is p
+    classes = Target.of_labels(list("abc")).probabilities(np.array([[0.2, 0.6, 0.2], [0.0, 0.0, 0.0]]))
+    assert np.allclose(classes, [[0.2, 0.6, 0.2], [1 / 3, 1 / 3, 1 / 3]])
 
 
 def test_problems_take_targets_as_they_are():

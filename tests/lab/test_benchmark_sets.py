@@ -198,3 +198,35 @@ def test_flight_delay_says_what_is_missing(flights):
     (flights / "test.csv").unlink()
     with pytest.raises(ValueError, match=r"lacks test\.csv\. Make train-1m\.csv and test\.csv"):
         load("flight_delay")
+
+
+def test_classes_of_libsvm_text_are_numbered_from_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    (tmp_path / "letter").mkdir()
+    for name, text in (("letter.scale", "1 1:0.5 16:-1\n26 2:1\n"), ("letter.scale.t", "3 4:1\n")):
+        (tmp_path / "letter" / name).write_text(text)
+    data = load("letter", part="both")
+    assert data.X.shape == (3, 16)
+    assert data.X[0, 15] == -1.0
+    assert [data.class_labels[int(c)] for c in data.y] == ["A", "Z", "C"]
+    (tmp_path / "letter" / "letter.scale").write_text("27 1:1\n")
+    with pytest.raises(ValueError, match="must hold rows with the labels 1 to 26 alone"):
+        load("letter")
+
+
+def test_classes_of_arff_text_are_scaled_and_parted(tmp_path, monkeypatch):
+    monkeypatch.setenv("FMVIZ_DATA", str(tmp_path))
+    (tmp_path / "vowel").mkdir()
+    numbers = [",".join(str(i + j) for j in range(10)) for i in range(3)]
+    rows = [f"Train,Andrew,Male,{numbers[0]},hid", f"Train,Bill,Male,{numbers[1]},had"]
+    rows.append(f"Test,Jo,Female,{numbers[2]},hid")
+    text = "\n".join(["% a comment", "@relation vowel", "@attribute 'Class' { hid, had}", "@DATA", *rows, ""])
+    (tmp_path / "vowel" / "vowel.arff.xz").write_bytes(lzma.compress(text.encode()))
+    data = load("vowel")
+    assert data.y.tolist() == [0.0, 5.0]
+    assert data.X.tolist() == [[-1.0] * 10, [0.0] * 10]
+    assert data.scaling_of(3).decode(1.0) == 5.0
+    assert load("vowel", part="test").X.tolist() == [[1.0] * 10]
+    (tmp_path / "vowel" / "vowel.arff.xz").write_bytes(lzma.compress(b"@data\n1,2,had\n"))
+    with pytest.raises(ValueError, match=r"vowel\.arff\.xz cannot be read"):
+        load("vowel")

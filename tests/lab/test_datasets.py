@@ -21,25 +21,33 @@ from fmviz.lab.datasets.synthetic import make_sparse_interactions, planted_table
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = [
-    "planted_interactions", "planted_features", "planted_triples", "planted_subsets", "synthetic", "monks1",
-    "balance_scale", "flights", "diabetes", "breast_cancer", "abalone", "movielens_100k",
-    "a9a", "rcv1", "flight_delay",
+    "planted_interactions", "planted_features", "planted_triples", "planted_subsets", "planted_classes",
+    "synthetic", "monks1", "balance_scale", "flights", "diabetes", "breast_cancer", "iris", "wine", "digits",
+    "abalone", "movielens_100k", "a9a", "rcv1", "flight_delay", "vowel", "segment", "satimage", "letter",
 ]  # fmt: skip
 SHAPES = {
     "planted_interactions": (200, 100),
     "planted_features": (200, 100),
     "planted_triples": (500, 30),
     "planted_subsets": (500, 30),
+    "planted_classes": (1_000, 24),
     "synthetic": (200, 100),
     "monks1": (432, 17),
     "balance_scale": (625, 4),
     "flights": (20_000, 196),
     "diabetes": (442, 10),
     "breast_cancer": (569, 30),
+    "iris": (150, 4),
+    "wine": (178, 13),
+    "digits": (1_797, 61),
     "abalone": (4_177, 8),
     "movielens_100k": (100_000, 2_625),
     "a9a": (32_561, 123),
     "rcv1": (20_242, 47_236),
+    "vowel": (528, 10),
+    "segment": (2_310, 18),
+    "satimage": (4_435, 36),
+    "letter": (15_000, 16),
     "flight_delay": (20_000, None),  # as many levels as there are in the rows drawn
 }
 
@@ -93,7 +101,7 @@ def test_spec(name):
         spec.suggested
     )
     assert spec.suggested["solver"] == "auto"
-    assert spec.suggested["loss"] == {"regression": "squared", "binary": "logistic"}[spec.task]
+    assert spec.suggested["loss"] == ("squared" if spec.task == "regression" else "logistic")
     assert all(param.help.endswith(".") for param in spec.params)
     assert all(param.check(param.default) == param.default for param in spec.params)
 
@@ -123,6 +131,9 @@ def test_dataset_contract(name):
     if data.task == "binary":
         assert set(data.y) == {-1.0, 1.0}
         assert len(data.class_labels) == 2
+    elif data.task == "class":
+        assert set(data.y) == {*range(len(data.class_labels))}
+        assert data.outputs == data.class_labels
     else:
         assert data.class_labels is None
         assert len(set(data.y)) > 2
@@ -155,9 +166,10 @@ def test_truth(name):
     data = available(name)
     d = data.X.shape[1]
     if data.truth is not None:
-        assert data.truth.shape == (d, d)
-        assert np.array_equal(data.truth, data.truth.T)
-        assert not np.diag(data.truth).any()
+        for truth in data.truth if data.outputs else [data.truth]:
+            assert truth.shape == (d, d)
+            assert np.array_equal(truth, truth.T)
+            assert not np.diag(truth).any()
         assert data.true_pairs is None
     if data.true_pairs is not None:
         assert all(0 <= i < j < d for i, j in data.true_pairs)

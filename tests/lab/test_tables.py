@@ -251,7 +251,7 @@ def test_constant_columns_are_left_out_and_told():
         (frame(), {"target": "z"}, "'z' is no column"),
         (frame().assign(y=3), {}, "is always '3'"),
         (frame().assign(y=np.nan), {}, "has no values"),
-        (frame(), {"target": "town"}, r"3 classes \(Bonn, Kiel, Ulm\)"),
+        (frame(), {"target": "town", "task": "binary"}, r"3 classes \(Bonn, Kiel, Ulm\)"),
         (frame(), {"target": "town", "task": "regression"}, "holds words"),
         (frame(), {"task": "binary"}, "40 classes"),
         (frame(), {"kinds": dict.fromkeys(("age", "town", "code"), "ignored")}, "No column is left"),

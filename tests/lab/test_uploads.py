@@ -339,7 +339,8 @@ def test_one_class_against_the_others():
     frame = table()
     source, recipe = decided(bytes_of(frame), target="town")
     with pytest.raises(ValueError, match=r"3 classes \(Bonn, Kiel, Ulm\); choose the one"):
-        measure(source, recipe)
+        measure(source, dataclasses.replace(recipe, task="binary"))
+    assert measure(source, recipe).labels == ("Bonn", "Kiel", "Ulm")
     data = build(source, dataclasses.replace(recipe, positive="Kiel"))
     assert data.class_labels == ("not Kiel", "Kiel")
     assert ((data.y == 1) == (frame["town"] == "Kiel")).all()

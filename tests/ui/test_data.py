@@ -126,12 +126,13 @@ def test_what_cannot_be_encoded_has_a_way_on(sentences):
     app = brought(CSV, "people.csv", seed="5")
     app.selectbox(key="data_target").set_value("town").run()
     sentences(app, "data", "three classes")
-    assert app.button(key="data_train").disabled
+    assert not app.button(key="data_train").disabled
     app.selectbox(key="data_positive").set_value("Kiel").run()
     assert not app.error
     assert "**Kiel** is +1 in 40 rows" in words(app)
     app.selectbox(key="data_task").set_value("regression").run()
     sentences(app, "data", "no numbers to predict")
+    assert app.button(key="data_train").disabled
     # Nothing else of the session is lost.
     assert app.number_input(key="shared_seed").value == 5
 

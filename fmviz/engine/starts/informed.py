@@ -10,7 +10,7 @@ import numpy as np
 from ..drive import Budget, iterate
 from ..parameters import Parameters
 from ..penalties import get_penalty
-from ..problem import Problem
+from ..problem import Formulation, Problem
 from ..solvers import Solver, get_solver
 from .strengths import SHRINKAGE_SHARE, References, references
 from .zero_threshold import why_no_threshold, zero_threshold
@@ -24,7 +24,7 @@ _ACTIVE_SWEEPS = 10
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 
 
-def informed_solver(solver: Solver, problem: Problem) -> Solver:
+def informed_solver(solver: Solver, problem: Formulation) -> Solver:
     """Return the solver, free of units, and made to leave saddle points at P = 0."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskView
-from fmviz.lab.background.thinned import Frame, Thinned, thin
+from fmviz.lab.background.thinned import Frame, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 
@@ -72,6 +72,9 @@ class JobView(TaskView):
         Whether the run store has it, under its id.
     unsaved : str
         Why the run store does not have all of it, else empty.
+    output : int or None
+        Which of several outputs its parameters, its data and the pictures of its frames are of; None where
+        they are of all.
     """
 
     experiment: Experiment
@@ -82,6 +85,19 @@ class JobView(TaskView):
     converged: bool
     saved: bool
     unsaved: str
+    output: int | None = None
+
+    def of_output(self, c: int) -> JobView:
+        """Return the view of one of several outputs; itself where there is one only."""
+        if self.parameters is None or self.parameters.n_machines is None:
+            return self
+        return replace(
+            self,
+            parameters=self.parameters.of_output(c),
+            dataset=None if self.dataset is None else self.dataset.of_output(c),
+            frames=tuple(frame.of_output(c) for frame in self.frames),
+            output=c,
+        )
 
     @property
     def history(self) -> tuple[dict[str, Any], ...]:
@@ -89,8 +105,8 @@ class JobView(TaskView):
         return self.items
 
     @cached_property
-    def thinned(self) -> Thinned | None:
-        """The last parameters, thinned for a picture."""
+    def thinned(self) -> Any:
+        """The last parameters, thinned for a picture, or None."""
         return None if self.parameters is None else thin(self.parameters)
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -90,8 +91,22 @@ class ThinnedWeights:
 Thinned = ThinnedFactors | ThinnedWeights
 
 
-def thin(parameters: Parameters) -> Thinned:
-    """Return what is kept of the parameters of any model."""
+@dataclass(frozen=True, eq=False)
+class ThinnedOutputs:
+    """The parameters of several outputs, each thinned."""
+
+    each: tuple[Thinned, ...]
+
+    @property
+    def values(self) -> np.ndarray:
+        """What is kept of all, in one dimension."""
+        return np.concatenate([one.values.ravel() for one in self.each])
+
+
+def thin(parameters: Parameters) -> Any:
+    """Return what is kept of the parameters of any model, a `Thinned`, or `ThinnedOutputs` of several."""
+    if (m := parameters.n_machines) is not None:
+        return ThinnedOutputs(tuple(thin(parameters.of_output(c)) for c in range(m)))
     if parameters.W is not None:
         return ThinnedWeights.of(parameters.W)
     return ThinnedFactors.of(parameters.P, coefficients=parameters.coefficients)
@@ -107,19 +122,23 @@ class Frame:
         Of the snapshot.
     objective : float
         Of the snapshot.
-    thinned : ThinnedFactors or ThinnedWeights
+    thinned : ThinnedFactors, ThinnedWeights or ThinnedOutputs
         Of its parameters.
     """
 
     epoch: int
     used_interactions: int
     objective: float
-    thinned: Thinned
+    thinned: Any
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Frame:
         """Return the frame of a snapshot."""
         return cls(snapshot.epoch, snapshot.used_interactions, snapshot.objective, thin(snapshot.parameters))
+
+    def of_output(self, c: int) -> Frame:
+        """Return the frame with the picture of one of several outputs; its counts are those of all."""
+        return replace(self, thinned=self.thinned.each[c])
 
     @property
     def finite(self) -> bool:

@@ -1,4 +1,4 @@
-"""Binary data sets in LIBSVM text: a training file and a test file in a folder of the user."""
+"""Data sets of classes in LIBSVM text: a training file and a test file in a folder of the user."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def _opened(path: Path) -> lzma.LZMAFile | str:
     return lzma.open(path) if path.suffix == ".xz" else str(path)
 
 
-def read_libsvm(path: Path, n_features: int, remedy: str) -> tuple[sp.csr_array, np.ndarray]:
-    """Read one file of ``±1 index:value ...`` with indices from 1, plain or compressed.
+def read_libsvm(
+    path: Path, n_features: int, remedy: str, n_classes: int = 2
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Read one file of ``label index:value ...`` with indices from 1, plain or compressed.
 
     Parameters
     ----------
@@ -35,13 +37,15 @@ def read_libsvm(path: Path, n_features: int, remedy: str) -> tuple[sp.csr_array,
         d, the number of columns.
     remedy : str
         What to do if the file is no good; ends the message.
+    n_classes : int
+        C: labels are -1 and +1 for two classes, else 1 to C.
 
     Returns
     -------
     X : (N, d) csr_array
         The features, without stored zeros.
     y : (N,) ndarray
-        -1 and +1.
+        The labels.
 
     Raises
     ------
@@ -58,8 +62,10 @@ def read_libsvm(path: Path, n_features: int, remedy: str) -> tuple[sp.csr_array,
     finally:
         if not isinstance(source, str):
             source.close()
-    if not y.size or not set(np.unique(y)) <= {-1.0, 1.0}:
-        raise ValueError(f"{path.name} must hold rows with the labels -1 and +1 alone. {remedy}")
+    labels = {-1.0, 1.0} if n_classes == 2 else {float(c) for c in range(1, n_classes + 1)}
+    if not y.size or not set(np.unique(y)) <= labels:
+        told = "-1 and +1" if n_classes == 2 else f"1 to {n_classes}"
+        raise ValueError(f"{path.name} must hold rows with the labels {told} alone. {remedy}")
     rows = sp.csr_array(X)
     rows.sum_duplicates()
     rows.eliminate_zeros()
@@ -67,7 +73,7 @@ def read_libsvm(path: Path, n_features: int, remedy: str) -> tuple[sp.csr_array,
 
 
 def in_parts(
-    folder: str, files: Sequence[str], n_features: int, remedy: str
+    folder: str, files: Sequence[str], n_features: int, remedy: str, n_classes: int = 2
 ) -> tuple[Callable[[], str | None], Callable[[str], tuple[sp.csr_array, np.ndarray]]]:
     """Return what says whether the files are there, and what reads one of `PARTS`."""
 
@@ -81,7 +87,7 @@ def in_parts(
             path = local_file(folder, name)
             if path is None:
                 raise ValueError(unavailable())
-            found.append(read_libsvm(path, n_features, remedy))
+            found.append(read_libsvm(path, n_features, remedy, n_classes))
         if len(found) == 1:
             return found[0]
         X = sp.csr_array(sp.vstack([X for X, _ in found], format="csr"))

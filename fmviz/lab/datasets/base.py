@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.settings import ParamSpec, check_params
+from fmviz.engine.target import Target
 
-Task = Literal["regression", "binary"]
+Task = Literal["regression", "binary", "class", "ordinal", "several"]
+"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
 
 
 @dataclass(frozen=True)
@@ -47,30 +49,34 @@ class Dataset:
     ----------
     name, title, description, source, licence : str
         How it is called, and where it comes from.
-    task : {"regression", "binary"}
-        What the target is.
+    task : {"regression", "binary", "class", "ordinal", "several"}
+        What the target is, see `Task`.
     X : (N, d) float64 ndarray or CSR array
         The encoded features.
-    y : (N,) float64 ndarray
-        The target; -1 and +1 for a binary task.
+    y : (N,) or (N, m) float64 ndarray
+        The target: -1 and +1 for two classes and for m labels, 0 to C − 1 for C classes, and else one number
+        a row or m of them.
     feature_names : tuple of str
         One name for every column of X.
     groups : tuple of str
         For every column of X the attribute that it encodes: one-hot levels of one attribute share it.
     target_name : str
         What y measures, in words.
-    class_labels : tuple of two str, optional
-        The words for -1 and +1.
-    truth : (d, d) ndarray, optional
-        The true interaction weights, symmetric with a zero diagonal, where they are known exactly.
+    class_labels : tuple of str, optional
+        The words for -1 and +1, for the classes by their number, or for the labels.
+    truth : (d, d) or (m, d, d) ndarray, optional
+        The true interaction weights, of one output or of each, symmetric with a zero diagonal, where they are
+        known exactly.
     true_pairs : tuple of (int, int), optional
         The pairs i < j that truly interact, where only the structure is known.
     true_triples : tuple of (int, int, int), optional
         The triples i < j < l that truly interact, where they are known.
     scaling : tuple of Scaling or None, optional
         How every column of X was scaled; None for one that was not.
-    target_scaling : Scaling, optional
-        How y was scaled.
+    target_scaling : Scaling or tuple of Scaling, optional
+        How y was scaled, or each of its columns.
+    targets : tuple of str
+        What each of m numbers measures; empty for one.
     """
 
     name: str
@@ -81,19 +87,63 @@ class Dataset:
     feature_names: tuple[str, ...]
     groups: tuple[str, ...]
     target_name: str = "y"
-    class_labels: tuple[str, str] | None = None
+    class_labels: tuple[str, ...] | None = None
     truth: np.ndarray | None = None
     true_pairs: tuple[tuple[int, int], ...] | None = None
     true_triples: tuple[tuple[int, int, int], ...] | None = None
     scaling: tuple[Scaling | None, ...] | None = None
-    target_scaling: Scaling | None = None
+    target_scaling: Scaling | tuple[Scaling, ...] | None = None
     description: str = ""
     source: str = ""
     licence: str = ""
+    targets: tuple[str, ...] = ()
 
     def scaling_of(self, column: int) -> Scaling | None:
         """Return how a column of X was scaled, or None."""
         return None if self.scaling is None else self.scaling[column]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What the outputs of a model of these data are called; empty where there is one, without a name."""
+        labels = self.class_labels or ()
+        if self.task == "ordinal":
+            return tuple(f"≤ {label}" for label in labels[:-1])
+        return labels if self.task in ("class", "several") else self.targets
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The classes as numbers, shape (C,): their labels where all are numbers, else 1 to C."""
+        labels = self.class_labels or ()
+        try:
+            return np.array([float(label) for label in labels])
+        except ValueError:
+            return np.arange(1.0, len(labels) + 1.0)
+
+    def target_of(self, y: np.ndarray) -> Any:
+        """Return the target of some rows, given their values, as problems take it."""
+        if self.task in ("class", "ordinal", "several"):
+            return Target(y, self.task, np.array(self.class_labels))
+        return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
+
+    def of_output(self, c: int) -> Dataset:
+        """Return the data set with one of its outputs as its target: a class against the rest, a number.
+
+        One that has a single output is returned as it is.
+        """
+        if not self.outputs:
+            return self
+        name, scaling = self.outputs[c], self.target_scaling
+        one: Task = "regression" if self.task == "regression" else "binary"
+        return replace(
+            self,
+            task=one,
+            y=self.target_of(self.y).outputs()[c].values,
+            class_labels=None if one == "regression" else (f"not {name}", name),
+            target_name=name if self.task == "regression" else self.target_name,
+            targets=(),
+            truth=self.truth[c] if self.truth is not None and self.truth.ndim == 3 else self.truth,
+            target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
+        )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fmviz.engine.epoch_trace import (
     why_no_steps,
 )
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -132,6 +133,7 @@ def look_inside(
         What the solver remembers, see `fmviz.lab.background.job.Job.memory`; None where it starts anew.
     """
     problem = Run.prepare(experiment).problem.at(**experiment.strengths(epochs))
+    assert isinstance(problem, Problem), "of several outputs there are no steps to look at"
     begun = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
     steps = tuple(
         steps_of_epoch(

@@ -88,12 +88,19 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     -------
     DataFrame
         Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both``, sorted by falling |weight|;
-        used pairs alone.
+        used pairs alone. Of several outputs each has so many, one after the other, and the column ``output``
+        comes first.
 
     Raises
     ------
     ValueError
         If the model has no pairs.
     """
+    if parameters.n_machines is not None:
+        parts = []
+        for c, output in enumerate(dataset.outputs):
+            parts.append(pair_table(model, parameters.of_output(c), dataset, top))
+            parts[-1].insert(0, "output", output)
+        return pd.concat(parts, ignore_index=True)
     found = pairs_of(model, parameters).ranked(top)
     return named_pairs(found.i, found.j, found.weight, dataset)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from fmviz.engine.outputs.side_by_side import machines
+from fmviz.engine.outputs.starts import references, thresholds
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.starts.strengths import references
-from fmviz.engine.starts.zero_threshold import why_no_threshold, zero_threshold
+from fmviz.engine.starts.zero_threshold import why_no_threshold
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 
@@ -18,7 +19,7 @@ _MOST_ENTRIES = 3_000_000
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
     """Return the ends of an interval that holds it, or None where there is none or it would take long.
 
-    See `fmviz.lambda_max`.
+    See `fmviz.lambda_max`; of several outputs it is the largest of theirs.
     """
     return _found(_core(experiment))[0]
 
@@ -62,7 +63,7 @@ def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
         return None, 0.0
     if problem.design.nnz > _MOST_ENTRIES or problem.model.why_no_threshold() is not None:
         return None, 0.0
-    if why_no_threshold(problem) is not None:
+    if why_no_threshold(machines(problem)[0]) is not None:
         return None, references(problem).lambda_sparse
-    found = zero_threshold(problem)
-    return (found.lower, found.upper), 0.0
+    found = thresholds(problem)
+    return (max(one.lower for one in found), max(one.upper for one in found)), 0.0

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from fmviz.engine.losses import LOSSES
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
 
 __all__ = ["Wording", "number"]
@@ -47,10 +48,16 @@ class Wording:
         return self.binary and LOSSES[self.loss].probability(np.zeros(1)) is not None
 
     @property
+    def scaling(self) -> Scaling | None:
+        """How the target was scaled, of data with one output."""
+        found = self.dataset.target_scaling
+        assert not isinstance(found, tuple), "words are for one output"
+        return found
+
+    @property
     def scale(self) -> float:
         """By what a difference of f is multiplied to be one of the target."""
-        scaling = self.dataset.target_scaling
-        return 1.0 if scaling is None else scaling.scale
+        return 1.0 if self.scaling is None else self.scaling.scale
 
     @property
     def positive(self) -> str:
@@ -67,8 +74,7 @@ class Wording:
 
     def prediction(self, f: float) -> float:
         """Return a value of f in the target's own units."""
-        scaling = self.dataset.target_scaling
-        return f if scaling is None else scaling.decode(f)
+        return f if self.scaling is None else self.scaling.decode(f)
 
     def probability(self, f: float) -> float | None:
         """Return the probability of the class +1, or None where f tells none."""

@@ -19,9 +19,11 @@ METRICS: dict[str, str] = {
     "validation_rmse": "RMSE, validation",
     "validation_auc": "AUC, validation",
     "validation_accuracy": "Accuracy, validation",
+    "validation_log_loss": "Log loss, validation",
     "train_rmse": "RMSE, training",
     "train_auc": "AUC, training",
     "train_accuracy": "Accuracy, training",
+    "train_log_loss": "Log loss, training",
     "support_f1": "Support F1",
     "estimation_error": "Estimation error",
 }

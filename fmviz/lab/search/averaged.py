@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import never
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.gibbs import GibbsSampler
@@ -24,8 +25,10 @@ _MOST_VISITS = 1e10
 _MOST_NUMBERS = 5e7
 
 
-def can_be_averaged(problem: Problem) -> bool:
-    """Return whether there are samples of such a machine, and they can be had in some minutes."""
+def can_be_averaged(problem: AnyProblem) -> bool:
+    """Return whether there are samples of such a machine, of one output, and within some minutes."""
+    if not isinstance(problem, Problem):
+        return False
     visits = (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
     numbers = _DRAWS * problem.design.n_features * (problem.rank + 1)
     return problem.model.why_no_threshold() is None and visits <= _MOST_VISITS and numbers <= _MOST_NUMBERS
@@ -40,7 +43,7 @@ def averaged(
     comes; with `should_stop` it ends early, with None.
     """
     problem = prepared.problem
-    if not can_be_averaged(problem):
+    if not (isinstance(problem, Problem) and can_be_averaged(problem)):
         return None
     binary = problem.loss.task == "binary"
     sampler = GibbsSampler(

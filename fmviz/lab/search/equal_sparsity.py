@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.starts.strengths import references
+from fmviz.engine.outputs.starts import references
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
-from fmviz.engine.problem import Problem
+from fmviz.engine.outputs.side_by_side import machines
+from fmviz.engine.problem import Formulation
 from fmviz.engine.starts.informed import quick_settings
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -18,7 +19,7 @@ from fmviz.paths.validation import Trial, Validation, default_folds, search_stre
 __all__ = ["can_be_tuned", "tuned", "with_strengths"]
 
 
-def can_be_tuned(problem: Problem) -> bool:
+def can_be_tuned(problem: Formulation) -> bool:
     """Return whether the strengths of such a machine can be chosen here: it is one of second order."""
     return problem.model.why_no_threshold() is None
 
@@ -44,11 +45,12 @@ def tuned(
     """
     experiment, problem = prepared.experiment, prepared.problem
     rng = np.random.default_rng([experiment.seed, 2])
-    folds = default_folds(problem.y, problem.loss.task == "binary", rng)
+    y, classes = problem.y, problem.loss.task == "binary"
+    folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng)
     size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
-    solver.on(problem)
+    solver.on(machines(problem)[0])
     chosen = "auto" if experiment.solver == "auto" else solver
     found = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
     best = found.best

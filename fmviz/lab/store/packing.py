@@ -29,7 +29,8 @@ def unpack_parameters(data: bytes) -> Parameters:
             found = {name: np.asarray(archive[name], dtype=np.float64) for name in archive.files}
         if missing := {"P", "w", "intercept"} - found.keys():
             raise KeyError(min(missing))
-        found["intercept"] = found["intercept"].reshape(())
+        if found["w"].ndim == 1:
+            found["intercept"] = found["intercept"].reshape(())
         return Parameters(**found)
     except (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error) as error:
         raise ValueError(f"These are no parameters of a run ({error}).") from error

@@ -43,7 +43,7 @@ class Encoded:
     ----------
     X : (N, d) float64 ndarray or CSR array
         The features of the rows that were kept; sparse where most of it is zero.
-    y : (N,) float64 ndarray or None
+    y : (N,) or (N, m) float64 ndarray, or None
         Their target; None where the table has no such column.
     rows : (N,) int ndarray
         Which rows of the table they are.
@@ -102,6 +102,7 @@ class Encoded:
             groups=tuple(column.name for column in columns for _ in column.feature_names) or names,
             target_name=self.target.name,
             class_labels=self.target.class_labels,
+            targets=self.target.outputs if self.target.task == "regression" else (),
             scaling=tuple(one for column in columns for one in column.scalings) or None,
             target_scaling=None if self.encoding is None else self.target.scaling,
         )
@@ -129,7 +130,7 @@ def encode(source: Source, recipe: Recipe, rows: np.ndarray | None = None) -> En
         return TableEncoding.learn(source.table, recipe, rows).apply(source.table)
     assert source.X is not None
     values = pd.Series(source.y, name=LIBSVM_TARGET)
-    target = Target.learn(values, recipe.task, recipe.positive, rows=rows)
+    target = Target.learn(values, recipe.task, recipe.positive, rows=rows, order=recipe.order)
     return Encoded(source.X, target.encode(values), np.arange(len(values)), 0, target)
 
 
@@ -165,12 +166,13 @@ class TableEncoding:
                 "There is no column to predict: none has values that repeat and differ. Choose a target, or "
                 "upload a table with one."
             )
-        if recipe.target not in table:
-            raise ValueError(f"The target {recipe.target!r} is no column. Choose one of the columns.")
+        for name in recipe.targets:
+            if name not in table:
+                raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
         chosen = [
             one
             for one in recipe.columns
-            if one.kind != "ignored" and one.name != recipe.target and one.name in table
+            if one.kind != "ignored" and one.name not in recipe.targets and one.name in table
         ]
         decimal = recipe.reading.decimal
         dates = {one.name: date_format(table[one.name]) for one in chosen if one.kind == "date"}
@@ -191,9 +193,12 @@ class TableEncoding:
                 typed[name], rules[name] = part, choice.missing
         if not typed:
             raise ValueError("No column is left to predict from. Use at least one besides the target.")
-        values = table[recipe.target]
-        target = Target.learn(values, recipe.task, recipe.positive, decimal, rows)
-        taken = ~np.isnan(target.encode(values, decimal))
+        if recipe.also:
+            target = Target.of_table(table, recipe.targets, recipe.task, decimal, rows)
+        else:
+            values = table[recipe.target]
+            target = Target.learn(values, recipe.task, recipe.positive, decimal, rows, recipe.order)
+        taken = _known(target.encode(table, decimal))
         if rows is not None:
             taken &= np.isin(np.arange(len(table)), rows)
         learned = pd.DataFrame(typed)[taken]
@@ -245,9 +250,9 @@ class TableEncoding:
         typed = self._typed(table)
         missing = {one.name: typed[one.name].isna() for one in self.columns if one.missing == "drop"}
         y = None
-        if self.target.name in table:
-            y = self.target.encode(table[self.target.name], self.decimal)
-            missing[self.target.name] = np.isnan(y)
+        if all(name in table for name in self.target.names):
+            y = self.target.encode(table, self.decimal)
+            missing[self.target.name] = ~_known(y)
         kept = np.ones(len(table), dtype=bool)
         for lost in missing.values():
             kept &= ~np.asarray(lost)
@@ -298,9 +303,14 @@ class TableEncoding:
             next(kind for key, kind in kinds.items() if key in one)(**_frozen(one)) for one in told["columns"]
         )
         notes = tuple(told["notes"])
-        return cls(
-            **{**told, "target": Target(**_frozen(told["target"])), "columns": columns, "notes": notes}
-        )
+        target = Target.from_dict(told["target"])
+        return cls(**{**told, "target": target, "columns": columns, "notes": notes})
+
+
+def _known(y: np.ndarray) -> np.ndarray:
+    """Return which rows have a value in all columns of a target."""
+    missing = np.isnan(y)
+    return ~(missing if y.ndim == 1 else missing.any(axis=1))
 
 
 def _frozen(told: Mapping[str, Any]) -> dict[str, Any]:

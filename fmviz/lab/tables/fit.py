@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from fmviz.engine.design import Design
 from fmviz.engine.losses import LOSSES, get_loss
 from fmviz.engine.models import get_model
+from fmviz.engine.outputs.side_by_side import predict
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.datasets import Dataset
@@ -40,13 +41,13 @@ def prepare(
     ValueError
         If the loss does not suit the target, or the settings do not suit each other.
     """
-    if LOSSES[experiment.loss].task == "binary" and dataset.task != "binary":
+    if LOSSES[experiment.loss].task == "binary" and dataset.task == "regression":
         raise ValueError(
-            f"The {LOSSES[experiment.loss].label.lower()} loss needs two classes, but the target "
+            f"The {LOSSES[experiment.loss].label.lower()} loss needs classes, but the target "
             f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
         )
     X, y = dataset.X, dataset.y
-    problem = problem_of(experiment, Design(X[train]), y[train])
+    problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
     kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
     return Run(experiment, dataset, problem, kept)
 
@@ -135,7 +136,7 @@ class SavedModel:
             return cls(
                 unpack_parameters(buffer.getvalue()),
                 about["model"],
-                Target(**{**about["target"], "labels": tuple(about["target"]["labels"])}),
+                Target.from_dict(about["target"]),
                 tuple(about["feature_names"]),
                 None if encoding is None else TableEncoding.from_dict(encoding),
                 about["model_params"],
@@ -155,7 +156,7 @@ class SavedModel:
 
         Returns
         -------
-        (N,) ndarray
+        (N,) or (N, m) ndarray
             NaN, or None for words, in rows of a table that are left out for a missing value.
         """
         return self.decoded(self.scores(data)[0])
@@ -163,12 +164,13 @@ class SavedModel:
     def decoded(self, scores: np.ndarray) -> np.ndarray:
         """Return what `scores` say in the target's own numbers or words; NaN or None where there is none."""
         found = self.target.decode(scores)
-        if self.target.task == "binary":
-            found[np.isnan(scores)] = None
+        if self.target.task != "regression":
+            missing = np.isnan(scores)
+            found[missing if found.shape == scores.shape else missing.any(axis=1)] = None
         return found
 
     def probability(self, scores: np.ndarray) -> np.ndarray | None:
-        """Return the probability of the second class that scores stand for, shape (N,); None if for none."""
+        """Return the probabilities of +1 that scores stand for, in their shape; None if for none."""
         if self.averaged is not None:
             return np.asarray(ndtr(scores)) if self.averaged.binary else None
         return get_loss(self.loss).probability(scores) if self.loss else None
@@ -176,17 +178,19 @@ class SavedModel:
     def _scored(self, X: Any) -> np.ndarray:
         if self.averaged is not None:
             return self.averaged.scores(X)
-        return get_model(self.model, self.model_params).predict(Design(X), self.parameters)
+        return predict(get_model(self.model, self.model_params), Design(X), self.parameters)
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
-        """Return the scores of `predict`, shape (N,), NaN where there is none, and sentences about the rows.
+        """Return the scores of `predict`, NaN where there is none, and sentences about the rows.
 
-        A regression's score is the encoded target; of classes the sign decides, and under the logistic loss
-        1/(1 + exp(−score)) is the probability of the second.
+        They have shape (N,), or (N, m) for several outputs. A regression's score is the encoded target; of
+        two classes the sign decides, and under the logistic loss 1/(1 + exp(−score)) is the probability of
+        the second; of more classes each has a score.
         """
         if self.encoding is None:
             return self._scored(data), []
-        encoded = self.encoding.apply(data.drop(columns=self.target.name, errors="ignore"))
-        found = np.full(len(data), np.nan)
-        found[encoded.rows] = self._scored(encoded.X)
+        encoded = self.encoding.apply(data.drop(columns=[*self.target.names], errors="ignore"))
+        scores = self._scored(encoded.X)
+        found = np.full((len(data), *scores.shape[1:]), np.nan)
+        found[encoded.rows] = scores
         return found, encoded.notes()

@@ -51,10 +51,14 @@ class Recipe:
         The columns in their order; () for libsvm.
     target : str
         The column to predict.
-    task : {"auto", "regression", "binary"}
+    also : tuple of str
+        Further columns to predict with it.
+    task : {"auto", "regression", "binary", "class", "ordinal"}
         See `fmviz.lab.tables.target.Target`.
     positive : str
-        The class that is +1; all others are -1. Empty: the later of two.
+        The class that is +1; all others are -1. Empty: the later of two, or every class for itself.
+    order : tuple of str
+        Ordered classes, ascending; by size or by letters where empty.
     scaling : {"standard", "range", "none"}
         Of numbers among the features.
     rare : int
@@ -71,6 +75,8 @@ class Recipe:
     scaling: ScalingKind = "standard"
     rare: int = 1
     most_levels: int = MOST_LEVELS
+    also: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -82,9 +88,8 @@ class Recipe:
         """Return the recipe as JSON takes it."""
         told = {**asdict(self), "columns": [[one.name, one.kind, one.missing] for one in self.columns]}
         # The hash of this text names a data set, so that what came later is told only where it matters.
-        if self.most_levels == MOST_LEVELS:
-            del told["most_levels"]
-        return told
+        later = {"most_levels": MOST_LEVELS, "also": (), "order": ()}
+        return {name: value for name, value in told.items() if name not in later or value != later[name]}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
@@ -92,9 +97,15 @@ class Recipe:
         try:
             reading = Reading(**told["reading"])
             columns = tuple(Choice(*one) for one in told["columns"])
-            return cls(**{**told, "reading": reading, "columns": columns})
+            later = {name: tuple(told.get(name, ())) for name in ("also", "order")}
+            return cls(**{**told, **later, "reading": reading, "columns": columns})
         except (KeyError, TypeError) as error:
             raise ValueError(f"This is no recipe for a data set ({error}).") from None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All columns to predict."""
+        return (self.target, *(name for name in self.also if name != self.target))
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with other choices for columns; those that it does not have are passed over."""

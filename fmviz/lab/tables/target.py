@@ -1,20 +1,27 @@
-"""What is predicted: a number, which is standardized, or one class against all others."""
+"""What is predicted: a number, which is standardized, classes, ordered or not, or several columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from fmviz.engine.errors import one_of
+from fmviz.engine.target import Target as EngineTarget
 from fmviz.lab.datasets.base import Scaling, Task
 from fmviz.lab.tables.values import levels_of, numbers_of, some, typed_words, words_of
 
-__all__ = ["TASKS", "Target"]
+__all__ = ["MOST_CLASSES", "TASKS", "Target"]
 
-TASKS = ("auto", "regression", "binary")
+TASKS = ("auto", "regression", "binary", "class", "ordinal")
+"""What one column can be asked to be."""
+MOST_CLASSES = 1_000
+# The words of a label that say only that it applies.
+_YES = {"1", "1.0", "true", "yes", "y", "t"}
 
 
 @dataclass(frozen=True)
@@ -24,15 +31,18 @@ class Target:
     Attributes
     ----------
     name : str
-        The column.
-    task : {"regression", "binary"}
-        A number, encoded as (value − mean)/scale, or two classes, encoded as -1 and +1.
+        The column; of several all of them.
+    task : {"regression", "binary", "class", "ordinal", "several"}
+        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; more classes, encoded by
+        their place among the labels, which may mean something; or several columns of two classes.
     mean, scale : float
         Of a number.
     labels : tuple of str
-        The words for -1 and +1; empty for a number.
+        The words for -1 and +1, or for the classes; empty for numbers, and where there are parts.
     others : bool
         Whether -1 is every class but that of +1.
+    parts : tuple of Target
+        Of several columns, each of them: all numbers ("regression"), or all of two classes ("several").
     """
 
     name: str
@@ -41,6 +51,13 @@ class Target:
     scale: float = 1.0
     labels: tuple[str, ...] = ()
     others: bool = False
+    parts: tuple[Target, ...] = ()
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Target:
+        """Read what `dataclasses.asdict` made of one."""
+        parts = tuple(cls.from_dict(one) for one in told.get("parts", ()))
+        return cls(**{**told, "labels": tuple(told["labels"]), "parts": parts})
 
     @classmethod
     def learn(
@@ -50,12 +67,13 @@ class Target:
         positive: str = "",
         decimal: str = "point",
         rows: np.ndarray | None = None,
+        order: Sequence[str] = (),
     ) -> Target:
         """Learn a target; mean and scale from `rows` alone, where they are given.
 
         With "auto" two different values are classes, more of them numbers if at least half can be read so,
-        and else classes. Of these `positive` is +1 and all others are -1; of two it may be left out and is
-        the later by letters or by size.
+        and else classes. With a `positive` class that is +1 and all others are -1; of two it may be left out
+        and is the later by letters or by size. Ordered classes ascend as in `order`, or by size or letters.
 
         Raises
         ------
@@ -72,18 +90,58 @@ class Target:
         numbers = numbers_of(values, decimal)
         if task == "auto":
             mostly = np.isfinite(numbers).sum() >= 0.5 * values.notna().sum()
-            task = "regression" if len(words) > 2 and mostly and not positive else "binary"
+            task = "regression" if len(words) > 2 and mostly and not positive else "class"
         if task == "regression":
             return cls._of_numbers(name, numbers, rows, words)
         if len(words) == 2:
-            words.sort(key=(positive or words[1]).__eq__)
+            words.sort(key=(positive or (order[1:2] or words[1:])[0]).__eq__)
             return cls(name, "binary", labels=tuple(words))
-        if not positive:
+        if positive:
+            return cls(name, "binary", labels=(f"not {positive}", positive), others=True)
+        if len(words) > MOST_CLASSES:
+            raise ValueError(
+                f"The target {name!r} has {len(words):,} classes, and each of up to {MOST_CLASSES:,} gets a "
+                "machine of its own. Choose the one to tell from all others, or another target."
+            )
+        if task == "binary":
             raise ValueError(
                 f"The target {name!r} has {len(words):,} classes ({some(words)}); choose the one to tell "
-                "from all others, or another target."
+                "from all others, or predict all of them."
             )
-        return cls(name, "binary", labels=(f"not {positive}", positive), others=True)
+        if order:
+            if sorted(order) != sorted(words):
+                raise ValueError(
+                    f"The order {some(order)} does not hold all values of {name!r} once: {some(words, 20)}."
+                )
+            words = list(order)
+        return cls(name, "ordinal" if task == "ordinal" else "class", labels=tuple(words))
+
+    @classmethod
+    def of_table(
+        cls,
+        table: pd.DataFrame,
+        names: Sequence[str],
+        task: str = "auto",
+        decimal: str = "point",
+        rows: np.ndarray | None = None,
+    ) -> Target:
+        """Learn several columns, which must be numbers all, or of two classes all.
+
+        Raises
+        ------
+        ValueError
+            If they are of different kinds, or of more classes, or one is no target.
+        """
+        parts = tuple(cls.learn(table[name], task, "", decimal, rows) for name in names)
+        kinds = {one.task for one in parts}
+        if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
+            told = ", ".join(f"{one.name} ({_KINDS[one.task]})" for one in parts)
+            raise ValueError(
+                f"Several targets must be numbers all, or of two classes all; they are {told}. Choose "
+                "columns of one kind."
+            )
+        joined = cls(", ".join(names), "several" if kinds == {"binary"} else "regression", parts=parts)
+        return joined if len(parts) > 1 else parts[0]
 
     @classmethod
     def _of_numbers(cls, name: str, numbers: np.ndarray, rows: np.ndarray | None, words: list[str]) -> Target:
@@ -92,35 +150,98 @@ class Target:
         if np.isnan(numbers).all():
             raise ValueError(
                 f"The target {name!r} holds words such as {words[0]!r}, and regression wants numbers. "
-                "Choose two classes, or another target."
+                "Choose classes, or another target."
             )
         if not learned.size or np.ptp(learned) == 0:
             raise ValueError(f"The target {name!r} is the same in all training rows; add rows.")
         found = StandardScaler().fit(learned[:, None])
         return cls(name, "regression", float(found.mean_[0]), float(found.scale_[0]))
 
-    def encode(self, values: pd.Series, decimal: str = "point") -> np.ndarray:
-        """Return y, float64 of the length of `values`; NaN where one is missing, or of neither class."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(one.name for one in self.parts) or (self.name,)
+
+    def encode(self, values: pd.Series | pd.DataFrame, decimal: str = "point") -> np.ndarray:
+        """Return y, float64 of shape (N,) or (N, m); NaN where a value is missing, or of none of the classes.
+
+        `values` are the column, or a table that holds it, as it must for several.
+        """
+        if isinstance(values, pd.DataFrame):
+            if self.parts:
+                return np.column_stack([one.encode(values[one.name], decimal) for one in self.parts])
+            values = values[self.name]
         if self.task == "regression":
             return (numbers_of(values, decimal) - self.mean) / self.scale
-        negative, positive = self.labels
         words = words_of(typed_words(values))
-        y = np.where(pd.notna(words) & self.others, -1.0, np.nan)
-        y[words == negative], y[words == positive] = -1.0, 1.0
-        return y
+        if self.task == "binary":
+            negative, positive = self.labels
+            y = np.where(pd.notna(words) & self.others, -1.0, np.nan)
+            y[words == negative], y[words == positive] = -1.0, 1.0
+            return y
+        places = {label: float(c) for c, label in enumerate(self.labels)}
+        return np.array([places.get(word, np.nan) for word in words])
+
+    @property
+    def engine(self) -> EngineTarget:
+        """The same as the engine takes it, without values."""
+        if self.parts:
+            kind: Any = "several" if self.task == "several" else "real"
+            return EngineTarget(np.empty((0, len(self.parts))), kind, np.array(self.outputs))
+        kinds: Any = {"regression": "real"}
+        labels = np.array(self.labels, dtype=object) if self.labels else None
+        return EngineTarget(np.empty(0), kinds.get(self.task, self.task), labels)
 
     def decode(self, f: np.ndarray) -> np.ndarray:
-        """Return what scores f, shape (N,), say in the target's own numbers or words."""
-        if self.task == "regression":
-            return self.mean + self.scale * f
-        return np.array(self.labels, dtype=object)[(f > 0).astype(int)]
+        """Return what scores f, shape (N,) or (N, m), say in the target's own numbers or words."""
+        if self.parts:
+            return np.column_stack([one.decode(f[:, c]) for c, one in enumerate(self.parts)])
+        return self.mean + self.scale * f if self.task == "regression" else self.engine.decode(f)
+
+    def in_columns(self, found: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return decoded predictions as columns of a table, with the outputs' probabilities p, if any."""
+        if self.parts:
+            told = {}
+            for c, (one, output) in enumerate(zip(self.parts, self.outputs, strict=True)):
+                told[f"prediction of {one.name}"] = found[:, c]
+                if p is not None:
+                    told[f"probability of {output}"] = p[:, c]
+            return told
+        told = {"prediction": found}
+        if p is not None and self.task != "regression":
+            each = self.engine.probabilities(p)
+            labels = enumerate(self.labels) if len(self.labels) > 2 else [(1, self.labels[1])]
+            told |= {f"probability of {label}": each[:, c] for c, label in labels}
+        return told
 
     @property
-    def scaling(self) -> Scaling | None:
-        """How a number was scaled."""
-        return Scaling(self.mean, self.scale) if self.task == "regression" else None
+    def outputs(self) -> tuple[str, ...]:
+        """What several columns are called: a label whose second class is a yes by its name alone."""
+        return tuple(
+            one.name
+            if one.task == "regression" or one.labels[1].lower() in _YES
+            else f"{one.name}={one.labels[1]}"
+            for one in self.parts
+        )
 
     @property
-    def class_labels(self) -> tuple[str, str] | None:
-        """The words for -1 and +1, or None for a number."""
-        return (self.labels[0], self.labels[1]) if self.labels else None
+    def scaling(self) -> Scaling | tuple[Scaling, ...] | None:
+        """How a number was scaled, or several."""
+        if self.task != "regression":
+            return None
+        if self.parts:
+            return tuple(Scaling(one.mean, one.scale) for one in self.parts)
+        return Scaling(self.mean, self.scale)
+
+    @property
+    def class_labels(self) -> tuple[str, ...] | None:
+        """The words for -1 and +1, for the classes or for several labels; None for numbers."""
+        return self.outputs if self.task == "several" else self.labels or None
+
+
+_KINDS = {
+    "regression": "a number",
+    "binary": "two classes",
+    "class": "more classes",
+    "ordinal": "ordered classes",
+}

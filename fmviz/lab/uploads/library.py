@@ -70,7 +70,7 @@ class Upload:
     recipe : Recipe
         How the file becomes the data set.
     task : str
-        "regression" or "binary".
+        See `fmviz.lab.datasets.base.Task`.
     rows, features : int
         N and d.
     bytes : int

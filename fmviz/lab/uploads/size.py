@@ -38,11 +38,11 @@ class Size:
     parts : tuple of Part
         The columns; one for all of libsvm.
     task : str
-        "regression" or "binary".
+        See `fmviz.lab.datasets.base.Task`.
     labels : tuple of str
-        The words for -1 and +1.
-    positives : int
-        Rows of +1.
+        The words for -1 and +1, or for the classes; of several columns their names.
+    counts : tuple of int
+        How many rows each class has, or each of several labels.
     sparse : bool
         Whether the zeros of X take no memory.
     notes : tuple of str
@@ -54,20 +54,33 @@ class Size:
     parts: tuple[Part, ...]
     task: str
     labels: tuple[str, ...] = ()
-    positives: int = 0
+    counts: tuple[int, ...] = ()
     sparse: bool = True
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, found: Encoded) -> Size:
-        """Measure; raises ValueError where all rows that are kept are of one class."""
+        """Measure; raises ValueError where a class has none of the rows that are kept."""
         assert found.y is not None
-        target, encoding = found.target, found.encoding
-        positives = int((found.y > 0).sum()) if target.task == "binary" else 0
-        if target.task == "binary" and positives in (0, found.y.size):
+        target, encoding, y = found.target, found.encoding, found.y
+        values = [-1, 1] if target.task == "binary" else range(len(target.labels))
+        counts = tuple(int((y == value).sum()) for value in values) if target.labels else ()
+        if target.task == "several":
+            counts = tuple(int(count) for count in (y > 0).sum(axis=0))
+            if not 0 < min(counts) <= max(counts) < len(y):
+                raise ValueError(
+                    "Of the rows without a missing value all are alike in one of the labels. Impute what is "
+                    "missing, or ignore columns."
+                )
+        if target.task == "binary" and 0 in counts:
             raise ValueError(
                 "Of the rows without a missing value all are of one class. Impute what is missing, or ignore "
                 "columns."
+            )
+        if target.labels and 0 in counts:
+            raise ValueError(
+                f"Of the rows without a missing value none is {target.labels[counts.index(0)]!r}. Impute "
+                "what is missing, or ignore columns."
             )
         X: Any = found.X
         sparse = sp.issparse(X)
@@ -75,15 +88,15 @@ class Size:
         parts: tuple[Part, ...] = (Part("all features", "number", entries.size, int(entries.sum())),)
         if encoding is not None:
             widths = [len(column.feature_names) for column in encoding.columns]
-            counts = np.add.reduceat(entries, np.cumsum([0, *widths[:-1]]))
+            stored = np.add.reduceat(entries, np.cumsum([0, *widths[:-1]]))
             kinds = {"number": "number", "word": "words", "text": "words of texts"}
             parts = tuple(
                 Part(column.name, kinds[column.kind], width, int(count))
-                for column, width, count in zip(encoding.columns, widths, counts, strict=True)
+                for column, width, count in zip(encoding.columns, widths, stored, strict=True)
             )
         notes = () if encoding is None else encoding.notes
-        n = found.y.size
-        return cls(n, found.dropped, parts, target.task, target.labels, positives, bool(sparse), notes)
+        labels = target.labels or target.outputs
+        return cls(len(y), found.dropped, parts, target.task, labels, counts, bool(sparse), notes)
 
     @property
     def features(self) -> int:

@@ -33,7 +33,7 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
         "rank": 10,
         "regularizer": "ti",
         "solver": "auto",
-        "loss": "logistic" if dataset.task == "binary" else "squared",
+        "loss": "squared" if dataset.task == "regression" else "logistic",
         "fit_linear": True,
         "fit_intercept": True,
         "max_epochs": 1_000,
@@ -54,7 +54,7 @@ def first_settings(
     settings = usual_settings(dataset)
     rows = _rows(dataset)
     part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
-    prepared = prepare(part, Experiment(**settings), *split(part.y.size, 0.25, 0))
+    prepared = prepare(part, Experiment(**settings), *split(len(part.y), 0.25, 0))
     chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
     strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
     return settings | {
@@ -65,7 +65,9 @@ def first_settings(
 
 def _rows(dataset: Dataset) -> np.ndarray:
     X: Any = dataset.X
-    entries, n = X.nnz if sp.issparse(X) else X.size, dataset.y.size
+    entries, n = X.nnz if sp.issparse(X) else X.size, len(dataset.y)
+    # Every output is fitted by itself.
+    entries *= max(1, len(dataset.outputs))
     most = int(min(n, _ROWS, max(_FEWEST_ROWS, _ENTRIES * n / max(1, entries))))
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 

@@ -19,6 +19,7 @@ from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
 from fmviz.ui import shell, widgets
 from fmviz.ui.data import columns, strengths
+from fmviz.ui.data.aim import draw_aim
 from fmviz.ui.data.library import draw_shelf
 from fmviz.ui.data.size import draw_size, draw_train
 from fmviz.ui.escape import plain
@@ -72,9 +73,14 @@ TABLE: tuple[Setting, ...] = (
         "choice",
         "auto",
         choices=TASKS,
-        help="A number, or one class against all others. Auto takes two different values for classes.",
+        help="A number, one class against all others, every class, or classes in an order, such as ratings. "
+        "Auto takes words, and two different values, for classes.",
     ),
     Text("positive", help="This class is +1; all others are −1."),
+    Text(
+        "also", help="Further columns that are predicted with it, separated by tabs: numbers, or yes and no."
+    ),
+    Text("order", help="Classes in an order, ascending, separated by commas; by size or letters without it."),
     ParamSpec(
         "scaling",
         "choice",
@@ -221,6 +227,8 @@ def open_set(settings: Settings, one: Upload) -> None:
         target=recipe.target,
         task=recipe.task,
         positive=recipe.positive,
+        also="\t".join(recipe.also),
+        order=", ".join(recipe.order),
         scaling=recipe.scaling,
         rare=recipe.rare,
         **{name: getattr(recipe.reading, name) for name in _READING},
@@ -268,7 +276,7 @@ def _file(settings: Settings, linked: bool) -> None:
     _first_rows(profile)
     _reading(settings, profile.source.reading, expanded=False)
     first = first_recipe(profile.source, profile.columns, plain=True)
-    _aim(settings, profile)
+    draw_aim(settings, profile)
     if profile.columns:
         columns.edit_columns(settings, first, profile.columns)
         _scaling(settings)
@@ -277,6 +285,8 @@ def _file(settings: Settings, linked: bool) -> None:
         target=settings["target"],
         task=settings["task"],
         positive=settings["positive"],
+        also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
+        order=tuple(word.strip() for word in settings["order"].split(",") if word.strip()),
         scaling=settings["scaling"],
         rare=settings["rare"],
     )
@@ -351,56 +361,6 @@ def _reading(settings: Settings, found: Reading | None, *, expanded: bool) -> No
                         labels=labels,
                         style="number" if name == "skip" else "select",
                     )
-
-
-def _aim(settings: Settings, profile: Profile) -> None:
-    """Draw the target, the task and the class to tell from the others."""
-    columns = {one.name: one for one in profile.columns}
-    with st.container(border=True, key="data_aim"):
-        left, middle, right = st.columns([2, 2, 2])
-        with left:
-            names = list(columns) or [settings["target"]]
-            if settings["target"] not in names:
-                names = ["", *names]
-            widgets.control(
-                settings,
-                "target",
-                st.selectbox,
-                "Target",
-                names,
-                format_func=lambda name: name or "choose a column",
-                disabled=not columns,
-                then=lambda: settings.set(positive="", task="auto"),
-            )
-        with middle:
-            labels = {"auto": "Auto", "regression": "A number", "binary": "A class"}
-            widgets.param(settings, "task", "What it is", labels=labels, style="select")
-        with right:
-            target = columns.get(settings["target"])
-            levels = list(target.levels) if target is not None else _classes(profile)
-            if levels and (
-                settings["task"] == "binary" or len(levels) == 2 or (target and target.kind == "word")
-            ):
-                given = settings["positive"]
-                widgets.control(
-                    settings,
-                    "positive",
-                    st.selectbox,
-                    "The class that is +1",
-                    ["", *levels] if given in ("", *levels) else ["", given, *levels],
-                    format_func=lambda level: (
-                        level or ("the later of two" if len(levels) == 2 else "choose a class")
-                    ),
-                )
-
-
-def _classes(profile: Profile) -> list[str]:
-    """Return the classes of a libsvm file, unless they are many."""
-    y = profile.source.y
-    if y is None:
-        return []
-    found = sorted(set(y.tolist()))
-    return [f"{value:.15g}" for value in found] if len(found) <= 50 else []
 
 
 def _scaling(settings: Settings) -> None:

@@ -24,6 +24,13 @@ __all__ = ["draw_size", "draw_train", "train_query"]
 
 _WANTED = "fmviz:data:wanted"
 _EPOCHS = 300
+# So many classes are named.
+_NAMED = 12
+_MANY = {
+    "class": "{n} classes, each with a machine of its own: {names}.",
+    "ordinal": "{n} classes in this order, a machine for each step between them: {names}.",
+    "several": "{n} labels, each with a machine of its own: {names}.",
+}
 
 
 def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
@@ -63,11 +70,18 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         else f"in tiles, each of several features, since d is above {EXACT_FEATURES:,}"
     )
     if size.task == "binary":
-        share = size.positives / size.rows
+        positives = size.counts[1]
         goal = (
-            f"Two classes: **{plain(size.labels[1])}** is +1 in {size.positives:,} rows ({share:.0%}), "
-            f"**{plain(size.labels[0])}** is −1."
+            f"Two classes: **{plain(size.labels[1])}** is +1 in {positives:,} rows "
+            f"({positives / size.rows:.0%}), **{plain(size.labels[0])}** is −1."
         )
+    elif size.task in _MANY:
+        told = [f"**{plain(name)}** ({n:,})" for name, n in zip(size.labels, size.counts, strict=True)]
+        more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
+        goal = _MANY[size.task].format(n=len(told), names=", ".join(told[:_NAMED]) + more)
+    elif size.labels:
+        names = ", ".join(f"**{plain(name)}**" for name in size.labels)
+        goal = f"{len(size.labels)} numbers, standardised, a machine for each: {names}."
     else:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 import streamlit as st
 
 from fmviz.engine.interactions.of_order import pairs_of
@@ -54,6 +52,10 @@ class Opened:
         The weights of pairs.
     no_pairs : str
         Why there are none.
+    whole : Dataset
+        The data; `attributes` are those of one of several outputs.
+    output : int
+        Which.
     """
 
     run: StoredRun
@@ -64,6 +66,8 @@ class Opened:
     wording: Wording
     pairs: PairWeights | None
     no_pairs: str
+    whole: Dataset
+    output: int
 
     @property
     def dataset(self) -> Dataset:
@@ -73,12 +77,12 @@ class Opened:
     @property
     def key(self) -> str:
         """A name of this state of the run."""
-        return f"{self.run.id}:{self.run.updated}"
+        return f"{self.run.id}:{self.run.updated}:{self.output}"
 
 
 @st.cache_resource(max_entries=4, show_spinner="Opening the run and its data.")
-def opened(run: str, updated: float, path: str, _runs: RunStore) -> Opened:
-    """Open a run of the store at `path`, as it was at a time.
+def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0) -> Opened:
+    """Open one output of a run of the store at `path`, as it was at a time.
 
     Raises
     ------
@@ -91,18 +95,26 @@ def opened(run: str, updated: float, path: str, _runs: RunStore) -> Opened:
     parameters = _runs.parameters(found.id)
     if parameters is None:
         raise ValueError(f"{title_of_run(found)} ended before its first epoch and has no parameters to read.")
-    arrays = [parameters.P, parameters.w, *([] if parameters.W is None else [parameters.W])]
-    if not all(np.isfinite(array).all() for array in arrays) or not math.isfinite(parameters.intercept):
+    if not parameters.finite():
         raise ValueError(
             f"{title_of_run(found)} has diverged: its parameters are no finite numbers. Train it with "
             "stronger penalties or another solver."
         )
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    if dataset.X.shape[1] != parameters.w.size:
+    if dataset.X.shape[1] != parameters.w.shape[-1]:
         raise ValueError(
-            f"{title_of_run(found)} has {parameters.w.size:,} features, but its data set has "
+            f"{title_of_run(found)} has {parameters.w.shape[-1]:,} features, but its data set has "
             f"{dataset.X.shape[1]:,} now. Train it anew."
         )
+    whole = dataset
+    if (m := parameters.n_machines) is not None:
+        if m != len(dataset.outputs):
+            raise ValueError(
+                f"{title_of_run(found)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
+                "now. Train it anew."
+            )
+        output = min(output, m - 1)
+        parameters, dataset = parameters.of_output(output), dataset.of_output(output)
     attributes = Attributes(dataset)
     pairs, why = None, ""
     try:
@@ -110,12 +122,14 @@ def opened(run: str, updated: float, path: str, _runs: RunStore) -> Opened:
     except ValueError as error:
         why = str(error)
     wording = Wording(attributes, experiment.loss)
-    return Opened(found, experiment, experiment.machine, parameters, attributes, wording, pairs, why)
+    return Opened(
+        found, experiment, experiment.machine, parameters, attributes, wording, pairs, why, whole, output
+    )
 
 
 def changed_data(reading: Opened) -> bool:
     """Return whether the data are not those that the run was fitted to."""
-    return bool(reading.run.data_hash) and data_hash(reading.dataset) != reading.run.data_hash
+    return bool(reading.run.data_hash) and data_hash(reading.whole) != reading.run.data_hash
 
 
 # ------------------------------------------------------------------------------------------- calculations

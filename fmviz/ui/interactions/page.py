@@ -22,6 +22,7 @@ from fmviz.ui.interactions.opened import (
     changed_data,
     opened,
 )
+from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.watching import watch
 
@@ -30,6 +31,7 @@ _VIEWS = {"pairs": "Pairs", "attributes": "Attributes", "matrix": "Matrix", "row
 TABLE = (
     Text("run", limit=40, help="The run that is read, by its id."),
     ParamSpec("view", "choice", "pairs", choices=tuple(_VIEWS), help="How the model is read."),
+    OUTPUT,
     *pairs.TABLE,
     *attributes.TABLE,
     *matrix.TABLE,
@@ -39,7 +41,7 @@ TABLE = (
 EXPERT = ("siblings", "sort", "edges", "compact")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
 # What is said of one run and makes no sense for another.
-_OWN = ("find", "pair", "window", "row", "change", "seek")
+_OWN = ("output", "find", "pair", "window", "row", "change", "seek")
 _EXAMPLE_EPOCHS = 60
 _OWNER = "fmviz:interactions:session"
 
@@ -111,7 +113,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
 
 def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     try:
-        reading = opened(run.id, run.updated, str(runs.path), runs)
+        reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"])
     except ValueError as error:
         st.error(str(error), icon=":material/error:")
         st.button(
@@ -123,6 +125,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         )
         return
     _header(reading)
+    choose_output(settings, reading.whole)
     widgets.param(settings, "view", "Read it by", labels=_VIEWS)
     if settings["view"] == "row":
         row.draw(settings, reading)

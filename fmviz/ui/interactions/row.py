@@ -316,9 +316,9 @@ def _sums(reading: Opened, now: Decomposition) -> None:
 def _table(reading: Opened, now: Decomposition, place: int) -> None:
     wording = reading.wording
     table: pd.DataFrame = now.table(reading.dataset.feature_names, wording.scale)
-    if wording.dataset.target_scaling is not None:
+    if wording.scaling is not None:
         bias = table["kind"] == "bias"
-        table.loc[bias, "value"] += wording.dataset.target_scaling.mean
+        table.loc[bias, "value"] += wording.scaling.mean
     with st.expander(f"All {len(table):,} terms", icon=":material/format_list_numbered:"):
         st.dataframe(
             table.head(_LISTED),

@@ -74,7 +74,7 @@ def _progress(view: TaskView) -> None:
 
 
 def _sampled(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Sampling | Average]:
-    prepared = Run.prepare(reading.experiment)
+    prepared = Run.prepare(reading.experiment).of_output(reading.output)
     if not can_be_averaged(prepared.problem):
         raise ValueError(
             "Samples of these data at this rank take too long, or too much memory. Lower the rank."

@@ -48,6 +48,8 @@ def why_not(settings: Settings, view: JobView) -> str | None:
     """Return None, or why the run cannot be stepped through as finely as it is set."""
     if view.dataset is None:
         return None
+    if view.dataset.outputs and settings["grain"] != "epoch":
+        return "Several machines are fitted side by side, and the steps inside an epoch are shown of one."
     return lab.why_no_grain(view.experiment, view.dataset.X.shape[1], settings["grain"])
 
 

@@ -41,6 +41,7 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.escape import plain
+from fmviz.ui.outputs import OUTPUT
 from fmviz.ui.state import Settings
 from fmviz.ui.train import higher_order, why_zero
 from fmviz.ui.train.matrix_options import Look, order_name
@@ -53,6 +54,7 @@ VIEW = (
         help="Every pair in the colour of what it is: truly there and found, missed, wrongly found, or "
         "rightly left out.",
     ),
+    OUTPUT,
     *why_zero.VIEW,
 )
 """The settings of what is drawn of the interactions."""
@@ -175,7 +177,12 @@ def _compare_toggle(settings: Settings, d: int) -> bool:
 
 def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
     if look is None:
-        return f"The interactions {MODELS[view.experiment.model].notation.weights}"
+        of = (
+            ""
+            if view.output is None
+            else f" of {plain((dataset.class_labels or ('', dataset.target_name))[1])}"
+        )
+        return f"The interactions {MODELS[view.experiment.model].notation.weights}{of}"
     held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
     return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
@@ -235,7 +242,8 @@ def _strip(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...
 def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     records = {record["epoch"]: record for record in view.history}
     drawn = [
-        _picture(frame.thinned, _frame_key(frame), _caption(frame, records, look), look) for frame in frames
+        _picture(frame.thinned, _frame_key(frame), _caption(frame, records, look, view), look)
+        for frame in frames
     ]
     d = dataset.X.shape[1]
     notation = MODELS[view.experiment.model].notation
@@ -291,12 +299,13 @@ def _learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
     return thinned.values != 0
 
 
-def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None) -> str:
+def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
     count, name = frame.used_interactions, "interactions"
     if look is not None:
         count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
         name = order_name(look.order)
-    return f"epoch {frame.epoch:,}: {count:,} {name}"
+    where = "" if view.output is None else " in all outputs"
+    return f"epoch {frame.epoch:,}: {count:,} {name}{where}"
 
 
 def _picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:

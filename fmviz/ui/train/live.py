@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,16 +13,21 @@ import streamlit as st
 from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.models import MODELS
+from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
+from fmviz.figures.classes import confusion
 from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.task import TaskState
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
 from fmviz.lab.runs.changes import change_words, with_jumps
 from fmviz.ui import widgets
-from fmviz.ui.charts import curves
+from fmviz.ui.charts import chart, curves
 from fmviz.ui.guard import fragment
+from fmviz.ui.outputs import choose_output
 from fmviz.ui.state import Settings
 from fmviz.ui.train import epoch_trace, higher_order
 from fmviz.ui.train.interactions import draw_matrix, draw_pairs, looked_at
@@ -87,15 +93,18 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
         epoch_trace.draw(settings, job, view)
     if settings.shows("curves", "Curves"):
         _curves(view, history, settings)
-    look = draw_matrix(view, view.dataset, settings)
+    one = view.of_output(choose_output(settings, view.dataset))
+    assert one.dataset is not None, "the view has data"
+    look = draw_matrix(one, one.dataset, settings)
     if look is not None:
-        higher_order.draw_columns(view, look)
-        higher_order.draw_subset(view, view.dataset, settings)
-    draw_why(view, view.dataset, settings)
+        higher_order.draw_columns(one, look)
+        higher_order.draw_subset(one, one.dataset, settings)
+    draw_why(one, one.dataset, settings)
     if settings.shows("quality", "Prediction and recovery"):
         _quality(view, history, settings)
+        _confusion(view)
     if settings.shows("pairs", "The strongest interactions"):
-        draw_pairs(view, view.dataset, look)
+        draw_pairs(one, one.dataset, look)
 
 
 # ------------------------------------------------------------------------------------------------- status
@@ -335,6 +344,28 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
                 live=_live(view, settings),
             )
             st.caption(_recovery_words(view))
+
+
+def _confusion(view: JobView) -> None:
+    """Draw how often each class is taken for each, once nothing moves."""
+    dataset = view.dataset
+    if view.state.active or view.parameters is None or dataset is None:
+        return
+    if dataset.task not in ("class", "ordinal") or not np.isfinite(view.parameters.P).all():
+        return
+    counts, rows = _confused(view.id, view.epoch, view.experiment, view.parameters)
+    st.markdown(f"**Which classes are confused**, on the {rows} rows")
+    chart(
+        confusion(counts, dataset.class_labels or ()),
+        key="train_confusion",
+        alt=f"Confusion matrix of {len(counts)} classes: true classes against predicted ones.",
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
+    del run, epoch
+    return Run.prepare(_experiment).confusion(_parameters)
 
 
 def _recovery_words(view: JobView) -> str:

@@ -119,6 +119,9 @@ def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
     if order != 2:
         return None
     truth = dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
+    if truth is not None and truth.ndim == 3:
+        # What is used in any of several outputs.
+        truth = np.abs(truth).sum(axis=0)
     return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
 
 

@@ -347,13 +347,11 @@ def load_suggested(settings: Settings) -> None:
 
 def _loss(settings: Settings) -> None:
     spec = dataset_spec(settings["dataset"])
-    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task == "binary"]
+    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task != "regression"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
     if missing and settings.shows("loss"):
-        st.caption(
-            f"Not available here: {', '.join(missing)}. They need two classes; this target is a number."
-        )
+        st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
     _own(settings, "loss")
 
 

@@ -1,0 +1,249 @@
+"""Several outputs: one problem each, over the same rows of the same design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..certificate import certify as certify_one
+from ..design import Design
+from ..models import Model
+from ..parameters import Parameters
+from ..problem import Formulation, Problem
+from ..target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide(Formulation):
+    """A problem for every output of a target: classes against the rest, levels, labels or numbers.
+
+    The objective is the mean of those of the outputs. Parameters are stacked: every array has a first axis of
+    m, see `fmviz.engine.parameters.Parameters.stacked`; predictions have shape (N, m).
+
+    Attributes
+    ----------
+    model, penalty, loss
+        See `Formulation`.
+    target : Target
+        All m outputs.
+    problems : tuple of Problem
+        One for each, with the same design, weights and settings. Their strengths may differ.
+    """
+
+    target: Target
+    problems: tuple[Problem, ...]
+
+    @property
+    def design(self) -> Design:
+        """X, shape (N, d)."""
+        return self.problems[0].design
+
+    @property
+    def rank(self) -> int:
+        """Columns of every P."""
+        return self.problems[0].rank
+
+    @property
+    def fit_linear(self) -> bool:
+        """Whether there is w."""
+        return self.problems[0].fit_linear
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is a bias."""
+        return self.problems[0].fit_intercept
+
+    @property
+    def y(self) -> np.ndarray:
+        """The values of the target, shape (N,) or (N, m)."""
+        return self.target.values
+
+    @property
+    def unit_weights(self) -> np.ndarray:
+        """c_n as an array of length N."""
+        return self.problems[0].unit_weights
+
+    @property
+    def lambda_w(self) -> Any:
+        """λ_w, one number or one an output, shape (m,)."""
+        return self._strength("lambda_w")
+
+    @property
+    def lambda_p(self) -> Any:
+        """λ_p, one number or one an output, shape (m,)."""
+        return self._strength("lambda_p")
+
+    @property
+    def lambda_sparse(self) -> Any:
+        """λ, one number or one an output, shape (m,)."""
+        return self._strength("lambda_sparse")
+
+    def _strength(self, name: str) -> Any:
+        values = [getattr(problem, name) for problem in self.problems]
+        return values[0] if len(set(values)) == 1 else np.array(values)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every stacked array, by its name."""
+        m = len(self.problems)
+        return {name: (m, *shape) for name, shape in self.problems[0].shapes.items()}
+
+    def at(self, **strengths: Any) -> SideBySide:
+        """Return the problems with other strengths: one number for all outputs, or one for each."""
+        m = len(self.problems)
+        each = {name: np.broadcast_to(value, (m,)).tolist() for name, value in strengths.items()}
+        problems = (
+            problem.at(**{name: values[c] for name, values in each.items()})
+            for c, problem in enumerate(self.problems)
+        )
+        return replace(self, problems=tuple(problems))
+
+    def of_rows(self, rows: np.ndarray) -> SideBySide:
+        """Return the problems of some rows, given by their indices."""
+        first = self.problems[0].of_rows(rows)
+        problems = (
+            replace(
+                problem,
+                design=first.design,
+                sample_weight=first.sample_weight,
+                target=replace(problem.target, values=problem.target.values[rows]),
+            )
+            for problem in self.problems
+        )
+        target = replace(self.target, values=self.target.values[rows])
+        return replace(self, target=target, problems=tuple(problems))
+
+    def start(self, init_scale: float | Sequence[float], rng: np.random.Generator) -> Parameters:
+        """Return starting points of one size, or of one an output."""
+        sizes = np.broadcast_to(init_scale, (len(self.problems),)).tolist()
+        return Parameters.stacked(
+            [problem.start(size, rng) for problem, size in zip(self.problems, sizes, strict=True)]
+        )
+
+    def predict(self, parameters: Parameters) -> np.ndarray:
+        """Return all outputs for the training rows, shape (N, m)."""
+        return predict(self.model, self.design, parameters)
+
+    def empirical_risk(self, f: np.ndarray) -> float:
+        """Return the mean of the empirical risks of the outputs; f has shape (N, m)."""
+        return float(np.mean([problem.empirical_risk(f[:, c]) for c, problem in enumerate(self.problems)]))
+
+    def risk(self, parameters: Parameters) -> float:
+        """Return the empirical risk at the parameters; infinity where a prediction overflows."""
+        return float(np.mean([one.risk(found) for one, found in of_outputs(self, parameters)]))
+
+    def on_rows(self, X: Any, y: Any) -> SideBySide:
+        """Return the problems of other rows, all of weight 1; y holds values like those of the target."""
+        design = X if isinstance(X, Design) else Design(X)
+        target = replace(self.target, values=np.array(y, dtype=np.float64))
+        each = zip(self.problems, target.outputs(), strict=True)
+        problems = tuple(problem.on_rows(design, one.values) for problem, one in each)
+        return replace(self, target=target, problems=problems)
+
+    def parts(self, parameters: Parameters) -> dict[str, float]:
+        """Return the means over the outputs of the four parts of the objective."""
+        each = [problem.parts(parameters.of_output(c)) for c, problem in enumerate(self.problems)]
+        return {name: float(np.mean([parts[name] for parts in each])) for name in each[0]}
+
+    def objective(self, parameters: Parameters) -> float:
+        """Return the mean of the objectives of the outputs."""
+        return sum(self.parts(parameters).values())
+
+
+AnyProblem: TypeAlias = Problem | SideBySide
+
+
+def build(X: Any, y: Any, **about: Any) -> AnyProblem:
+    """Return the problem of a target with one output, or those of its outputs side by side.
+
+    Parameters
+    ----------
+    X : (N, d) array_like, sparse matrix or Design
+        The features; prepared once.
+    y : (N,) or (N, m) array_like or Target
+        The target.
+    **about
+        The other keywords of `Problem.build`.
+
+    Raises
+    ------
+    ValueError
+        As `Problem.build` does.
+    """
+    target = Target.of(y)
+    if target.values.ndim == 1 and target.n_outputs == 1:
+        return Problem.build(X, target, **about)
+    design = X if isinstance(X, Design) else Design(X)
+    if len(target.values) != design.n_samples:
+        raise ValueError(
+            f"y has shape {target.values.shape}; X has {design.n_samples} rows, so y must have as many."
+        )
+    first, *others = target.outputs()
+    problem = Problem.build(design, first, **about)
+    problems = (problem, *(replace(problem, target=one) for one in others))
+    return SideBySide(problem.model, problem.penalty, problem.loss, target, problems)
+
+
+def machines(problem: AnyProblem) -> tuple[Problem, ...]:
+    """Return the problem of every output."""
+    return problem.problems if isinstance(problem, SideBySide) else (problem,)
+
+
+def together(problem: AnyProblem, each: Sequence[Problem]) -> AnyProblem:
+    """Return a problem with other problems for its outputs."""
+    return replace(problem, problems=tuple(each)) if isinstance(problem, SideBySide) else each[0]
+
+
+def stacked(problem: AnyProblem, each: Sequence[Parameters]) -> Parameters:
+    """Return the parameters of a problem, given those of every output."""
+    return Parameters.stacked(each) if isinstance(problem, SideBySide) else each[0]
+
+
+def of_outputs(problem: AnyProblem, parameters: Parameters) -> list[tuple[Problem, Parameters]]:
+    """Return the problem and the parameters of every output."""
+    if isinstance(problem, SideBySide):
+        return [(one, parameters.of_output(c)) for c, one in enumerate(problem.problems)]
+    return [(problem, parameters)]
+
+
+def predict(model: Model, design: Design, parameters: Parameters) -> np.ndarray:
+    """Return f for every row, shape (N,), of stacked parameters for every output, shape (N, m)."""
+    if parameters.n_machines is None:
+        return model.predict(design, parameters)
+    each = [model.predict(design, parameters.of_output(c)) for c in range(parameters.n_machines)]
+    return np.column_stack(each)
+
+
+def union(model: Model, parameters: Parameters) -> Parameters:
+    """Return parameters of one output that use a feature or an interaction where some output uses it.
+
+    The columns of all machines stand beside each other; of W there is the sum of absolute values.
+    """
+    if (m := parameters.n_machines) is None:
+        return parameters
+    _, d, columns = parameters.P.shape
+    # Columns for products of different orders, and the factors of a tensor, come in blocks.
+    blocks = max(1, model.shapes(1, 1)["P"][1])
+    P = parameters.P.reshape(m, d, blocks, columns // blocks).transpose(1, 2, 0, 3).reshape(d, m * columns)
+    others = {name: np.abs(parameters[name]).sum(axis=0) for name in ("w", "intercept")}
+    if parameters.W is not None:
+        others["W"] = np.abs(parameters.W).sum(axis=0)
+    if parameters.coefficients is not None:
+        others["coefficients"] = parameters.coefficients.ravel()
+    return Parameters(P, **others)
+
+
+def certify(problem: AnyProblem, parameters: Parameters, thorough: bool = True) -> float:
+    """Return the largest of the certificates of the outputs; see `fmviz.engine.certificate.certify`."""
+    return max(certify_one(one, found, thorough) for one, found in of_outputs(problem, parameters))
+
+
+def outputs_in_words(target: Target, which: Sequence[int], most: int = 3) -> str:
+    """Return the names of some outputs of a target: "Output 'a'", "Outputs 'a', 'b' and 3 more"."""
+    names = target.output_names
+    told = ", ".join(repr(names[c]) for c in which[:most])
+    more = f" and {len(which) - most} more" if len(which) > most else ""
+    return f"Output{'s' if len(which) > 1 else ''} {told}{more}"

@@ -1,0 +1,158 @@
+"""Ordinal regression: numbers that are levels, such as ratings, from a classifier of several labels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fmviz.engine.errors import whole_number
+from fmviz.engine.target import Target
+
+from .factorization_machine import FactorizationMachineClassifier
+
+
+class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Regression to ordered levels by the probability that y is at most each of them (McRank).
+
+    With the levels y_1 < … < y_m a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m, and what is
+    predicted is the expected relevance y_m − Σ_{c<m} (y_{c+1} − y_c) p(y ≤ y_c | x), for levels 1, …, m
+    m − Σ_{c<m} p(y ≤ c | x) (Li, Burges and Wu 2007; blondel2017, Section 6.5).
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        It must have `predict_proba`. One that takes several labels a row fits all of them at once, as those
+        of fmviz do; of others a clone is fitted to each. By default
+        `FactorizationMachineClassifier(random_state=0)`.
+    max_levels : int, default=20
+        y of more different values is cut into so many levels of about equally many rows, each of which is
+        told by the mean of its rows.
+
+    Attributes
+    ----------
+    classes_ : (m,) ndarray
+        The levels, ascending.
+    estimator_ : classifier
+        The fitted classifier; its labels are those of `classes_` but the last.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> y = 1 + (X[:, 0] * X[:, 1] > -0.5) + (X[:, 0] * X[:, 1] > 0.5)
+    >>> ratings = fmviz.OrdinalRegressor().fit(X, y)
+    >>> ratings.classes_.tolist(), ratings.predict_proba(X).shape
+    ([1.0, 2.0, 3.0], (300, 3))
+    >>> bool(fmviz.metrics.rmse(y, ratings.predict(X)) < 0.3)
+    True
+    """
+
+    def __init__(self, estimator: Any = None, *, max_levels: int = 20) -> None:
+        self.estimator = estimator
+        self.max_levels = max_levels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._chosen()).input_tags.sparse
+        return tags
+
+    def _chosen(self) -> Any:
+        return FactorizationMachineClassifier(random_state=0) if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the classifier to X, shape (N, d), dense or sparse, and levels y, shape (N,).
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            Finite numbers.
+        y : (N,) array_like
+            Finite numbers of at least two values.
+        **fit_params
+            What the classifier's `fit` takes, such as ``sample_weight``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not allowed, or the classifier gives no probabilities.
+        """
+        _, numbers = self._checked(X, y, y_numeric=True)
+        levels, place = _levels(numbers, int(whole_number("max_levels", self.max_levels, 2)))
+        chosen = clone(self._chosen())
+        if not get_tags(chosen).classifier_tags.multi_label:
+            chosen = OneVsRestClassifier(chosen)
+        # Of two levels there is one label, and no second axis.
+        at_most = place[:, None] <= np.arange(levels.size - 1)
+        self.estimator_ = chosen.fit(X, np.squeeze(at_most.astype(int)), **fit_params)
+        self.classes_ = levels
+        self._target = Target(numbers[:0], "ordinal", levels)
+        if not hasattr(self.estimator_, "predict_proba"):
+            raise ValueError(
+                f"{type(chosen).__name__} gives no probabilities, which are what levels are told apart by. "
+                "Choose a classifier with predict_proba, for instance one with loss='logistic'."
+            )
+        return self
+
+    def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
+        return validate_data(
+            self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=np.float64, **checks
+        )
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of every level for every row of X.
+
+        They are the differences of p(y ≤ y_c | x), which are sorted first, as the labels are learned one by
+        one and need not ascend.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
+
+        Returns
+        -------
+        (N, m) ndarray, columns in the order of `classes_`
+        """
+        check_is_fitted(self)
+        self._checked(X, reset=False)
+        at_most = self.estimator_.predict_proba(X)
+        # Of a single label the classifier has two classes, of which the second says that it applies.
+        return self._target.probabilities(at_most[:, 1:] if self.classes_.size == 2 else at_most)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the expected level of every row of X.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (N, d)
+            The features that `fit` saw.
+
+        Returns
+        -------
+        (N,) ndarray
+        """
+        return self.predict_proba(X) @ self.classes_
+
+
+def _levels(y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the levels, ascending, and the place of every row's among them."""
+    levels, place = np.unique(y, return_inverse=True)
+    if levels.size < 2:
+        raise ValueError(f"y has one class only, {levels[0]:g}; there are no levels to tell apart.")
+    if levels.size > most:
+        edges = np.quantile(y, np.arange(1, most) / most)
+        place = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]
+        levels = np.bincount(place, y) / np.bincount(place)
+    return levels.astype(np.float64), place

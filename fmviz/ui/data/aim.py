@@ -1,0 +1,101 @@
+"""What is to be predicted: the target, whether it is a number or classes, and what is predicted with it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fmviz.lab.uploads.library import Profile
+from fmviz.ui import widgets
+from fmviz.ui.state import Settings
+
+__all__ = ["draw_aim"]
+
+
+def draw_aim(settings: Settings, profile: Profile) -> None:
+    """Draw the target, the task and the class to tell from the others."""
+    columns = {one.name: one for one in profile.columns}
+    with st.container(border=True, key="data_aim"):
+        left, middle, right = st.columns([2, 2, 2])
+        with left:
+            names = list(columns) or [settings["target"]]
+            if settings["target"] not in names:
+                names = ["", *names]
+            widgets.control(
+                settings,
+                "target",
+                st.selectbox,
+                "Target",
+                names,
+                format_func=lambda name: name or "choose a column",
+                disabled=not columns,
+                then=lambda: settings.set(positive="", task="auto", order=""),
+            )
+        with middle:
+            labels = {
+                "auto": "Auto",
+                "regression": "A number",
+                "binary": "One class against the rest",
+                "class": "Classes",
+                "ordinal": "Classes in an order",
+            }
+            widgets.param(settings, "task", "What it is", labels=labels, style="select")
+        with right:
+            target = columns.get(settings["target"])
+            levels = list(target.levels) if target is not None else _classes(profile)
+            named = len(levels) == 2 or (target and target.kind == "word" and settings["task"] == "auto")
+            if settings["task"] == "ordinal" and len(levels) > 2:
+                widgets.control(
+                    settings, "order", st.text_input, "In ascending order", placeholder=", ".join(levels[:12])
+                )
+            elif levels and not settings["also"] and (settings["task"] == "binary" or named):
+                given = settings["positive"]
+                widgets.control(
+                    settings,
+                    "positive",
+                    st.selectbox,
+                    "The class that is +1",
+                    ["", *levels] if given in ("", *levels) else ["", given, *levels],
+                    format_func=lambda level: (
+                        level
+                        or (
+                            "the later of two"
+                            if len(levels) == 2
+                            else "each for itself"
+                            if settings["task"] == "auto"
+                            else "choose a class"
+                        )
+                    ),
+                )
+        if len(columns) > 2 and not settings["positive"]:
+            _also(settings, [name for name in columns if name != settings["target"]])
+
+
+def _also(settings: Settings, names: list[str]) -> None:
+    """Draw the menu of further targets."""
+    if not settings.shows("also", "Further targets"):
+        return
+    key = f"data_also_{settings['file'][:8]}_{settings['target']}"
+    chosen = [name for name in settings["also"].split("\t") if name in names]
+
+    def take() -> None:
+        settings.set(also="\t".join(st.session_state[key]))
+
+    st.multiselect(
+        "Predict other columns with it",
+        names,
+        default=chosen,
+        key=key,
+        placeholder="none",
+        disabled=settings.locks("also"),
+        on_change=take,
+        help="All of them numbers, or all of them yes and no. They are no features then.",
+    )
+
+
+def _classes(profile: Profile) -> list[str]:
+    """Return the classes of a libsvm file, unless they are many."""
+    y = profile.source.y
+    if y is None:
+        return []
+    found = sorted(set(y.tolist()))
+    return [f"{value:.15g}" for value in found] if len(found) <= 50 else []

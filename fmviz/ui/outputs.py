@@ -1,0 +1,33 @@
+"""Which of several outputs is looked at: a class, a label or a target."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fmviz.engine.settings import ParamSpec
+from fmviz.lab.datasets import Dataset
+from fmviz.ui import widgets
+from fmviz.ui.state import Settings
+
+OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
+_WORDS = {"class": "Class", "ordinal": "At most", "several": "Label"}
+
+
+def choose_output(settings: Settings, dataset: Dataset) -> int:
+    """Draw the menu of the outputs, where there are several; return the number of the one that is chosen."""
+    names = dataset.outputs
+    if not names:
+        return 0
+    if settings["output"] >= len(names):
+        settings.set(output=0)
+    widgets.control(
+        settings,
+        "output",
+        st.selectbox,
+        _WORDS.get(dataset.task, "Target"),
+        range(len(names)),
+        format_func=lambda c: names[c].removeprefix("≤ "),
+        help="One machine a class, label or target: this one is drawn and listed below.",
+        width=320,
+    )
+    return int(settings["output"])

@@ -1,0 +1,205 @@
+"""Machines side by side: each is what it would be alone; runs, checkpoints and counts are those of all."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from fmviz.engine import drive
+from fmviz.engine.certificate import certify
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.counting import used_mask
+from fmviz.engine.design import Design
+from fmviz.engine.drive import Budget
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.models import get_model
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.outputs.side_by_side import SideBySide, build, machines, predict, union
+from fmviz.engine.outputs.side_by_side import certify as certify_all
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import Schedule
+from fmviz.engine.snapshot import Reason
+from fmviz.engine.target import Target
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 5))
+CLASSES = Target.of_labels(np.array(["a", "b", "c"])[(X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 0.5)])
+ABOUT = {"loss": "logistic", "rank": 2, "lambda_w": 0.1, "lambda_p": 0.01, "lambda_sparse": 0.01}
+
+
+def three_classes(**about):
+    return build(X, CLASSES, **{**ABOUT, **about})
+
+
+def test_one_output_is_a_problem_as_ever():
+    assert isinstance(build(X, X[:, 0]), Problem)
+    assert isinstance(build(X, Target.of_labels(X[:, 0] > 0), **ABOUT), Problem)
+    found = three_classes()
+    assert isinstance(found, SideBySide)
+    assert len({id(one.design) for one in machines(found)}) == 1
+
+
+@pytest.mark.parametrize("y", [np.zeros((3, 2)), Target.of_labels([1, 2, 3])])
+def test_rows_must_agree(y):
+    with pytest.raises(ValueError, match="X has 40 rows"):
+        build(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "about"),
+    [
+        (CLASSES, ABOUT),
+        (Target.of_labels(CLASSES.values, ordered=True), ABOUT),
+        (np.column_stack([X[:, 0] * X[:, 1], X[:, 2]]), {**ABOUT, "loss": "squared"}),
+        (np.sign(X[:, :3]), {**ABOUT, "sample_weight": np.arange(1.0, 41.0)}),
+    ],
+    ids=["class", "ordinal", "real", "several"],
+)
+def test_each_machine_makes_the_epochs_that_it_would_make_alone(y, about):
+    problem = build(X, y, **about)
+    start = problem.start(0.1, np.random.default_rng(1))
+    *_, end = iterate(problem, "pcd", Budget(epochs=4), start=start)
+    alone = [
+        [*drive.iterate(one, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
+        for c, one in enumerate(machines(problem))
+    ]
+    for name, array in end.parameters.items():
+        assert np.array_equal(array, [one.parameters[name] for one in alone]), name
+    assert end.objective == pytest.approx(np.mean([one.objective for one in alone]))
+    assert end.objective == pytest.approx(problem.objective(end.parameters))
+    assert end.certificate == max(one.certificate for one in alone) == certify_all(problem, end.parameters)
+    assert problem.predict(end.parameters).shape == (40, len(alone))
+    assert problem.empirical_risk(problem.predict(end.parameters)) == pytest.approx(end.loss)
+    assert end.epoch == 4
+
+
+def test_an_epoch_is_one_of_each_that_has_not_converged():
+    problem = three_classes()
+    strong = problem.at(lambda_sparse=[10.0, 0.01, 0.01])
+    assert strong.lambda_sparse.tolist() == [10.0, 0.01, 0.01]
+    assert problem.lambda_sparse == 0.01
+    snapshots = [*iterate(strong, "pcd", Budget(epochs=400), rng=np.random.default_rng(0))]
+    assert [one.epoch for one in snapshots] == [*range(len(snapshots))]
+    end = snapshots[-1]
+    assert end.status.converged
+    assert end.status.message == f"All 3 outputs converged, the last one after {end.epoch} epochs."
+    assert not end.parameters.P[0].any()
+    assert all(one.status is None for one in snapshots[:-1])
+
+
+def test_the_status_says_which_outputs_did_not_converge():
+    problem = three_classes().at(lambda_sparse=[10.0, 0.0, 0.0])
+    *_, end = iterate(problem, "pcd", Budget(epochs=60, tol=1e-9), rng=np.random.default_rng(0))
+    assert end.status.reason is Reason.EPOCHS
+    assert end.status.message.startswith("Outputs 'b', 'c' of 3 did not converge. Stopped at the limit of 60")
+    asked = iter([False, False, False, True, True, True])
+    *_, end = iterate(problem, "pcd", should_stop=lambda: next(asked), rng=np.random.default_rng(0))
+    assert end.status.reason is Reason.STOPPED
+
+
+@pytest.mark.parametrize("solver", ["pcd", "psgd"])
+@pytest.mark.parametrize("strengths", [[0.01, 0.01, 0.01], [10.0, 0.01, 0.01]], ids=["together", "one ended"])
+def test_checkpoints_resume_exactly(solver, strengths):
+    problem = three_classes().at(lambda_sparse=strengths)
+    kept = {}
+    budget = Budget(epochs=28, tol=1e-4)
+
+    def run(**others):
+        return iterate(problem, solver, budget, init_scale=0.1, rng=np.random.default_rng(3), **others)
+
+    whole = [*run(keep=lambda take: kept.update({len(kept): take().to_bytes()}))]
+    checkpoint = Checkpoint.from_bytes(kept[len(kept) // 2])
+    resumed = [*run(resume=checkpoint)]
+    assert resumed[0].epoch == checkpoint.epoch
+    for name, array in whole[-1].parameters.items():
+        assert np.array_equal(array, resumed[-1].parameters[name]), name
+    assert resumed[-1].epoch == whole[-1].epoch
+    assert resumed[-1].status == whole[-1].status
+
+
+def test_strengths_may_change_on_the_way():
+    schedule = Schedule([(2, "lambda_sparse", 10.0)])
+    *_, end = iterate(three_classes(), "pcd", Budget(epochs=6), schedule=schedule, init_scale=0.1)
+    assert not end.parameters.P.any()
+
+
+def test_what_is_not_looked_at_on_the_way_is_not_made():
+    problem = three_classes()
+    budget = Budget(epochs=3, report_every=None)
+    first, last = iterate(problem, "pcd", budget, rng=np.random.default_rng(0))
+    assert (first.epoch, last.epoch) == (0, 3)
+    assert np.isnan(first.certificate)
+    assert last.certificate == certify_all(problem, last.parameters)
+
+
+def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
+    told = []
+    run = iterate(three_classes(), "psgd", leave=told.append, rng=np.random.default_rng(0))
+    [*islice(run, 3)]
+    run.close()
+    assert len(told[0]["machines"]) == 3
+
+
+def test_a_start_for_another_number_of_outputs_is_refused():
+    problem = three_classes()
+    start = problem.start(0.1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="this problem needs 3 of them"):
+        iterate(problem, "pcd", start=start.of_output(0))
+
+
+def test_rows_are_chosen_of_all_outputs():
+    rows = np.array([0, 3, 5, 7])
+    part = three_classes(sample_weight=np.arange(1.0, 41.0)).of_rows(rows)
+    assert np.array_equal(part.y, CLASSES.values[rows])
+    for whole, one in zip(machines(three_classes()), machines(part), strict=True):
+        assert np.array_equal(one.y, whole.y[rows])
+        assert one.design is part.design
+        assert one.unit_weights.mean() == pytest.approx(1.0)
+
+
+def _sparse(shape, rng):
+    return np.where(rng.random(shape) < 0.4, rng.normal(size=shape), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "rank"), [("fm", 2), ("expansion", 2), ("lifted", 2), ("convex_fm", 2), ("qr", 1)]
+)
+def test_what_any_machine_uses_is_counted_once(model, rank):
+    rng = np.random.default_rng(5)
+    chosen, d = get_model(model), 6
+    each = []
+    for _ in range(3):
+        found = {name: _sparse(shape, rng) for name, shape in chosen.shapes(d, rank).items()}
+        if model == "qr":
+            found["W"] = np.triu(found["W"], 1) + np.triu(found["W"], 1).T
+        each.append(Parameters(**found))
+    pairs = set()
+    for one in each:
+        table = pairs_of(chosen, one, entries=True).ranked(None)
+        pairs |= set(zip(table.i.tolist(), table.j.tolist(), strict=True))
+    used = union(chosen, Parameters.stacked(each))
+    assert chosen.used_interactions(used) == len(pairs)
+    assert chosen.used_features(used) == len({j for pair in pairs for j in pair}) or model != "qr"
+
+
+def test_orders_keep_their_columns():
+    rng = np.random.default_rng(6)
+    model = get_model("hofm", {"order": 3})
+    each = [Parameters(_sparse((6, 4), rng), np.zeros(6), 0.0) for _ in range(2)]
+    used = union(model, Parameters.stacked(each))
+    both = used_mask(each[0].P[:, :2]) | used_mask(each[1].P[:, :2])
+    assert model.used_by_order(used)[2] == np.count_nonzero(np.triu(both, 1))
+
+
+def test_predictions_are_those_of_each():
+    problem = three_classes()
+    parameters = problem.start(1.0, np.random.default_rng(0))
+    f = predict(problem.model, Design(X), parameters)
+    for c, one in enumerate(machines(problem)):
+        assert np.array_equal(f[:, c], one.predict(parameters.of_output(c)))
+        assert certify(one, parameters.of_output(c)) <= certify_all(problem, parameters)
+    assert parameters.n_machines == 3
+    assert parameters.intercept.shape == (3,)

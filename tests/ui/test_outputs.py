@@ -1,0 +1,59 @@
+"""Targets of several outputs on the pages: a menu, the matrix and the pairs of one, and confusions."""
+
+from __future__ import annotations
+
+import pytest
+from ui.driving import page, words
+
+from fmviz.lab.background import tasks
+from fmviz.lab.experiment import Experiment
+
+IRIS = {
+    **{"dataset": "iris", "loss": "logistic", "rank": 2, "max_epochs": 6, "tol": 0.0},
+    **{"lambda_sparse": 1e-3, "lambda_p": 1e-3, "init_scale": 0.3, "validation": 0.2},
+}
+CSV = "a,b,kind,hot,wet\n" + "".join(
+    f"{i % 7},{i % 5 - 2},{('low', 'mid', 'top')[i % 3]},{('no', 'yes')[i % 2]},{i // 3 % 2}\n"
+    for i in range(40)
+)
+
+
+@pytest.fixture
+def run(store):
+    return tasks.manager().start(Experiment(**IRIS)).id
+
+
+def test_train_shows_one_class_at_a_time(run):
+    query = {name: str(value) for name, value in IRIS.items()}
+    app = page("train", **query, run=run)
+    menu = app.selectbox(key="train_output")
+    assert menu.options == ["setosa", "versicolor", "virginica"]
+    assert "Which classes are confused" in words(app)
+    first = app.dataframe[0].value["Weight"].tolist()
+    menu.select_index(2).run()
+    assert not app.exception
+    assert app.dataframe[0].value["Weight"].tolist() != first
+
+
+def test_interactions_are_told_of_one_class(run):
+    app = page("interactions", run=run)
+    assert "log-odds of “setosa”" in app.dataframe[0].value["sentence"].iloc[0]
+    app.selectbox(key="interactions_output").select_index(1).run()
+    assert not app.exception
+    assert "log-odds of “versicolor”" in app.dataframe[0].value["sentence"].iloc[0]
+    for view in ("matrix", "row"):
+        assert not page("interactions", run=run, view=view, output="2").exception
+
+
+def test_three_classes_and_two_labels_of_a_table_are_taken(store):
+    app = page("data")
+    app.text_area(key="data_paste").set_value(CSV).run()
+    app.button(key="data_use_paste").click().run()
+    app.selectbox(key="data_target").set_value("kind").run()
+    assert "3 classes, each with a machine of its own" in words(app)
+    app.selectbox(key="data_task").set_value("ordinal").run()
+    assert "3 classes in this order" in words(app)
+    app.selectbox(key="data_target").set_value("hot").run()
+    app.multiselect[0].set_value(["wet"]).run()
+    assert not app.exception
+    assert "2 labels, each with a machine of its own: **hot** (20), **wet** (19)" in words(app)
