@@ -9,6 +9,7 @@ from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
 from .lifted import LiftedClassifier, LiftedRegressor
 from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
 from .quadratic import QuadraticClassifier, QuadraticRegressor
+from .shared_basis import SharedBasisClassifier, SharedBasisRegressor
 
 __all__ = [
     "AllSubsetsClassifier",
@@ -29,4 +30,6 @@ __all__ = [
     "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "SharedBasisClassifier",
+    "SharedBasisRegressor",
 ]
