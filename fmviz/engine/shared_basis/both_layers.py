@@ -111,7 +111,10 @@ class _Smooth:
             bounds += [(0.0, None)] * (2 * V.size)
         elif self._penalty.row_norm == np.inf:
             tops = np.abs(V).max(axis=1)
-            parts += [tops, (V / np.maximum(tops, 1e-300)[:, None]).ravel()]
+            # A row of zeros leaves them along its steepest descent.
+            steep = -np.sign(self._both.value_and_gradients(H, T)[2][:k])
+            shares = np.where(tops[:, None] > 0.0, V / np.maximum(tops, 1e-300)[:, None], steep)
+            parts += [tops, shares.ravel()]
             bounds += [(0.0, None)] * k + [(-1.0, 1.0)] * V.size
         else:
             parts.append(V.ravel())

@@ -34,7 +34,7 @@ class BasisSolver(Solver):
     first one: single weights may move far between bases that are nearly alike.
     """
 
-    memory: ClassVar[tuple[str, ...]] = ("_rng", "_H", "_T", "_first")
+    memory: ClassVar[tuple[str, ...]] = ("_rng", "_bases", "_T", "_first")
     diverged_hint: ClassVar[str] = "Scale the features, or raise lambda_sparse."
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
@@ -54,10 +54,19 @@ class BasisSolver(Solver):
         assert isinstance(model, SharedBasis), "`_why_not_model` says so"
         return model
 
+    @property
+    def _H(self) -> np.ndarray:
+        """The bases as columns; they are kept as rows, whose number a checkpoint may change."""
+        return self._bases.T
+
+    @_H.setter
+    def _H(self, H: np.ndarray) -> None:
+        self._bases = H.T.copy()
+
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         """See `Solver.start`."""
         self._rng = rng
-        self._H = parameters.P.copy()
+        self._H = parameters.P
         parts = [parameters["V"]]
         if self.problem.fit_linear:
             parts.append(np.atleast_2d(parameters["w"]).T)
