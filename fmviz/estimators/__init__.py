@@ -9,7 +9,8 @@ from .higher_order import HigherOrderFMClassifier, HigherOrderFMRegressor
 from .lifted import LiftedClassifier, LiftedRegressor
 from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
 from .quadratic import QuadraticClassifier, QuadraticRegressor
-from .shared_basis import SharedBasisClassifier, SharedBasisRegressor
+from .shared_basis import SharedBasisRegressor
+from .shared_basis_classifier import SharedBasisClassifier
 
 __all__ = [
     "AllSubsetsClassifier",
