@@ -255,7 +255,7 @@ def _refits() -> None:
     begin = time.process_time()
     steps = whitened(layer, np.zeros(layer.shape), 1e-8, 40).steps
     ours = (time.process_time() - begin) / steps
-    single = data.problem("l2", loss="logistic", rank=30)
+    single = data.problem("l2", loss="logistic")
     method = get_solver("cd").on(single)
     method.start(single.start(0.1, np.random.default_rng(0)), np.random.default_rng(0))
     method.epoch()

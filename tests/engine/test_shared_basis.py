@@ -19,7 +19,7 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import get_model
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis import bounds
+from fmviz.engine.shared_basis import bounds, output_layer
 from fmviz.engine.shared_basis.both_layers import BothLayers, descend, fista_both
 from fmviz.engine.shared_basis.gradients import (
     BasisGradient,
@@ -311,6 +311,18 @@ def test_a_single_output_is_a_convex_machine():
     assert ends[0].objective == pytest.approx(ends[1].objective, rel=1e-6)
     assert ends[0].certificate < 1e-3
     assert problem.predict(ends[1].parameters).shape == shared.predict(ends[0].parameters).shape == (80,)
+
+
+def test_linear_weights_of_a_wide_design_are_fitted_in_turns(monkeypatch):
+    problem = small_problem(kernel="anova", fit_linear=True)
+    ends = []
+    for wide in (300, 1):
+        monkeypatch.setattr(output_layer, "_WIDE", wide)
+        ends.append(run(problem, 6, accuracy=1e-9))
+        assert largest_strength(problem) == pytest.approx(problem.lambda_sparse * 10.0, rel=1e-4)
+    assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-3)
+    assert ends[1].parameters["w"].shape == (3, 5)
+    assert ends[1].parameters["w"].any()
 
 
 def test_orders_are_dual():

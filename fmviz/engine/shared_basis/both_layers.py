@@ -17,15 +17,16 @@ _LBFGS_MEMORY = 20
 class BothLayers:
     """The risk as a function of H, shape (d, k), and Θ, shape (q, m), stacked as in `OutputLayer`."""
 
-    def __init__(self, problem: Problem, diagonal: bool, k: int) -> None:
+    def __init__(self, problem: Problem, diagonal: bool, k: int, offset: np.ndarray | None = None) -> None:
+        self._offset = offset
         self.problem, self.diagonal, self.k = problem, diagonal, k
         self.risk = Risk(problem)
         # Without bases: the linear part of Z, and everything that acts on Θ but for V.
-        self.linear = OutputLayer(problem, np.zeros((problem.design.n_samples, 0)))
+        self.linear = OutputLayer(problem, np.zeros((problem.design.n_samples, 0)), offset)
 
     def layer(self, H: np.ndarray) -> OutputLayer:
         """Return the problem of the output layer on these bases."""
-        return OutputLayer(self.problem, activations(self.problem.design, H, self.diagonal))
+        return OutputLayer(self.problem, activations(self.problem.design, H, self.diagonal), self._offset)
 
     def value_and_gradients(self, H: np.ndarray, T: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the risk plus λ_w‖w‖², and the gradients in H and in Θ."""
@@ -52,14 +53,20 @@ def _into_ball(H: np.ndarray) -> np.ndarray:
 
 
 def fista_both(
-    problem: Problem, diagonal: bool, H: np.ndarray, T: np.ndarray, tol: float, most: int = _MOST
+    problem: Problem,
+    diagonal: bool,
+    H: np.ndarray,
+    T: np.ndarray,
+    tol: float,
+    most: int = _MOST,
+    offset: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return H and Θ after accelerated proximal gradient steps on both, with restarts ([C] Appendix D).
 
     The bases are projected on the unit ball, V goes through the operator of its penalty. The steps end once
     no entry moves by more than `tol` of the largest one.
     """
-    both = BothLayers(problem, diagonal, H.shape[1])
+    both = BothLayers(problem, diagonal, H.shape[1], offset)
     proximal = both.layer(H).prox
     mixed_H, mixed_T, t, L = H, T, 1.0, 1.0
     for _ in range(most):
@@ -163,7 +170,13 @@ class _Smooth:
 
 
 def descend(
-    problem: Problem, diagonal: bool, H: np.ndarray, T: np.ndarray, tol: float, most: int = _MOST
+    problem: Problem,
+    diagonal: bool,
+    H: np.ndarray,
+    T: np.ndarray,
+    tol: float,
+    most: int = _MOST,
+    offset: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return H, of unit columns, and Θ after L-BFGS iterations on both, and a refit of the output layer.
 
@@ -171,7 +184,7 @@ def descend(
     """
     from scipy.optimize import minimize
 
-    both = BothLayers(problem, diagonal, H.shape[1])
+    both = BothLayers(problem, diagonal, H.shape[1], offset)
     layer = both.layer(H)
     before = layer.objective(T)
     form = _Smooth(both, problem.penalty, layer.strength, T.shape[1])

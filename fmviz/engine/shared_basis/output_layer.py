@@ -22,7 +22,7 @@ from ..problem import Problem
 
 # Past steps that Anderson's acceleration combines.
 _PAST = 8
-_SWEEPS = 300
+_SWEEPS = 100
 # Accuracy of the sweeps as a share of what the last step promised; steps before a smaller L is tried.
 _ROUGH, _KEPT = 1e-3, 12
 # The share of what a step promises that is enough.
@@ -31,6 +31,8 @@ _SHARE = 0.1
 # definite.
 _FLOOR, _AGE, _JITTER = 0.1, 20, 1e-10
 _ROUNDING = 1e-13
+# X is wide beyond so many columns, or entries.
+_WIDE, _LARGE = 300, 20_000_000
 _TINY = 1e-300
 
 
@@ -63,6 +65,12 @@ class Risk:
             slopes *= c[:, None]
         slopes /= len(values)
         return self.problem.mean(values), slopes
+
+
+def is_wide(problem: Problem) -> bool:
+    """Return whether there are linear weights, and X has too many entries to be columns of Z."""
+    n, d = problem.design.shape
+    return problem.fit_linear and (d > _WIDE or n * d > _LARGE)
 
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
@@ -98,15 +106,19 @@ class OutputLayer:
         For the target, the loss, the penalty and the strengths.
     activations : (N, k) ndarray
         Φ.
+    offset : (N, m) ndarray, optional
+        What is added to the predictions: those of the linear weights, where X is wide. They are then no part
+        of Θ.
     """
 
-    def __init__(self, problem: Problem, activations: np.ndarray) -> None:
+    def __init__(self, problem: Problem, activations: np.ndarray, offset: np.ndarray | None = None) -> None:
+        self._offset = offset
         self.problem, self.k = problem, activations.shape[1]
         self.risk = Risk(problem)
         self.strength, self.radius = problem.lambda_sparse, problem.model.radius
         self.penalty: Penalty = problem.penalty
         parts = [activations]
-        d = problem.design.n_features if problem.fit_linear else 0
+        d = problem.design.n_features if problem.fit_linear and not is_wide(problem) else 0
         if d:
             X = problem.design.matrix
             parts.append(X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64))
@@ -127,7 +139,7 @@ class OutputLayer:
 
     def predict(self, T: np.ndarray) -> np.ndarray:
         """Return the predictions, shape (N, m)."""
-        return self.Z @ T
+        return self.Z @ T if self._offset is None else self.Z @ T + self._offset
 
     def penalties(self, T: np.ndarray) -> float:
         """Return λ_w‖w‖² + λΩ(V)."""
@@ -258,7 +270,6 @@ class _Anderson:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._before: np.ndarray | None = None
         self._images: list[np.ndarray] = []
         self._steps: list[np.ndarray] = []
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..models.shared_basis import SharedBasis
 from ..problem import Problem
 from .gradients import BasisGradient, dual_order, feature_products
+from .linear_part import refit_output_layer
 from .output_layer import OutputLayer, Risk, whitened
 from .selection import select
 
@@ -16,10 +17,18 @@ _ACCURACY = 1e-9
 def linear_predictions(problem: Problem) -> np.ndarray:
     """Return the predictions of the fit with V = 0, shape (N, m)."""
     n, m = problem.design.n_samples, problem.target.n_outputs
-    layer = OutputLayer(problem, np.zeros((n, 0)))
-    if not layer.shape[0]:
-        return np.zeros((n, m))
-    return layer.predict(whitened(layer, np.zeros(layer.shape), _ACCURACY).T)
+    none = np.zeros((n, 0))
+    layer = OutputLayer(problem, none)
+    T, w = refit_output_layer(
+        problem,
+        none,
+        np.zeros(layer.shape),
+        np.zeros((problem.design.n_features, m)),
+        lambda layer, T: whitened(layer, T, _ACCURACY).T if T.size else T,
+        _ACCURACY,
+    )
+    F = layer.predict(T)
+    return F + problem.design.dot(w) if w.any() else F
 
 
 def largest_strength(problem: Problem) -> float:

@@ -14,7 +14,8 @@ from ..problem import Formulation
 from ..settings import ParamSpec
 from ..shared_basis.both_layers import descend, fista_both
 from ..shared_basis.gradients import BasisGradient, activations, dual_order, feature_products
-from ..shared_basis.output_layer import OutputLayer, Risk, fista, whitened
+from ..shared_basis.linear_part import fit_linear_part, refit_output_layer
+from ..shared_basis.output_layer import OutputLayer, Risk, fista, is_wide, whitened
 from ..shared_basis.selection import METHODS, select
 from .base import Solver
 
@@ -25,6 +26,7 @@ _NEWS = 1e-7
 _PART, _PER_ACCURACY = 0.01, 1e4
 # What the objective counts at least, as a share of the first one.
 _LEAST = 1e-3
+_MOST = 1000
 
 
 class BasisSolver(Solver):
@@ -34,7 +36,7 @@ class BasisSolver(Solver):
     first one: single weights may move far between bases that are nearly alike.
     """
 
-    memory: ClassVar[tuple[str, ...]] = ("_rng", "_bases", "_T", "_first")
+    memory: ClassVar[tuple[str, ...]] = ("_rng", "_bases", "_T", "_w", "_first")
     diverged_hint: ClassVar[str] = "Scale the features, or raise lambda_sparse."
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
@@ -68,8 +70,10 @@ class BasisSolver(Solver):
         self._rng = rng
         self._H = parameters.P
         parts = [parameters["V"]]
-        if self.problem.fit_linear:
-            parts.append(np.atleast_2d(parameters["w"]).T)
+        # The weights of a wide X, which are no part of Θ.
+        self._w = np.atleast_2d(parameters["w"]).T.copy()
+        if self.problem.fit_linear and not is_wide(self.problem):
+            parts.append(self._w)
         if self.problem.fit_intercept:
             parts.append(np.atleast_1d(parameters["intercept"])[None, :])
         self._T = np.vstack(parts)
@@ -80,6 +84,10 @@ class BasisSolver(Solver):
 
     def _activations(self, H: np.ndarray) -> np.ndarray:
         return activations(self.problem.design, H, self._model.diagonal)
+
+    def _offset(self) -> np.ndarray | None:
+        """Return the predictions of the weights of a wide X, None where there are none."""
+        return self.problem.design.dot(self._w) if is_wide(self.problem) else None
 
     def _keep_live(self) -> None:
         """Drop the bases whose row of V is 0."""
@@ -115,7 +123,7 @@ class BasisSolver(Solver):
             end -= 1
             bias = self._T[end].reshape(shapes["intercept"])
         if problem.fit_linear:
-            w = self._T[k:end].T.reshape(shapes["w"])
+            w = (self._w if is_wide(problem) else self._T[k:end]).T.reshape(shapes["w"])
         P, V = np.zeros((d, problem.rank)), np.zeros((problem.rank, m))
         P[:, :k], V[:k] = self._H, self._T[:k]
         return Parameters(P, w.copy(), bias.copy(), V=V)
@@ -232,20 +240,24 @@ class ConditionalGradient(BasisSolver):
     def _refit_output(self, H: np.ndarray) -> None:
         k, new = self._H.shape[1], H.shape[1] - self._H.shape[1]
         T = np.vstack([self._T[:k], np.zeros((new, self._T.shape[1])), self._T[k:]])
-        layer = OutputLayer(self.problem, self._activations(H))
         self._H = H
-        if not T.size:
-            self._T = T
-        elif self.settings["inner"] == "fista" or self._model.radius:
-            self._T = fista(layer, T, self.settings["accuracy"], 1000)
+        accuracy = self.settings["accuracy"]
+
+        def refit(layer: OutputLayer, T: np.ndarray) -> np.ndarray:
+            if self.settings["inner"] == "fista" or self._model.radius:
+                return fista(layer, T, accuracy, _MOST)
+            return whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy)).T
+
+        if T.size or is_wide(self.problem):
+            found = refit_output_layer(self.problem, self._activations(H), T, self._w, refit, accuracy)
+            self._T, self._w = found
         else:
-            accuracy = self.settings["accuracy"]
-            self._T = whitened(layer, T, accuracy, part=min(_PART, _PER_ACCURACY * accuracy)).T
+            self._T = T
 
     def _refit_both(self) -> None:
         search: Any = fista_both if self.settings["inner"] == "fista" or self._model.radius else descend
         start = self._model.diagonal, self._H, self._T
-        self._H, self._T = search(self.problem, *start, self.settings["accuracy"])
+        self._H, self._T = search(self.problem, *start, self.settings["accuracy"], offset=self._offset())
 
 
 class ProjectedGradient(BasisSolver):
@@ -275,6 +287,15 @@ class ProjectedGradient(BasisSolver):
         """See `Solver.epoch`."""
         before = (self._here or self._evaluate())[0]
         self._H, self._T = fista_both(
-            self.problem, self._model.diagonal, self._H, self._T, 0.0, self.settings["steps"]
+            self.problem,
+            self._model.diagonal,
+            self._H,
+            self._T,
+            0.0,
+            self.settings["steps"],
+            offset=self._offset(),
         )
+        if is_wide(self.problem):
+            F = self._activations(self._H) @ self._T[: self._H.shape[1]] + self._T[self._H.shape[1] :].sum(0)
+            self._w = fit_linear_part(self.problem, F, self._w, 1e-6)
         return self._fall(before)
