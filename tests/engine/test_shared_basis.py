@@ -127,7 +127,7 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
-    problem = small_problem(penalty=penalty, n=40, d=3)
+    problem = small_problem(penalty=penalty, n=40, d=3, share=0.02)
     H = random_bases(problem, 2)
     layer = OutputLayer(problem, activations(problem.design, H, True))
     T = whitened(layer, np.zeros(layer.shape), 1e-10).T
@@ -219,7 +219,7 @@ def optimum_of(problem: Problem, penalty: str) -> float:
     """Return the least objective: by CLARABEL for ℓ1, else the best of many runs."""
     if penalty == "l1":
         return l1_optimum(problem)
-    return min(run(problem, 40, refit="full", bases=bases, accuracy=1e-9).objective for bases in (3, 10))
+    return min(run(problem, 15, refit="full", bases=bases, accuracy=1e-8).objective for bases in (3, 10))
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_gaps_are_at_least_the_suboptimality(penalty, seed):
         upper, lower = end.certificate, least_certificate(problem, end.parameters)
         assert 0.0 <= lower <= upper + 1e-12
         assert upper * end.objective >= end.objective - best - 1e-7
-    end = run(problem, 60, refit="full", accuracy=1e-10)
-    assert end.objective <= best * (1.0 + 1e-6)
+    end = run(problem, 30, refit="full", accuracy=1e-8)
+    assert end.objective <= best * (1.0 + 1e-5)
     if penalty == "l1":
         assert end.objective >= best * (1.0 - 1e-6)
 
@@ -247,10 +247,10 @@ def test_gaps_are_at_least_the_suboptimality(penalty, seed):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_a_radius_is_kept_and_agrees_with_its_price(penalty):
     problem = small_problem(penalty=penalty, n=40, d=3)
-    priced = run(problem, 30, refit="full", accuracy=1e-9)
+    priced = run(problem, 10, refit="full", accuracy=1e-8)
     radius = problem.penalty.value(priced.parameters["V"])
     limited = small_problem(penalty=penalty, n=40, d=3, radius=radius)
-    end = run(limited, 3, bases=10, accuracy=1e-7)
+    end = run(limited, 2, bases=10, accuracy=1e-6)
     assert problem.penalty.value(end.parameters["V"]) <= radius * (1.0 + 1e-9)
     # The least risk under the limit is the risk of the priced fit.
     assert end.loss >= priced.loss * (1.0 - 2.0 * priced.certificate) - 1e-9
@@ -287,8 +287,13 @@ def test_what_does_not_fit_says_so():
         Problem.build(*given, loss="huber", penalty="l1", model="shared_basis")
     smooth = replace(problem, penalty=OUTPUT_PENALTIES["l2"], lambda_sparse=0.01)
     assert best_solver(smooth) == "projected_gradient"
-    *_, end = iterate(smooth, "projected_gradient", Budget(epochs=30, tol=1e-6, report_every=None))
-    assert 0.0 <= certify(smooth, end.parameters) < 0.05
+    first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=None))
+    assert end.objective < first.objective
+    # On these bases the certificate is that of the output layer.
+    layer = OutputLayer(smooth, activations(smooth.design, end.parameters.P, True))
+    T = whitened(layer, np.zeros(layer.shape), 1e-9).T
+    best = end.parameters.replace(V=T[:-1], intercept=T[-1])
+    assert 0.0 <= certify(smooth, best) < 1e-3 < certify(smooth, end.parameters)
 
 
 def test_a_single_output_is_a_convex_machine():
@@ -318,9 +323,9 @@ def test_linear_weights_of_a_wide_design_are_fitted_in_turns(monkeypatch):
     ends = []
     for wide in (300, 1):
         monkeypatch.setattr(output_layer, "_WIDE", wide)
-        ends.append(run(problem, 6, accuracy=1e-9))
-        assert largest_strength(problem) == pytest.approx(problem.lambda_sparse * 10.0, rel=1e-4)
-    assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-3)
+        ends.append(run(problem, 2, accuracy=1e-7))
+        assert largest_strength(problem) == pytest.approx(problem.lambda_sparse * 10.0, rel=1e-3)
+    assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-2)
     assert ends[1].parameters["w"].shape == (3, 5)
     assert ends[1].parameters["w"].any()
 

@@ -30,6 +30,7 @@ from ..shared_basis.bounds import largest_norm
 from ..shared_basis.gradients import BasisGradient, activations, dual_order
 from ..shared_basis.selection import select
 from .base import Model, Notation
+from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
 # How near the bound of a norm comes to what is found before the search for a better one ends.
@@ -93,6 +94,18 @@ class SharedBasis(Model):
     def diagonal(self) -> bool:
         """Whether σ sees the squares of features."""
         return self.kernel == "polynomial"
+
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        """Return σ as a kernel of columns."""
+        return (Polynomial(2) if self.diagonal else Anova(2),)
+
+    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return all columns, with their kernel."""
+        return [(slice(0, n_columns), self.kernels()[0])]
+
+    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
+        """Return the number of used pairs, under their order."""
+        return {2: self.used_interactions(parameters)}
 
     def for_outputs(self, n_outputs: int) -> SharedBasis:
         """See `Model.for_outputs`."""

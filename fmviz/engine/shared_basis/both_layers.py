@@ -118,10 +118,7 @@ class _Smooth:
             bounds += [(0.0, None)] * (2 * V.size)
         elif self._penalty.row_norm == np.inf:
             tops = np.abs(V).max(axis=1)
-            # A row of zeros leaves them along its steepest descent.
-            steep = -np.sign(self._both.value_and_gradients(H, T)[2][:k])
-            shares = np.where(tops[:, None] > 0.0, V / np.maximum(tops, 1e-300)[:, None], steep)
-            parts += [tops, shares.ravel()]
+            parts += [tops, (V / np.maximum(tops, 1e-300)[:, None]).ravel()]
             bounds += [(0.0, None)] * k + [(-1.0, 1.0)] * V.size
         else:
             parts.append(V.ravel())
@@ -180,7 +177,8 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return H, of unit columns, and Θ after L-BFGS iterations on both, and a refit of the output layer.
 
-    The iterations know no kinks; the refit makes rows of V exactly 0. It never raises the objective.
+    The iterations know no kinks, and a basis without a weight would stay without one; the refit makes rows of
+    V exactly 0. It never raises the objective.
     """
     from scipy.optimize import minimize
 

@@ -216,9 +216,10 @@ class ConditionalGradient(BasisSolver):
         free = self.problem.rank - self._H.shape[1]
         new = self._selected(slopes, min(free, self.settings["bases"]))
         self._refit_output(np.hstack([self._H, new]))
+        self._keep_live()
         if self.settings["refit"] == "full" and self._H.shape[1]:
             self._refit_both()
-        self._keep_live()
+            self._keep_live()
         return self._fall(before)
 
     def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
