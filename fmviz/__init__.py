@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         PolynomialNetworkRegressor,
         QuadraticClassifier,
         QuadraticRegressor,
+        SharedBasisClassifier,
+        SharedBasisRegressor,
     )
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.search.sweep import sweep
@@ -74,6 +76,8 @@ __all__ = [
     "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "SharedBasisClassifier",
+    "SharedBasisRegressor",
     "absorb_coefficients",
     "augmented",
     "certificate",
@@ -124,6 +128,8 @@ _LAZY = {
     "PolynomialNetworkRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.estimators",
     "QuadraticRegressor": "fmviz.estimators",
+    "SharedBasisClassifier": "fmviz.estimators",
+    "SharedBasisRegressor": "fmviz.estimators",
     "absorb_coefficients": "fmviz.engine.interactions.conversion",
     "find_lambda": "fmviz.paths",
     "lambda_max": "fmviz.paths",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .duality import relative_gap
+from .duality import least_relative_gap, relative_gap
 from .parameters import Parameters
 from .penalties import Penalty
 from .penalties.base import unit_rows
@@ -40,6 +40,11 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
     if problem.model.certificate == "gap":
         return relative_gap(problem, parameters, thorough)
     return stationarity(problem, parameters)
+
+
+def least_certificate(problem: Problem, parameters: Parameters) -> float | None:
+    """Return what the certificate cannot be below, however it is improved; None where that is itself."""
+    return least_relative_gap(problem, parameters) if problem.model.certificate == "gap" else None
 
 
 def stationarity(problem: Problem, parameters: Parameters) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .certificate import certify as certificate_of
+from .certificate import least_certificate
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver
 from .errors import finite_number, whole_number
@@ -344,8 +345,11 @@ def _report(
         parts = problem.parts(parameters)
         objective = sum(parts.values())
         residual = float("nan")
+        metrics = {}
         if certify and np.isfinite(objective):
             residual = certificate_of(problem, parameters, thorough)
+            if (least := least_certificate(problem, parameters)) is not None:
+                metrics["least_certificate"] = least
     return Snapshot(
         epoch=epoch,
         seconds=seconds,
@@ -359,6 +363,7 @@ def _report(
         certificate=residual,
         change=change,
         parameters=parameters,
+        metrics=metrics,
     )
 
 

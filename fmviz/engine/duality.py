@@ -18,6 +18,8 @@ norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -35,59 +37,108 @@ def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True
     Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 that is said
     of all W of no larger trace norm.
     """
+    return _relative(problem, parameters, lambda objective: dual_value(problem, parameters, thorough))
+
+
+def least_relative_gap(problem: Problem, parameters: Parameters) -> float | None:
+    """Return what `relative_gap` cannot be below, however its bounds are improved; None if that is itself."""
+    if not problem.model.multi_output:
+        return None
+    dual = _Dual(problem, parameters)
+    gauge = problem.model.least_gauge(problem.design, problem.penalty, parameters, dual.alpha, dual.strengths)
+    return None if gauge is None else _relative(problem, parameters, lambda objective: dual.best(gauge))
+
+
+def _relative(problem: Problem, parameters: Parameters, dual: Callable[[float], float]) -> float:
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
         return float("inf")
     if objective <= 0.0:
         return 0.0
-    return float(max(0.0, objective - dual_value(problem, parameters, thorough)) / objective)
+    return float(max(0.0, objective - dual(objective)) / objective)
 
 
 def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0."""
-    n = problem.design.n_samples
-    c = problem.unit_weights
-    f = problem.predict(parameters)
-    alpha = c * problem.loss.derivative(f, problem.y) / n
-    alpha = _balance(problem, alpha)
-    strengths = problem.lambda_p, problem.lambda_sparse
-    free = not any(strengths)
+    dual = _Dual(problem, parameters)
     gauge = problem.model.gauge(
-        problem.design, parameters, alpha, (1.0, 0.0) if free else strengths, thorough
+        problem.design, problem.penalty, parameters, dual.alpha, dual.strengths, thorough
     )
-    scale = 1.0 if free else 1.0 / max(1.0, gauge)
-    ball = gauge * problem.model.shrinkage(parameters) if free else 0.0
-    linear = 0.0
-    if problem.fit_linear and problem.lambda_w > 0.0:
-        linear = float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
-    counted = c > 0
-    best = 0.0
-    for s in _SCALES if scale > 0.0 else ():
-        s *= scale
-        values = problem.loss.conjugate(s * alpha[counted] * n / c[counted], problem.y[counted])
-        if values is None:
-            # Without a conjugate nothing is known but that losses are at least 0.
-            break
-        value = -float((c[counted] * values).sum()) / n - s * s * linear - s * ball
-        best = max(best, value)
-    return best
+    return dual.best(gauge)
+
+
+class _Dual:
+    """D along the multiples of the slope of the risk at some parameters.
+
+    Attributes
+    ----------
+    alpha : (N,) or (N, m) ndarray
+        The slope, corrected for the equalities.
+    strengths : tuple of float
+        (λ_p, λ), or (1, 0) where the problem has neither.
+    """
+
+    def __init__(self, problem: Problem, parameters: Parameters) -> None:
+        self._problem, self._parameters = problem, parameters
+        slope = problem.loss.derivative(problem.predict(parameters), problem.y)
+        c = problem.unit_weights.reshape((-1,) + (1,) * (slope.ndim - 1))
+        self.alpha = _balance(problem, c * slope / len(slope))
+        strengths = problem.lambda_p, problem.lambda_sparse
+        self._free = not any(strengths)
+        self.strengths = (1.0, 0.0) if self._free else strengths
+
+    def best(self, gauge: float) -> float:
+        """Return the largest value along the multiples that a gauge allows; at least 0."""
+        problem, alpha, free = self._problem, self.alpha, self._free
+        n, c = problem.design.n_samples, problem.unit_weights
+        scale = 1.0 if free else 1.0 / max(1.0, gauge)
+        ball = gauge * problem.model.ball(problem.penalty, self._parameters) if free else 0.0
+        linear = problem.model.dual_quadratic(
+            problem.design, problem.penalty, self._parameters, alpha, self.strengths
+        )
+        if problem.fit_linear and problem.lambda_w > 0.0:
+            linear += float(np.square(problem.design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
+        counted = c > 0
+        weights = c[counted]
+        per_row = (-1,) + (1,) * (alpha.ndim - 1)
+        best = 0.0
+        for s in _SCALES if scale > 0.0 else ():
+            s *= scale
+            values = problem.loss.conjugate(
+                s * alpha[counted] * n / weights.reshape(per_row), problem.y[counted]
+            )
+            if values is None:
+                # Without a conjugate nothing is known but that losses are at least 0.
+                break
+            value = -float((weights * values).sum()) / n - s * s * linear - s * ball
+            best = max(best, value)
+        return best
 
 
 def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
-    """Return α with Σα = 0 and Xᵀα = 0 as far as the problem asks.
+    """Return α with Σα = 0 and Xᵀα = 0, for every output, as far as the problem asks.
 
     The least correction in the norm Σ δ_n²/|α_n|: entries move in proportion to themselves, so that those at
     the border 0 of a conjugate's domain stay there.
     """
     columns = []
     if problem.fit_intercept:
-        columns.append(np.ones((alpha.size, 1)))
+        columns.append(np.ones((len(alpha), 1)))
     if problem.fit_linear and problem.lambda_w == 0.0:
         X = problem.design.matrix
         columns.append(X.toarray() if sp.issparse(X) else np.asarray(X))
     if not columns:
         return alpha
     C = np.hstack(columns)
+    if alpha.ndim == 1:
+        return _balanced(C, alpha)
+    if "class" not in getattr(problem.loss, "kinds", ()):
+        return np.column_stack([_balanced(C, column) for column in alpha.T])
+    return _balanced_rows(C, alpha)
+
+
+def _balanced(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Return α, shape (N,), with Cᵀα = 0."""
     root = np.sqrt(np.abs(alpha))
     # Twice: the second round removes the rounding of the first.
     for _ in range(2):
@@ -95,4 +146,34 @@ def _balance(problem: Problem, alpha: np.ndarray) -> np.ndarray:
         ratio = np.divide(alpha, root, out=np.zeros_like(alpha), where=root > 0)
         fitted = scaled @ np.linalg.lstsq(scaled, ratio, rcond=None)[0]
         alpha = alpha - root * fitted
+    return alpha
+
+
+def _balanced_rows(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Return α, shape (N, m), with Cᵀα = 0 and rows that sum to 0, as conjugates of losses of classes ask.
+
+    δ_nc = |α_nc|(⟨C_n, θ_c⟩ − μ_n), with the μ_n that lets rows sum to 0, and θ by conjugate gradients.
+    """
+    size = np.abs(alpha)
+    rows = np.maximum(size.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    shape = (C.shape[1], alpha.shape[1])
+
+    def moved(theta: np.ndarray) -> np.ndarray:
+        found = size * (C @ theta)
+        return found - size * (found.sum(axis=1, keepdims=True) / rows)
+
+    for _ in range(2):
+        theta, rest = np.zeros(shape), C.T @ alpha
+        direction = rest
+        square = first = float((rest * rest).sum())
+        for _ in range(10 * rest.size):
+            image = C.T @ moved(direction)
+            bend = float((direction * image).sum())
+            if square <= 1e-26 * first or bend <= 0.0:
+                break
+            theta = theta + square / bend * direction
+            rest = rest - square / bend * image
+            before, square = square, float((rest * rest).sum())
+            direction = rest + square / before * direction
+        alpha = alpha - moved(theta)
     return alpha

@@ -10,7 +10,7 @@ import numpy as np
 
 from .design import Design
 from .errors import WhyNot, finite_number, whole_number
-from .losses import Loss, get_loss
+from .losses import Loss, get_loss, loss_of_outputs
 from .models import Model, get_model
 from .parameters import Parameters
 from .penalties import Penalty, get_penalty
@@ -80,7 +80,7 @@ class Problem(Formulation):
     design : Design
         X, shape (N, d).
     target : Target
-        y, shape (N,).
+        y, shape (N,), or (N, m) for a model of several outputs.
     rank : int
         Columns of P, for each of its orders; 0 leaves the linear model. Not used where the model has no
         factors.
@@ -140,15 +140,18 @@ class Problem(Formulation):
         design = X if isinstance(X, Design) else Design(X)
         rank = whole_number("rank", rank, 0, 10_000)
         formulation = Formulation.build(model, penalty, loss, rank)
-        chosen = formulation.model
+        chosen, criterion = formulation.model, formulation.loss
+        target = _target(y, design.n_samples, criterion, chosen)
+        if chosen.multi_output:
+            chosen, criterion = chosen.for_outputs(target.n_outputs), loss_of_outputs(criterion, target)
         chosen.check_size(design.n_features, rank)
         chosen.check_strengths(lambda_p, lambda_sparse)
         return cls(
             chosen,
             formulation.penalty,
-            formulation.loss,
+            criterion,
             design,
-            _target(y, design.n_samples, formulation.loss),
+            target,
             rank,
             finite_number("lambda_w", lambda_w, low=0),
             finite_number("lambda_p", lambda_p, low=0),
@@ -241,9 +244,14 @@ class Problem(Formulation):
         return self.model.predict(self.design, parameters)
 
     def slope(self, f: np.ndarray) -> np.ndarray:
-        """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n)."""
-        found = self.loss.derivative(f, self.y) / f.size
-        return found if self.sample_weight is None else found * self.sample_weight
+        """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n).
+
+        Shape (N,), of several outputs (N, m), as f.
+        """
+        found = self.loss.derivative(f, self.y) / len(f)
+        if self.sample_weight is None:
+            return found
+        return found * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
 
     def empirical_risk(self, f: np.ndarray) -> float:
         """Return (1/N) Σ c_n ℓ(f_n, y_n)."""
@@ -275,9 +283,15 @@ class Problem(Formulation):
         return sum(self.parts(parameters).values())
 
 
-def _target(y: Any, n_samples: int, loss: Loss) -> Target:
+def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:
     target = Target.of(y)
     shape = target.values.shape
+    if model.multi_output and shape[0] == n_samples:
+        if len(shape) == 2 and shape[1] == 1:
+            target = replace(target, values=target.values[:, 0])
+        if target.n_outputs > 1:
+            return target
+        shape = target.values.shape
     if len(shape) == 2 and shape[0] == n_samples:
         raise ValueError(
             f"y has {shape[1]} values for each of the {n_samples} rows, and no model here has several "

@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from .compatibility import best_solver, why_not
 from .counting import used_interactions
 from .design import LAYOUTS, PAIRS, Design
-from .losses import LOSSES, Loss
+from .losses import LOSSES, Loss, VectorLoss, get_loss
 from .models import MODELS, Model, get_model
 from .penalties import PENALTIES, Penalty, get_penalty
 from .problem import Formulation, Problem
 from .solvers import SOLVERS, Solver, get_solver
+from .target import Target
 
 # The layouts and losses of the data sets that every installation has.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
@@ -49,19 +50,25 @@ def tiny_problem(
         for n in range(6):
             mask[n, [n % shape[1], (n + 1) % shape[1]]] = True
     X = np.where(mask, 1.0 if layout in ("binary", PAIRS) else rng.normal(size=shape), 0.0)
-    y = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
     return Problem.build(
         Design(X if layout == "dense" else sp.csr_array(X), dtype),
-        y,
+        _tiny_target(get_loss(loss)),
         loss=loss,
         penalty=omega,
         model=chosen,
         rank=2,
         lambda_w=0.1,
-        lambda_p=0.1,
-        lambda_sparse=0.0 if omega.smooth else 0.1,
+        lambda_p=0.0 if chosen.multi_output else 0.1,
+        lambda_sparse=0.0 if omega.smooth or chosen.radius else 0.1,
         sample_weight=np.arange(1.0, 7.0) if weighted else None,
     )
+
+
+def _tiny_target(loss: Loss) -> Target:
+    if isinstance(loss, VectorLoss) and "class" in loss.kinds:
+        return Target.of_labels(np.arange(6) % 3)
+    signs = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
+    return Target.of(np.column_stack([signs, -signs]) if isinstance(loss, VectorLoss) else signs)
 
 
 _ready: set[tuple[Any, ...]] = set()

@@ -10,6 +10,8 @@ from .lifted import LiftedClassifier, LiftedRegressor
 from .ordinal import OrdinalRegressor
 from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
 from .quadratic import QuadraticClassifier, QuadraticRegressor
+from .shared_basis import SharedBasisRegressor
+from .shared_basis_classifier import SharedBasisClassifier
 
 __all__ = [
     "AllSubsetsClassifier",
@@ -31,4 +33,6 @@ __all__ = [
     "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "SharedBasisClassifier",
+    "SharedBasisRegressor",
 ]

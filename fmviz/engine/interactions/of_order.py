@@ -16,7 +16,7 @@ import numpy as np
 
 from ..counting import used_matchings, used_subsets
 from ..linalg.lowrank import eigenform
-from ..models import Model
+from ..models import Model, SharedBasis
 from ..models.columns import Polynomial
 from ..parameters import Parameters
 from .matchings import held_factors, matching_weight, ranked_matchings
@@ -339,7 +339,7 @@ def orders_of(model: Model) -> tuple[int, ...]:
     return (2, 3) if None in degrees else tuple(degrees)
 
 
-def interactions_of(model: Model, found: Parameters | KeptRows, order: int) -> Interactions:
+def interactions_of(model: Model, found: Parameters | KeptRows, order: int, output: int = 0) -> Interactions:
     """Return the interactions of one order.
 
     Parameters
@@ -350,12 +350,16 @@ def interactions_of(model: Model, found: Parameters | KeptRows, order: int) -> I
         Its parameters, or some rows of them.
     order : int
         m.
+    output : int
+        Which one, of a model of several outputs.
 
     Raises
     ------
     ValueError
         If the model has no interactions of this order.
     """
+    if isinstance(model, SharedBasis) and isinstance(found, Parameters):
+        model, found = model.of_output(found, output)
     if order not in orders_of(model):
         known = ", ".join(map(str, orders_of(model))) or "none"
         raise ValueError(f"order = {order} is not one of this model's: {known}.")

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
+from .._jit import cached_factory
+from ..errors import WhyNot
 from ..target import Kind
 from .base import Loss
+from .scalar import ScalarLoss
+
+# Rounding that rows of a dual point may be off the domain of a conjugate by.
+_SLACK = 1e-9
 
 
-class VectorLoss(Protocol):
-    """What a model with several outputs needs of a loss.
+@dataclass(frozen=True)
+class RowLoss:
+    """The jitable function of a loss of vectors.
 
     Attributes
     ----------
-    name, label : str
-        Identifier and words.
+    name : str
+        Names the compiled kernel.
+    row : callable
+        ``row(f, y, g) -> value`` for one row: f, shape (m,), its class y, a whole number, and the gradient
+        in f, which is written into g.
+    """
+
+    name: str
+    row: Callable[..., float]
+
+
+@cached_factory()
+def _rows(loss):
+    row = loss.row
+
+    def rows(F, Y, value, gradient):
+        for n in range(F.shape[0]):
+            value[n] = row(F[n], Y[n], gradient[n])
+
+    return rows
+
+
+@cached_factory()
+def _entries(scalar):
+    value_of, derivative_of = scalar.value, scalar.derivative
+
+    def entries(F, Y, theta, value, gradient):
+        for n in range(F.shape[0]):
+            total = 0.0
+            for c in range(F.shape[1]):
+                total += value_of(F[n, c], Y[n, c], theta)
+                gradient[n, c] = derivative_of(F[n, c], Y[n, c], theta)
+            value[n] = total
+
+    return entries
+
+
+@dataclass(frozen=True)
+class VectorLoss(Loss):
+    """A convex loss of m predictions a row; its infimum is 0.
+
+    Attributes
+    ----------
     kinds : tuple of str
         The kinds of `fmviz.engine.target.Target` that it takes.
     """
 
-    name: ClassVar[str]
-    label: ClassVar[str]
-    kinds: ClassVar[tuple[Kind, ...]]
+    kinds: ClassVar[tuple[Kind, ...]] = ("class", "ordinal")
+    task: ClassVar[Any] = "class"
+    scalar: ClassVar[ScalarLoss]
+    rows: ClassVar[RowLoss]
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the loss of every row and its gradient in the predictions, for a block of rows.
@@ -41,10 +91,55 @@ class VectorLoss(Protocol):
         value : (B,) ndarray
         gradient : (B, m) ndarray
         """
+        F = np.ascontiguousarray(F)
+        value, gradient = np.empty(F.shape[0]), np.empty(F.shape)
+        kernel: Any = _rows(type(self).rows)
+        kernel(F, Y.astype(np.int64), value, gradient)
+        return value, gradient
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the loss of every row, shape (B,)."""
+        return self.value_and_gradient(f, y)[0]
+
+    def derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the gradient in the predictions, shape (B, m)."""
+        return self.value_and_gradient(f, y)[1]
+
+    def mu_of(self, n_outputs: int) -> float | None:
+        """Return the Lipschitz constant of the gradient of m predictions, None where it has none."""
+        return self.mu()
+
+    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
+        raise NotImplementedError
+
+    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        """Return ℓ*(a, y) of every row, shape (B,), for a of shape (B, m)."""
+        raise NotImplementedError
+
+    def why_no_gap(self) -> WhyNot | None:
+        """Return None: every loss of vectors has a conjugate, unless it says otherwise."""
+        return None
+
+
+def softmax_curvature(G: np.ndarray) -> np.ndarray:
+    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y: what diag(p) − ppᵀ is at most (Gershgorin)."""
+    size = np.abs(G)
+    return 2.0 * (size * (1.0 - size)).max(axis=1)
+
+
+def simplex_conjugate(a: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the conjugate of log Σ_c exp(f_c − f_y): Σ p log p of p = a + e_y in the simplex, else ∞."""
+    p = a.copy()
+    p[np.arange(len(p)), y.astype(np.int64)] += 1.0
+    inside = (p.min(axis=1) >= -_SLACK) & (np.abs(p.sum(axis=1) - 1.0) <= _SLACK)
+    p = np.maximum(p, 0.0)
+    entropy = (p * np.log(np.where(p > 0.0, p, 1.0))).sum(axis=1)
+    return np.where(inside, entropy, np.inf)
 
 
 @dataclass(frozen=True)
-class Separate:
+class Separate(VectorLoss):
     """Σ_c ℓ(f_c, y_c): one and the same loss, added up over the outputs.
 
     With the squared loss that is for several real targets, with the logistic loss for several labels a row.
@@ -59,10 +154,35 @@ class Separate:
 
     name: ClassVar[str] = "separate"
     label: ClassVar[str] = "Sum over outputs"
+    formula: ClassVar[str] = r"\sum_c \ell(f_c, y_c)"
     kinds: ClassVar[tuple[Kind, ...]] = ("real", "binary", "several")
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorLoss.value_and_gradient`."""
-        f, y = F.ravel(), Y.reshape(F.shape).ravel()
-        value = self.loss.value(f, y).reshape(F.shape).sum(axis=1)
-        return value, self.loss.derivative(f, y).reshape(F.shape)
+        F, Y = np.ascontiguousarray(F), np.ascontiguousarray(Y.reshape(F.shape))
+        value, gradient = np.empty(F.shape[0]), np.empty(F.shape)
+        kernel: Any = _entries(self.loss.scalar)
+        kernel(F, Y, self.loss.theta, value, gradient)
+        return value, gradient
+
+    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """See `VectorLoss.curvature`."""
+        return self.loss.second(F.ravel(), Y.reshape(F.shape).ravel()).reshape(F.shape).max(axis=1)
+
+    def mu(self) -> float | None:
+        """Return that of ℓ."""
+        return self.loss.mu()
+
+    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        """See `VectorLoss.conjugate`."""
+        found = self.loss.conjugate(a.ravel(), y.reshape(a.shape).ravel())
+        return None if found is None else found.reshape(a.shape).sum(axis=1)
+
+    def probability(self, f: np.ndarray) -> np.ndarray | None:
+        """Return the probability of every label, shape (B, m), each on its own; None if for none."""
+        found = self.loss.probability(f.ravel())
+        return None if found is None else found.reshape(f.shape)
+
+    def why_no_gap(self) -> WhyNot | None:
+        """See `Loss.why_no_gap`."""
+        return self.loss.why_no_gap()

@@ -17,6 +17,7 @@ from .expansion import KernelExpansion
 from .lifted import LiftedModel
 from .quadratic import QuadraticRegression
 from .convex import ConvexFM
+from .shared_basis import SharedBasis
 # isort: on
 
 MODELS: dict[str, Model] = registry(Model, dict(globals()))

@@ -76,6 +76,8 @@ class Model(Bound):
         To what power the norms of the columns stand in what λ_p multiplies.
     certificate : {"stationarity", "gap"}
         What `fmviz.engine.certificate.certify` measures for it.
+    multi_output : bool
+        Whether it has several outputs at once, with a loss of vectors.
     suited : mapping
         Settings of a run that suit it, besides what a data set suggests.
     """
@@ -89,6 +91,7 @@ class Model(Bound):
     columnar: ClassVar[bool] = False
     lifted: ClassVar[bool] = False
     overflow_cause: ClassVar[str] = ""
+    multi_output: ClassVar[bool] = False
     copies: ClassVar[int] = 6
     part_name: ClassVar[str] = "orders"
     suited: ClassVar[Mapping[str, Any]] = {}
@@ -137,6 +140,15 @@ class Model(Bound):
     def least_features(self) -> int:
         """The fewest features that it can do with."""
         return 1
+
+    def for_outputs(self, n_outputs: int) -> Model:
+        """Return the model of so many outputs; asked of those that are `multi_output`."""
+        return self
+
+    @property
+    def radius(self) -> float:
+        """The limit τ of a constraint Ω ≤ τ in place of a price λ; 0 for none."""
+        return 0.0
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         """Return None, or the mathematical reason why the penalty does not apply to this model."""
@@ -221,18 +233,45 @@ class Model(Bound):
     def gauge(
         self,
         design: Design,
+        penalty: Penalty,
         parameters: Parameters,
         alpha: np.ndarray,
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """Return by how much α, shape (N,), must be divided for its gradient to be feasible in the dual.
+        """Return by how much α, shape (N,) or (N, m), must be divided for its gradient to be feasible.
 
         Asked of models with the certificate "gap" only. That is a t ≥ the least one for which the gradient
         of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
         `strengths` are (λ_p, λ). `parameters` may help to find it; without `thorough` it may be larger.
         """
         raise NotImplementedError
+
+    def least_gauge(
+        self,
+        design: Design,
+        penalty: Penalty,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+    ) -> float | None:
+        """Return a t that `gauge` cannot be below, None where `gauge` is exact or nothing is known."""
+        return None
+
+    def ball(self, penalty: Penalty, parameters: Parameters) -> float:
+        """Return the largest value of the penalty on W that a problem without strengths is about."""
+        return self.shrinkage(parameters)
+
+    def dual_quadratic(
+        self,
+        design: Design,
+        penalty: Penalty,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+    ) -> float:
+        """Return what a smooth penalty takes off the dual objective at α; asked where there is one."""
+        return 0.0
 
     def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
         """Return what the norm of every column of P, to the `shrinkage_power`, is multiplied by."""

@@ -159,6 +159,7 @@ class ConvexFM(ColumnModel):
     def gauge(
         self,
         design: Design,
+        penalty: Penalty,
         parameters: Parameters,
         alpha: np.ndarray,
         strengths: tuple[float, float],

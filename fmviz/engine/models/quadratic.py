@@ -156,6 +156,7 @@ class QuadraticRegression(Model):
     def gauge(
         self,
         design: Design,
+        penalty: Penalty,
         parameters: Parameters,
         alpha: np.ndarray,
         strengths: tuple[float, float],

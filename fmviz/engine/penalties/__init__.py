@@ -23,7 +23,12 @@ from .elastic_net import ElasticNet
 # isort: on
 
 PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))
-"""Every penalty with its default parameters, by name."""
+"""Every penalty on P with its default parameters, by name."""
+
+from .l1_linf import L1LInf
+
+OUTPUT_PENALTIES: dict[str, Penalty] = {"l1": L1(), "l1_l2": L21(), "l1_linf": L1LInf(), "l2": L2()}
+"""Every penalty on the output layer V of a shared basis, by the name that it has there."""
 
 
 def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:
@@ -34,4 +39,4 @@ def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None)
     ValueError
         If the name is unknown, or a parameter is not declared or not allowed.
     """
-    return bind(Penalty, PENALTIES, given, settings)
+    return bind(Penalty, OUTPUT_PENALTIES | PENALTIES, given, settings)

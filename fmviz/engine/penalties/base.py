@@ -164,6 +164,8 @@ class Penalty(Bound):
         m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
     axis_of_sums : int
         The axis of P along which its sums run: 0 for columns.
+    row_norm : float or None
+        q where Ω is the sum of the ℓq norms of the rows, else None.
     beyond_pairs : str
         The name of the penalty to take in its place where products have more than two features.
     why_no_entry, why_no_row, why_no_operator : str
@@ -182,6 +184,7 @@ class Penalty(Bound):
     separable: ClassVar[bool] = True
     pairwise: ClassVar[bool] = False
     on_weights: ClassVar[bool] = False
+    row_norm: ClassVar[float | None] = None
     beyond_pairs: ClassVar[str] = ""
     why_no_entry: ClassVar[str] = ""
     why_no_row: ClassVar[str] = ""

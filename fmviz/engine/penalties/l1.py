@@ -22,6 +22,7 @@ class L1(Penalty):
     selects = "entries of P that are large in absolute terms; it works as feature selection"
     source = "atarashi2021, Eq. 8"
     on_weights = True
+    row_norm = 1.0
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of |p_js|."""

@@ -22,6 +22,7 @@ class L21(Penalty):
     selects = "features: rows of P whose norm is large in absolute terms"
     source = "atarashi2021, Eq. 6"
     row_wise = True
+    row_norm = 2.0
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of row norms."""

@@ -20,6 +20,7 @@ from .stochastic.psgd import SGD, PSGD, MiniBatchPSGD
 from .stochastic.katyusha import Katyusha, MiniBatchKatyusha
 from .quadratic_pgd import ExactPGD, IncrementalPGD
 from .gcd import GCD
+from .conditional_gradient import ConditionalGradient, ProjectedGradient
 # isort: on
 
 SOLVERS: dict[str, Solver] = {

@@ -153,6 +153,13 @@ class Solver:
     def _why_not_model(self, model: Model) -> WhyNot | None:
         """Return None, or why this solver's steps make no sense for the parameters of the model."""
         name = model.label[0].lower() + model.label[1:]
+        if model.multi_output:
+            return WhyNot(
+                "outputs_together",
+                f"{self.label} fits one output, and the {name} fits bases that all of them share, under a "
+                "penalty on its output layer. Choose conditional_gradient, or projected_gradient on a fixed "
+                "number of bases.",
+            )
         if model.factorised and model.convex:
             moved = "the entries of a fixed number of columns" if self.factorised else "a d × d matrix"
             return WhyNot(

@@ -1,0 +1,38 @@
+"""The smoothed multi-class hinge loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._jit import jitable
+from .multiclass_logistic import soft_maximum
+from .vector import RowLoss, VectorLoss, simplex_conjugate, softmax_curvature
+
+
+@jitable
+def row(f, y, g):
+    return soft_maximum(f, y, g, 1.0)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(VectorLoss):
+    """ℓ(f, y) = log(1 + Σ_{c≠y} exp(1 + f_c − f_y)): the hinge's maximum over classes, made smooth."""
+
+    name = "smoothed_hinge"
+    label = "Smoothed multi-class hinge"
+    formula = r"\log\big(1+\sum_{c\neq y} e^{1+f_c-f_y}\big)"
+    rows = RowLoss("smoothed_hinge", row)
+
+    def mu(self) -> float:
+        """Return ½, as for the multi-class logistic loss."""
+        return 0.5
+
+    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """See `VectorLoss.curvature`."""
+        return softmax_curvature(self.derivative(F, Y))
+
+    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """See `VectorLoss.conjugate`: a shift of f by 1[c ≠ y] takes ⟨a, 1[c ≠ y]⟩ off, which is −a_y."""
+        return simplex_conjugate(a, y) + a[np.arange(len(a)), y.astype(np.int64)]

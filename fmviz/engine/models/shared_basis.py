@@ -1,0 +1,252 @@
+r"""Machines of several outputs on one shared basis (blondel2017).
+
+Output c of m is o_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x) with every h_r in the unit ball, the columns of
+P, shape (d, k), and V, shape (k, m). Two readings of σ:
+
+- ``kernel="polynomial"``: σ(h, x) = ⟨h, x⟩², the polynomial network; on data with a dummy feature of 1 it
+  holds linear terms and biases, too;
+- ``kernel="anova"``: σ(h, x) = Σ_{i<j} h_i h_j x_i x_j, the factorization machine.
+
+The objective of `fmviz.engine.problem.Problem` has λΩ(V) with Ω the ℓ1, ℓ1/ℓ2 or ℓ1/ℓ∞ norm of the rows of V,
+and no λ_p; or, with a `radius` τ, the constraint Ω(V) ≤ τ in its place. With as many bases as it takes it is
+convex: V is what an infinite matrix U, a row for every h, has in rows that are not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..counting import used_interactions
+from ..design import Design
+from ..errors import WhyNot
+from ..parameters import Parameters
+from ..penalties import Penalty
+from ..settings import setting
+from ..shared_basis.bounds import largest_norm
+from ..shared_basis.gradients import BasisGradient, activations, dual_order
+from ..shared_basis.selection import select
+from .base import Model, Notation
+from .columns import Anova, ColumnKernel, Polynomial
+from .convex import ConvexFM
+
+# How near the bound of a norm comes to what is found before the search for a better one ends.
+_ENOUGH = 1e-3
+
+
+@dataclass(frozen=True)
+class SharedBasis(Model):
+    """o(x) = b + W x + Vᵀσ(H x), for all outputs at once; see the module.
+
+    Parameters
+    ----------
+    kernel : {"polynomial", "anova"}
+        σ.
+    radius : float
+        τ of the constraint Ω(V) ≤ τ; 0 for none.
+    n_outputs : int
+        m; `fmviz.engine.problem.Problem` sets it to that of the target.
+    """
+
+    kernel: str = setting(
+        "polynomial",
+        choices=("polynomial", "anova"),
+        help="Squares of ⟨h, x⟩, or products of two distinct features alone.",
+    )
+    radius: float = setting(
+        0.0,
+        low=0.0,
+        high=1e9,
+        symbol=r"\tau",
+        help="The most that Ω(V) may be, in place of a λ; 0 for no such limit.",
+    )
+    n_outputs: int = 1
+
+    name: ClassVar[str] = "shared_basis"
+    label: ClassVar[str] = "Shared basis (several outputs)"
+    formula: ClassVar[str] = (
+        r"f_c(x) = b_c + \langle w_c, x\rangle + \sum_{r=1}^{k} v_{rc}\,\sigma(h_r, x),\quad \|h_r\|_2\le 1"
+    )
+    notation: ClassVar[Notation] = Notation(
+        matrix="V",
+        weights="W",
+        penalty=r"\Omega(V)",
+        penalty_term="λ Ω(V)",
+    )
+    convex: ClassVar[bool] = True
+    certificate: ClassVar[str] = "gap"
+    columnar: ClassVar[bool] = True
+    multi_output: ClassVar[bool] = True
+    copies: ClassVar[int] = 6
+    suited: ClassVar[Mapping[str, Any]] = {
+        "max_epochs": 50,
+        "tol": 1e-4,
+        "lambda_p": 0.0,
+        "lambda_sparse": 1e-3,
+        "rank": 50,
+        "regularizer": "l21",
+    }
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether σ sees the squares of features."""
+        return self.kernel == "polynomial"
+
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        """Return σ as a kernel of columns."""
+        return (Polynomial(2) if self.diagonal else Anova(2),)
+
+    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return all columns, with their kernel."""
+        return [(slice(0, n_columns), self.kernels()[0])]
+
+    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
+        """Return the number of used pairs, under their order."""
+        return {2: self.used_interactions(parameters)}
+
+    def for_outputs(self, n_outputs: int) -> SharedBasis:
+        """See `Model.for_outputs`."""
+        return replace(self, n_outputs=n_outputs)
+
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "convex",
+            "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
+            "exceeds λ.",
+        )
+
+    def why_not(self, penalty: Penalty) -> WhyNot | None:
+        """See `Model.why_not`."""
+        if penalty.row_norm is not None or penalty.name == "l2":
+            return None
+        return WhyNot(
+            "rows_of_v",
+            f"{penalty.label} is no sum of norms of the rows of V, which is what decides which bases there "
+            "are. Choose ℓ₁, ℓ₂,₁ (which is ℓ₁/ℓ₂ here) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
+        )
+
+    def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
+        """See `Model.check_strengths`."""
+        if lambda_p > 0:
+            raise ValueError(
+                f"lambda_p = {lambda_p:g} has nothing to multiply in a machine on a shared basis, whose "
+                "bases lie in the unit ball; set it to 0 and raise lambda_sparse, which multiplies Ω(V)."
+            )
+        if self.radius > 0 and lambda_sparse > 0:
+            raise ValueError(
+                f"radius = {self.radius:g} is a limit of Ω(V) and lambda_sparse = {lambda_sparse:g} its "
+                "price; give one of them, and 0 for the other."
+            )
+
+    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
+        """See `Model.shapes`; w and the bias of a single output have no axis of outputs."""
+        outputs = (self.n_outputs,) if self.n_outputs > 1 else ()
+        return {"P": (d, rank), "w": (*outputs, d), "intercept": outputs, "V": (rank, self.n_outputs)}
+
+    def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
+        """Return random directions of unit length and V = 0: the size of a start has no say."""
+        P = rng.normal(size=(d, rank))
+        size = np.linalg.norm(P, axis=0)
+        arrays = {name: np.zeros(shape) for name, shape in self.shapes(d, rank).items()}
+        return Parameters(**arrays).replace(P=np.divide(P, size, out=P, where=size > 0))
+
+    def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
+        """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
+        V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
+        f = np.zeros((design.n_samples, V.shape[1])) + bias
+        if w.any():
+            f += design.dot(np.atleast_2d(w).T)
+        live = V.any(axis=1)
+        if live.any():
+            f += activations(design, parameters.P[:, live], self.diagonal) @ V[live]
+        return f if f.shape[1] > 1 else f[:, 0]
+
+    def penalised(self, parameters: Parameters) -> np.ndarray:
+        """Return V."""
+        return parameters["V"]
+
+    def live(self, parameters: Parameters) -> np.ndarray:
+        """Return the bases in use, shape (d, k')."""
+        return parameters.P[:, parameters["V"].any(axis=1)]
+
+    def used_features(self, parameters: Parameters) -> int:
+        """Return the number of features that some basis in use has."""
+        return int(np.count_nonzero(self.live(parameters).any(axis=1)))
+
+    def used_interactions(self, parameters: Parameters) -> int:
+        """Return the number of pairs that share a basis in use in which both are non-zero."""
+        return used_interactions(np.ascontiguousarray(self.live(parameters)))
+
+    def of_output(self, parameters: Parameters, output: int) -> tuple[ConvexFM, Parameters]:
+        """Return one output as a machine of its own: P diag(V_:c) Pᵀ with its linear part."""
+        V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
+        found = Parameters(
+            parameters.P,
+            np.atleast_2d(w)[output],
+            float(np.atleast_1d(bias)[output]),
+            coefficients=np.ascontiguousarray(V[:, output]),
+        )
+        return ConvexFM(diagonal=self.diagonal), found
+
+    def gauge(
+        self,
+        design: Design,
+        penalty: Penalty,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+        thorough: bool,
+    ) -> float:
+        """See `Model.gauge`: an upper bound of max_h ‖g_h‖, over λ."""
+        if penalty.row_norm is None:
+            # A smooth penalty has no threshold: `dual_quadratic` is what it costs.
+            return 0.0 if strengths[1] else np.inf
+        strength = strengths[1] or 1.0
+        gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
+        p = dual_order(penalty.row_norm)
+        # No bound is below what is found, and below λ it makes no difference.
+        enough = (1.0 + _ENOUGH) * self._found_norm(gradient, p, parameters)
+        if strengths[1]:
+            enough = max(enough, strength)
+        return largest_norm(gradient, p, thorough, enough).value / strength
+
+    def least_gauge(
+        self,
+        design: Design,
+        penalty: Penalty,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+    ) -> float | None:
+        """See `Model.least_gauge`: the largest ‖g_h‖ that is found, over λ."""
+        if penalty.row_norm is None:
+            return None
+        gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
+        return self._found_norm(gradient, dual_order(penalty.row_norm), parameters) / (strengths[1] or 1.0)
+
+    def _found_norm(self, gradient: BasisGradient, p: float, parameters: Parameters) -> float:
+        """Return the largest ‖g_h‖_p that eigen-steps find, the bases in use included."""
+        size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
+        return max(float(one.max(initial=0.0)) for one in (size, gradient.norms(self.live(parameters), p)))
+
+    def ball(self, penalty: Penalty, parameters: Parameters) -> float:
+        """See `Model.ball`: τ, or where there is none Ω(V) of the parameters."""
+        return self.radius or penalty.value(parameters["V"])
+
+    def dual_quadratic(
+        self,
+        design: Design,
+        penalty: Penalty,
+        parameters: Parameters,
+        alpha: np.ndarray,
+        strengths: tuple[float, float],
+    ) -> float:
+        """See `Model.dual_quadratic`: of λ‖V‖², over the bases that there are."""
+        if not (penalty.smooth and strengths[1]):
+            return 0.0
+        inner = activations(design, parameters.P, self.diagonal).T @ alpha
+        return float(np.square(inner).sum()) / (4.0 * strengths[1])

@@ -1,0 +1,143 @@
+r"""The gradient of the risk in infinitely many basis vectors, as one symmetric matrix for every output.
+
+With D, shape (N, m), the slopes of the risk in the predictions, the risk changes by Σ_c u_c·hᵀΓ_c h along
+u·σ(h, x), so that the paper's g_h is −(hᵀΓ_1 h, …, hᵀΓ_m h), with
+
+    Γ_c = Xᵀ diag(D_:c) X where σ(h, x) = ⟨h, x⟩², and half of it with a zero diagonal where σ is the ANOVA
+    kernel of degree 2.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..design import Design
+from ..linalg.lowrank import PairGradient, features_of_pairs, pair_gradient
+
+# Up to so many entries the m matrices are formed: products with them then cost nothing that N has a part in.
+_ENTRIES = 4_000_000
+_PRODUCTS = 10_000_000
+_LANCZOS = 1e-6
+
+
+def activations(design: Design, H: np.ndarray, diagonal: bool) -> np.ndarray:
+    """Return σ(h_r, x_n), shape (N, k), for the columns of H, shape (d, k)."""
+    found = np.square(design.dot(H))
+    if not diagonal:
+        found -= np.asarray(design.power(2) @ np.square(H))
+        found *= 0.5
+    return found
+
+
+def feature_products(design: Design) -> np.ndarray | None:
+    """Return x_ni x_nj for all i ≤ j, shape (N, d(d + 1)/2), where X is dense and they are few; else None."""
+    n, d = design.shape
+    if sp.issparse(design.matrix) or n * d * (d + 1) // 2 > _PRODUCTS:
+        return None
+    i, j = np.triu_indices(d)
+    X = np.asarray(design.matrix, dtype=np.float64).T
+    return np.ascontiguousarray((X[i] * X[j]).T)
+
+
+def dual_order(row_norm: float) -> float:
+    """Return p with 1/p + 1/q = 1: the norm of g_h that is dual to the ℓq norm of rows."""
+    return {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}[row_norm]
+
+
+def towards(G: np.ndarray, p: float) -> np.ndarray:
+    """Return for the rows of G the a, ‖a‖_q = 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
+    if p == 1.0:
+        return np.where(G < 0.0, -1.0, 1.0)
+    if p == 2.0:
+        size = np.linalg.norm(G, axis=1, keepdims=True)
+        return np.divide(G, size, out=np.full_like(G, 1.0 / np.sqrt(G.shape[1])), where=size > 0)
+    out = np.zeros_like(G)
+    at = np.arange(len(G)), np.abs(G).argmax(axis=1)
+    out[at] = np.where(G[at] < 0.0, -1.0, 1.0)
+    return out
+
+
+class BasisGradient:
+    """Γ_1, …, Γ_m, formed where they are small, else as operators on vectors.
+
+    Parameters
+    ----------
+    design : Design
+        X, shape (N, d).
+    slopes : (N, m) ndarray
+        D.
+    diagonal : bool
+        Whether σ sees the squares of features.
+    products : (N, d(d + 1)/2) ndarray, optional
+        What `feature_products` returned: it makes Γ_1, …, Γ_m a single product of matrices.
+    """
+
+    def __init__(
+        self, design: Design, slopes: np.ndarray, diagonal: bool, products: np.ndarray | None = None
+    ) -> None:
+        self.design, self.slopes, self.diagonal = design, slopes, diagonal
+        self.d, self.m = design.n_features, slopes.shape[1]
+        self.small = self.m * self.d**2 <= _ENTRIES
+        self._products = products
+
+    def matrix(self, c: int) -> np.ndarray:
+        """Return Γ_c, shape (d, d)."""
+        return pair_gradient(self.design.matrix, self.slopes[:, c], self.diagonal)
+
+    @cached_property
+    def matrices(self) -> np.ndarray:
+        """All Γ_c, shape (m, d, d)."""
+        if self._products is None:
+            return np.stack([self.matrix(c) for c in range(self.m)])
+        i, j = np.triu_indices(self.d)
+        G = np.zeros((self.m, self.d, self.d))
+        G[:, i, j] = G[:, j, i] = self.slopes.T @ self._products
+        if not self.diagonal:
+            G *= 0.5
+            G[:, np.arange(self.d), np.arange(self.d)] = 0.0
+        return G
+
+    def values(self, H: np.ndarray) -> np.ndarray:
+        """Return h_rᵀΓ_c h_r for the columns of H, shape (d, s): shape (s, m)."""
+        if not self.small:
+            return activations(self.design, H, self.diagonal).T @ self.slopes
+        return np.einsum("ds,cds->sc", H, self.matrices @ H)
+
+    def norms(self, H: np.ndarray, p: float) -> np.ndarray:
+        """Return ‖g_h‖_p for the columns of H, shape (s,)."""
+        return np.asarray(np.linalg.norm(self.values(H), ord=p, axis=1))
+
+    def images(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
+        """Return Σ_c a_rc Γ_c h_r for the columns h_r of H and the rows of A, shape (s, m): shape (d, s)."""
+        if self.small:
+            return np.einsum("sc,cds->ds", A, self.matrices @ H)
+        inner = self.design.dot(H) * (self.slopes @ A.T)
+        image = self.design.transpose_dot(inner)
+        if self.diagonal:
+            return image
+        return 0.5 * (image - np.asarray(self.design.power(2).T @ (self.slopes @ A.T)) * H)
+
+    @cached_property
+    def _live(self) -> np.ndarray:
+        return features_of_pairs(self.design, self.diagonal)
+
+    def leading(self, A: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return eigenvectors of Σ_c a_rc Γ_c of largest |eigenvalue| for the rows of A, shape (s, m).
+
+        Shape (s, d, count), largest first; of many features by Lanczos iterations.
+        """
+        count = min(count, self.d)
+        if self.small:
+            sums = np.tensordot(A, self.matrices, axes=1)
+            values, vectors = np.linalg.eigh(sums)
+            order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
+            return np.take_along_axis(vectors, order[:, None, :], axis=2)
+        found = np.zeros((len(A), self.d, count))
+        for r, a in enumerate(A):
+            operator = PairGradient(self.design, self.slopes @ a, self.diagonal)
+            _, vectors = operator.leading(count, self._live, rng.normal(size=self.d), _LANCZOS)
+            found[r, :, : vectors.shape[1]] = vectors
+        return found

@@ -1,0 +1,202 @@
+"""Which basis vectors to add: large ‖g_h‖_p over the unit ball ([C] Eq. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from ..design import Design
+from .gradients import BasisGradient, towards
+
+# Steps of the refinement and of the eigen-steps at most, and the relative gain that ends them.
+_STEPS, _GAIN = 100, 1e-9
+_EIGEN_STEPS = 30
+# Outputs whose signs can be enumerated.
+MOST_SIGNS = 16
+# Directions that are no news beside one that is taken: |cos| above this.
+_ALIKE = 0.97
+# Up to so many features all starts are followed, beyond the best few.
+_CHEAP = 64
+_ROWS = 2_000
+
+
+def l1_starts(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
+    """Return the dominant eigenvector of every Γ_c, shape (d, m)."""
+    return gradient.leading(np.eye(gradient.m), 1, rng)[:, :, 0].T
+
+
+def eigen_steps(
+    gradient: BasisGradient, H: np.ndarray, p: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return local maxima of ‖g_h‖_p near the columns of H, shape (d, s), and the next best directions.
+
+    ‖g_h‖_p is the maximum of ⟨a, g_h⟩ over the dual ball. Steps in turn take the best a for h and, the
+    dominant eigenvector of Σ_c a_c Γ_c, the best h for a, so that no step lowers it.
+
+    Returns
+    -------
+    (d, s) ndarray, (d, s) ndarray
+        The maxima, and the second eigenvectors there.
+    """
+    value = gradient.norms(H, p)
+    second = H
+    for _ in range(_EIGEN_STEPS):
+        A = towards(gradient.values(H), p)
+        found = gradient.leading(A, 2, rng)
+        new, second = found[:, :, 0].T, found[:, :, -1].T
+        reached = gradient.norms(new, p)
+        better = reached > value * (1.0 + _GAIN)
+        if not better.any():
+            break
+        H = np.where(better, new, H)
+        value = np.where(better, reached, value)
+    return H, second
+
+
+def refined(gradient: BasisGradient, H: np.ndarray, p: float, threshold: float = 1e-3) -> np.ndarray:
+    """Return the ends of conditional gradient steps on ‖g_h‖ from the columns of H ([C] Eq. 6).
+
+    The step size is found by Armijo's rule, from 1 down. For p = 1 Huber's function with the threshold, as a
+    share of the largest |g_hc| at the start, stands for the absolute value; the paper's is 1, whatever the
+    scale of the data.
+    """
+    return np.column_stack([_refined(gradient, h, p, threshold) for h in H.T])
+
+
+def _refined(gradient: BasisGradient, h: np.ndarray, p: float, threshold: float) -> np.ndarray:
+    g = gradient.values(h[:, None])[0]
+    if p == np.inf or not g.any():
+        return h
+    width = threshold * float(np.abs(g).max())
+
+    def criterion(g: np.ndarray) -> tuple[float, np.ndarray]:
+        if p == 2.0:
+            return float(g @ g), 2.0 * g
+        size = np.abs(g)
+        huber = np.where(size <= width, 0.5 * g * g / width, size - 0.5 * width)
+        return float(huber.sum()), np.clip(g / width, -1.0, 1.0)
+
+    value, weight = criterion(g)
+    for _ in range(_STEPS):
+        slope = 2.0 * gradient.images(h[:, None], weight[None, :])[:, 0]
+        size = float(np.linalg.norm(slope))
+        if size == 0.0:
+            break
+        direction = slope / size - h
+        promised, eta, before = float(slope @ direction), 1.0, value
+        while eta > 1e-8:
+            trial = h + eta * direction
+            g = gradient.values(trial[:, None])[0]
+            reached, weight_there = criterion(g)
+            if reached >= value + 1e-4 * eta * promised:
+                h, value, weight = trial, reached, weight_there
+                break
+            eta *= 0.5
+        if value <= before * (1.0 + _GAIN):
+            break
+    return h / max(float(np.linalg.norm(h)), 1e-300)
+
+
+def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return unit vectors, shape (d, count)."""
+    H = rng.normal(size=(d, count))
+    return np.asarray(H / np.linalg.norm(H, axis=0))
+
+
+def data_directions(design: Design, rng: np.random.Generator, diagonal: bool) -> np.ndarray:
+    """Return rows of X scaled to norm 1, at most 2,000 of them, shape (d, s)."""
+    n = design.n_samples
+    rows = np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)
+    X = design.matrix[rows]
+    H = (X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)).T
+    size = np.linalg.norm(H, axis=0)
+    return np.asarray(H[:, size > 0] / size[size > 0])
+
+
+def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
+    """Return the dominant eigenvector for every choice of signs, shape (d, 2^(m−1)) ([C] Appendix C).
+
+    Raises
+    ------
+    ValueError
+        If there are more than 16 outputs.
+    """
+    if gradient.m > MOST_SIGNS:
+        raise ValueError(
+            f"The exact selection tries all signs of {gradient.m} outputs, 2^{gradient.m - 1:,} "
+            f"eigenproblems; it is for at most {MOST_SIGNS}. Choose selection='eigen'."
+        )
+    signs = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=gradient.m - 1)])
+    blocks = [signs[begin : begin + 256] for begin in range(0, len(signs), 256)]
+    return np.hstack([gradient.leading(block, 1, rng)[:, :, 0].T for block in blocks])
+
+
+def _eigen(gradient: BasisGradient, p: float, count: int, rng: np.random.Generator) -> np.ndarray:
+    both = gradient.leading(np.eye(gradient.m), 2, rng)
+    starts = np.hstack([both[:, :, 0].T, both[:, :, -1].T])
+    if p == np.inf:
+        return starts
+    extra = gradient.m if gradient.d <= _CHEAP else 0
+    starts = np.hstack([starts, random_directions(gradient.d, extra, rng)])
+    if gradient.d > _CHEAP:
+        order = np.argsort(-gradient.norms(starts, p), kind="stable")
+        starts = starts[:, order[: max(4, count)]]
+    return np.hstack([starts, *eigen_steps(gradient, starts, p, rng)])
+
+
+def _best_l1(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
+    H = l1_starts(gradient, rng)
+    return H[:, np.argsort(-gradient.norms(H, np.inf), kind="stable")]
+
+
+Method = Callable[[BasisGradient, float, int, np.random.Generator], np.ndarray]
+
+METHODS: dict[str, Method] = {
+    "eigen": _eigen,
+    "refine": lambda gradient, p, count, rng: refined(gradient, _best_l1(gradient, rng)[:, :count], p),
+    "random_refine": lambda gradient, p, count, rng: refined(
+        gradient, random_directions(gradient.d, count, rng), p
+    ),
+    "l1": lambda gradient, p, count, rng: _best_l1(gradient, rng)[:, :count],
+    "random": lambda gradient, p, count, rng: random_directions(gradient.d, count, rng),
+    "data": lambda gradient, p, count, rng: data_directions(gradient.design, rng, gradient.diagonal),
+    "exact": lambda gradient, p, count, rng: every_sign(gradient, rng),
+}
+"""How directions are proposed: eigen-steps, the methods of [C] Section 6.2, and its Appendix C."""
+
+
+def select(
+    gradient: BasisGradient, p: float, method: str, count: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return new basis vectors and their ‖g_h‖_p, largest first.
+
+    Parameters
+    ----------
+    gradient : BasisGradient
+        Of the present predictions.
+    p : float
+        1, 2 or ∞.
+    method : str
+        A key of `METHODS`.
+    count : int
+        The most vectors; further ones differ from those before in their direction.
+    rng : numpy Generator
+        For random starts.
+
+    Returns
+    -------
+    (d, c) ndarray, (c,) ndarray
+        c ≤ count.
+    """
+    H = METHODS[method](gradient, p, count, rng)
+    size = gradient.norms(H, p)
+    order = np.argsort(-size, kind="stable")
+    chosen: list[int] = []
+    for r in order:
+        if len(chosen) == count or not size[r] > 0.0:
+            break
+        if not chosen or float(np.abs(H[:, chosen].T @ H[:, r]).max()) < _ALIKE:
+            chosen.append(int(r))
+    return np.ascontiguousarray(H[:, chosen]), size[chosen]
