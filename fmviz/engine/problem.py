@@ -199,11 +199,14 @@ class Problem(Formulation):
                 f"{self.design.n_features}; they must agree."
             )
         values = np.array(y, dtype=np.float64)
-        if values.shape != (design.n_samples,):
-            raise ValueError(f"The validation target has shape {values.shape}; it needs one value a row.")
-        return replace(
-            self, design=design, target=_target(values, values.size, self.loss), sample_weight=None
-        )
+        if values.shape != (design.n_samples, *self.y.shape[1:]):
+            wanted = f"{self.y.shape[1]} values" if self.y.ndim == 2 else "one value"
+            raise ValueError(f"The validation target has shape {values.shape}; it needs {wanted} a row.")
+        if self.model.multi_output:
+            target = replace(self.target, values=values)
+        else:
+            target = _target(values, values.size, self.loss, self.model)
+        return replace(self, design=design, target=target, sample_weight=None)
 
     @property
     def y(self) -> np.ndarray:

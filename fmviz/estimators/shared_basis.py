@@ -14,6 +14,7 @@ from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.losses import Loss, get_loss
 from fmviz.engine.models import SharedBasis, get_model
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
@@ -81,7 +82,8 @@ class SharedBasisEstimator(ModelEstimator):
         # A certificate takes longer than an epoch.
         return replace(super()._budget(), certify_every=1_000)
 
-    def _completed(self, problem: Problem, anew: bool = True) -> tuple[Problem, float]:
+    def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
+        assert isinstance(problem, Problem), "a machine of several outputs is one problem"
         if self.lambda_w is None:
             problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem))
         if self.lambda_sparse is None and not problem.model.radius:
@@ -92,7 +94,8 @@ class SharedBasisEstimator(ModelEstimator):
             problem = problem.at(lambda_sparse=STRENGTH_SHARE * largest_strength(scaled))
         return problem, 0.0
 
-    def _chosen_solver(self, problem: Problem) -> Solver:
+    def _chosen_solver(self, problem: AnyProblem) -> Solver:
+        assert isinstance(problem, Problem), "a machine of several outputs is one problem"
         refit = one_of("refit", self.refit, ("output", "full"))
         solver = chosen_solver(problem, self.solver)
         if isinstance(self.solver, Solver) or "refit" not in solver.settings:

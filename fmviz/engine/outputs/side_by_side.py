@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certificate import certify as certify_one
 from ..design import Design
-from ..models import Model
+from ..models import Model, get_model
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
 from ..target import Target
@@ -157,7 +157,7 @@ AnyProblem: TypeAlias = Problem | SideBySide
 
 
 def build(X: Any, y: Any, **about: Any) -> AnyProblem:
-    """Return the problem of a target with one output, or those of its outputs side by side.
+    """Return the problem of a target, or where the model has one output alone, those of its outputs side by side.
 
     Parameters
     ----------
@@ -174,7 +174,8 @@ def build(X: Any, y: Any, **about: Any) -> AnyProblem:
         As `Problem.build` does.
     """
     target = Target.of(y)
-    if target.values.ndim == 1 and target.n_outputs == 1:
+    single = target.values.ndim == 1 and target.n_outputs == 1
+    if single or get_model(about.get("model", "fm")).multi_output:
         return Problem.build(X, target, **about)
     design = X if isinstance(X, Design) else Design(X)
     if len(target.values) != design.n_samples:
