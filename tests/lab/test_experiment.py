@@ -89,9 +89,9 @@ def test_bad_json_gets_a_sentence(text, words):
 
 def test_reasons():
     assert "Squared" not in (Experiment(loss="squared").why_not() or "")
-    assert "wants classes" in Experiment(loss="logistic").why_not()
+    assert "needs classes" in Experiment(loss="logistic").why_not()
     assert "PBCD" in Experiment(regularizer="cs", solver="pcd").why_not()
-    with pytest.raises(ValueError, match="wants classes"):
+    with pytest.raises(ValueError, match="needs classes"):
         Run.prepare(Experiment(loss="logistic"))
 
 

@@ -147,7 +147,7 @@ def test_a_fit_that_cannot_be_done_leaves_the_others_alone():
     diverging = dataclasses.replace(SMALL, solver="psgd", solver_params=rising, init_scale=10.0)
     rows = {row.index: row for row in fmviz.sweep([impossible, SMALL, diverging], n_jobs=2)}
     assert rows[0].status == "failed"
-    assert "two classes" in rows[0].message
+    assert "needs classes" in rows[0].message
     assert rows[0].record()["message"] == rows[0].message
     assert not rows[0].values
     assert rows[1].status == "epochs"
