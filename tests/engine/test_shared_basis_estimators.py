@@ -10,12 +10,11 @@ from sklearn_checks import parametrize_with_own_checks
 
 import fmviz
 
-QUICK = {"rank": 10, "solver_params": {"accuracy": 1e-13}, "random_state": 0}
+# Few epochs: a choice between bases that are nearly as good may depend on rounding.
+QUICK = {"rank": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
 
 
-@parametrize_with_own_checks(
-    [fmviz.SharedBasisClassifier(**QUICK), fmviz.SharedBasisRegressor(max_iter=20, tol=1e-2, **QUICK)]
-)
+@parametrize_with_own_checks([fmviz.SharedBasisClassifier(**QUICK), fmviz.SharedBasisRegressor(**QUICK)])
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
