@@ -125,7 +125,9 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-5 / problem.design.n_samples)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(
+    "penalty", ["l1_l2", *(pytest.param(one, marks=pytest.mark.slow) for one in ("l1", "l1_linf"))]
+)
 def test_refits_of_both_layers_agree_and_do_not_rise(penalty):
     problem = small_problem(penalty=penalty, n=40, d=3, share=0.02)
     H = random_bases(problem, 2)
@@ -308,13 +310,13 @@ def test_a_single_output_is_a_convex_machine():
     )
     ends = []
     for problem, solver in (
-        (shared, get_solver("conditional_gradient", {"refit": "full", "accuracy": 1e-10})),
+        (shared, get_solver("conditional_gradient", {"refit": "full", "accuracy": 1e-8})),
         (convex, "gcd"),
     ):
-        *_, end = iterate(problem, solver, Budget(epochs=60, tol=1e-10, report_every=None))
+        *_, end = iterate(problem, solver, Budget(epochs=15, tol=1e-9, report_every=None))
         ends.append(end)
-    assert ends[0].objective == pytest.approx(ends[1].objective, rel=1e-6)
-    assert ends[0].certificate < 1e-3
+    assert ends[0].objective == pytest.approx(ends[1].objective, rel=1e-5)
+    assert ends[0].certificate < 1e-2
     assert problem.predict(ends[1].parameters).shape == shared.predict(ends[0].parameters).shape == (80,)
 
 

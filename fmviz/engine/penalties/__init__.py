@@ -39,4 +39,4 @@ def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None)
     ValueError
         If the name is unknown, or a parameter is not declared or not allowed.
     """
-    return bind(Penalty, OUTPUT_PENALTIES | PENALTIES, given, settings)
+    return bind(Penalty, PENALTIES | OUTPUT_PENALTIES, given, settings)
