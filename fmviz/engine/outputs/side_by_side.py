@@ -157,7 +157,7 @@ AnyProblem: TypeAlias = Problem | SideBySide
 
 
 def build(X: Any, y: Any, **about: Any) -> AnyProblem:
-    """Return the problem of a target, or where the model has one output alone, those of its outputs side by side.
+    """Return the problem of a target, or of each of its outputs where the model has but one.
 
     Parameters
     ----------
