@@ -218,7 +218,7 @@ class _Course:
         if not here.P.size or here.P.any():
             return False
         # Drawn anew, so that a run that is resumed goes the same way.
-        escape = SaddleEscape(self.problem, np.random.default_rng(epoch))
+        escape = SaddleEscape(self.problem, np.random.default_rng(epoch), thorough=True)
         P = escape.leave(here.P, self.problem.predict(here), 0.0)
         if P is None:
             return False

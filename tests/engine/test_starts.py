@@ -220,6 +220,17 @@ def test_a_collapse_is_left(name, solver):
     assert ends[1].status.converged
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_just_below_the_threshold_a_collapse_is_left_too(seed):
+    X, y = planted()
+    problem = Problem.build(X, y, penalty="ti", rank=3, lambda_w=0.01, lambda_p=0.05)
+    problem = problem.at(lambda_sparse=0.98 * zero_threshold(problem).lower)
+    solver, nothing = informed_solver(get_solver("pcd"), problem), linear_fit(problem)
+    *_, end = iterate(problem, solver, Budget(100), start=nothing, rng=np.random.default_rng(seed))
+    assert end.used_interactions > 0
+    assert end.objective < problem.objective(nothing)
+
+
 @pytest.mark.parametrize(
     ("name", "solver"), [("ti", "pgd"), ("cs", "nmapgd"), ("l2", "lbfgs"), ("ti", "psgd")]
 )

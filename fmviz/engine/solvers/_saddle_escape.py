@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..linalg.leaving_direction import leaving_direction, pair_starts
 from ..linalg.lowrank import PairGradient
 from ..problem import Problem
 from ..settings import ParamSpec
@@ -39,6 +40,8 @@ _STEPS, _MOST_STEPS = 10, 30
 _GROWTH = 5
 # Where columns are coupled, all leave P = 0 along one direction, and differ by so much of it.
 _SPREAD = 0.1
+# Beyond it the ascents from pairs, on a d × d matrix, take seconds.
+_MOST_FEATURES = 500
 # The least fall that counts, as a share of the risk.
 _WORTH = 1e-8
 
@@ -57,12 +60,15 @@ class SaddleEscape:
         A machine of second order.
     rng : numpy Generator
         Draws where searches begin.
+    thorough : bool
+        Whether to begin, where a search at P = 0 was in vain, at the pairs of largest gradient, too: just
+        below λ_max hardly a random vector leads to the few directions that leave P = 0.
     """
 
     memory = ("_rng", "_quiet")
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
+    def __init__(self, problem: Problem, rng: np.random.Generator, thorough: bool = False) -> None:
+        self._problem, self._rng, self._thorough = problem, rng, thorough
         self._quiet = SETTLED
 
     def due(self, change: float) -> bool:
@@ -86,6 +92,8 @@ class SaddleEscape:
         if not dead.size or not (alone or dead.size == P.shape[1]):
             return None
         column = self._search(f)
+        if column is None and self._thorough and dead.size == P.shape[1]:
+            column = self._from_pairs(f)
         self._quiet = change / _LATER if column is None else SETTLED
         if column is None:
             return None
@@ -119,6 +127,16 @@ class SaddleEscape:
             if step % _STEPS == 0 and (found := self._scaled(u, f, slope)) is not None:
                 return found
         return None
+
+    def _from_pairs(self, f: np.ndarray) -> np.ndarray | None:
+        problem = self._problem
+        kind, slope = problem.penalty.in_weights, problem.slope(f)
+        if kind in (None, "trace") or problem.design.n_features > _MOST_FEATURES:
+            return None
+        A = -PairGradient(problem.design, slope, diagonal=False).matrix
+        found = (leaving_direction(A, problem.lambda_p, kind == "pairs", v) for v in pair_starts(A))
+        ratio, v = max(found, key=lambda one: one[0], default=(0.0, f))
+        return self._scaled(v / np.linalg.norm(v), f, slope) if ratio > problem.lambda_sparse else None
 
     def _scaled(self, u: np.ndarray, f: np.ndarray, slope: np.ndarray) -> np.ndarray | None:
         """Return √τ·u for the best τ, or None where the objective does not fall.

@@ -104,7 +104,7 @@ class SweepingSolver(Solver):
         self._extrapolation = None
         self._revival = None
         if self.settings.get(ESCAPE.name) and self.problem.penalty.saddles:
-            self._revival = SaddleEscape(self.problem, rng)
+            self._revival = SaddleEscape(self.problem, rng, thorough=self.unit_free)
         if depth := self.settings.get(ANDERSON.name, 0):
             self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
             self._live = self._P != 0.0

@@ -31,6 +31,7 @@ import numpy as np
 
 from ..drive import Budget, iterate
 from ..errors import WhyNot
+from ..linalg.leaving_direction import leaving_direction, pair_starts
 from ..linalg.lowrank import DENSE, PairGradient
 from ..models import get_model
 from ..parameters import Parameters
@@ -40,10 +41,7 @@ from ..solvers import get_solver
 
 # Up to so many features the semidefinite program takes a moment: its steps are eigendecompositions.
 SMALL = 100
-# The pairs of largest gradient from which the search for a direction begins.
-_PAIRS = 12
 _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
-_ASCENT_STEPS = 400
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
 _ROUGHLY_LINEAR = Budget(epochs=100, tol=1e-4, report_every=None)
 _ANDERSON = 5
@@ -165,7 +163,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
     pairs = kind == "pairs"
     largest = float(np.abs(A).max())
     upper = 2.0 * largest if pairs else min(largest, spectral)
-    starts = _pair_starts(A)
+    starts = pair_starts(A)
     dual = None
     if tight and not (pairs and problem.lambda_p == 0.0):
         bound, dual, W = _relaxed(A / largest, problem.lambda_p / largest, pairs)
@@ -174,7 +172,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
         else:
             dual = None
         starts += _rounded(W)
-    found = [_ascent(A, problem.lambda_p, pairs, start) for start in starts]
+    found = [leaving_direction(A, problem.lambda_p, pairs, start) for start in starts]
     lower, v = max(found, key=lambda one: one[0])
     if lower <= 0.0:
         return ZeroThreshold(0.0, upper, None, dual, not tight, linear)
@@ -218,73 +216,12 @@ def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -
     return ZeroThreshold(lower, upper, pair / np.sqrt(2.0) if lower else None, None, lower < upper, linear)
 
 
-def _pair_starts(A: np.ndarray) -> list[np.ndarray]:
-    """Return for the pairs of largest |A_ij| the column that leaves P = 0 first, were there no others."""
-    d = A.shape[0]
-    size = np.triu(np.abs(A), 1)
-    flat = np.argsort(-size, axis=None, kind="stable")[: min(_PAIRS, d * (d - 1) // 2)]
-    starts = []
-    for i, j in zip(*np.unravel_index(flat, A.shape), strict=True):
-        v = np.zeros(d)
-        v[i], v[j] = 0.5, np.copysign(0.5, A[i, j])
-        starts.append(v)
-    return starts
-
-
 def _rounded(W: np.ndarray) -> list[np.ndarray]:
     """Return columns that a relaxed W points to: its eigenvectors and a few draws of covariance W."""
     values, vectors = np.linalg.eigh(W)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = root @ np.random.default_rng(0).normal(size=(W.shape[0], 8))
     return [v for v in np.hstack([vectors[:, -4:], draws]).T if v.any()]
-
-
-def _ascent(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return a local maximum of vᵀMv / ω(vvᵀ), M = A − λ_p I, and its v."""
-    if not pairs:
-        v = _on_ball(A - lambda_p * np.eye(len(A)), v)
-        return _ratio(A, lambda_p, False, v), v
-    # With ω = ½(‖v‖₁² − ‖v‖²) the ratio is above t where vᵀ(M + ½tI)v > ½t‖v‖₁² (Dinkelbach).
-    best = _ratio(A, lambda_p, True, v)
-    for _ in range(20 if np.isfinite(best) else 0):
-        v_next = _on_ball(A + (0.5 * best - lambda_p) * np.eye(len(A)), v)
-        ratio = _ratio(A, lambda_p, True, v_next)
-        if not ratio > best * (1.0 + 1e-12):
-            break
-        best, v = ratio, v_next
-    return best, v
-
-
-def _ratio(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> float:
-    square = float(v @ v)
-    size = np.abs(v).sum() ** 2
-    size = 0.5 * (size - square) if pairs else size
-    gain = float(v @ A @ v) - lambda_p * square
-    return gain / size if size > 1e-14 * square else -np.inf
-
-
-def _on_ball(M: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return a local maximum of vᵀMv over ‖v‖₁ = 1, by exact steps from one vertex of the ball to another."""
-    v = v / np.abs(v).sum()
-    product = M @ v
-    for _ in range(_ASCENT_STEPS):
-        signs = np.sign(v)
-        up = int(np.abs(product).argmax())
-        rise = float(np.copysign(1.0, product[up]))
-        live = np.flatnonzero(v)
-        down = int(live[(signs[live] * product[live]).argmin()])
-        fall = signs[down]
-        slope = 2.0 * (rise * product[up] - fall * product[down])
-        # Across 0 leads no way along the sphere.
-        if slope <= 1e-13 * np.abs(product).max() or up == down:
-            break
-        bend = M[up, up] + M[down, down] - 2.0 * rise * fall * M[up, down]
-        most = abs(v[down])
-        step = most if bend >= 0.0 else min(most, -slope / (2.0 * bend))
-        v[up] += rise * step
-        v[down] = 0.0 if step == most else v[down] - fall * step
-        product = M @ v
-    return v
 
 
 def _relaxed(A: np.ndarray, lambda_p: float, pairs: bool) -> tuple[float, np.ndarray, np.ndarray]:
