@@ -9,11 +9,14 @@ from typing import Any
 from fmviz.choices import bound
 from fmviz.engine import compatibility, drive, warmup
 from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.losses import LOSSES
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 
 _NAMED = tuple(signature(bound).parameters)
+SMOOTH = {name: loss for name, loss in LOSSES.items() if loss.smooth}
+"""The losses that solvers minimise as they are; those with kinks are reweighted."""
 
 
 def build_problem(X: Any, y: Any, **keywords: Any) -> Problem:

@@ -6,14 +6,22 @@ the losses'.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .duality import least_relative_gap, relative_gap
+from .losses.majoriser import Smoothed, typical_size
+from .majoriser_gap import tangent_gap
 from .parameters import Parameters
 from .penalties import Penalty
 from .penalties.base import unit_rows
 from .penalties.blockwise import parts_of
 from .problem import Problem
+
+# How much of the typical size of a target kinks are smoothed by: what proves a point stationary depends on
+# how closely its solver followed them.
+_SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
@@ -33,10 +41,19 @@ def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
 
 
 def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
-    """Return the certificate that the model declares: `stationarity`, or if convex `relative_gap`.
+    """Return the certificate that the model declares: `stationarity`, `relative_gap` or `tangent_gap`.
 
     The gap is a looser bound, for less work, where it need not be `thorough`.
+
+    Where the loss has kinks the residual is the least one for it smoothed by a δ of at most 1e-4 of what is
+    typical of the targets: at such a point 0 is in the subdifferential once targets are moved by δ.
     """
+    if problem.model.certificate == "majoriser":
+        return tangent_gap(problem, parameters, thorough)
+    if not problem.loss.smooth:
+        unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
+        near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
+        return min(certify(one, parameters, thorough) for one in near)
     if problem.model.certificate == "gap":
         return relative_gap(problem, parameters, thorough)
     return stationarity(problem, parameters)

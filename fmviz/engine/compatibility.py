@@ -7,7 +7,7 @@ from .problem import Formulation
 from .solvers import SOLVERS, Solver, get_solver
 
 # From the most to the least recommended.
-_PREFERRED = ("cd", "pcd", "pbcd")
+_PREFERRED = ("cd", "pcd", "pbcd", "reweighted")
 
 
 def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | None:

@@ -10,6 +10,7 @@ from .lifted import LiftedClassifier, LiftedRegressor
 from .ordinal import OrdinalRegressor
 from .polynomial_network import PolynomialNetworkClassifier, PolynomialNetworkRegressor
 from .quadratic import QuadraticClassifier, QuadraticRegressor
+from .robust import RobustFMClassifier, RobustFMRegressor
 from .shared_basis import SharedBasisRegressor
 from .shared_basis_classifier import SharedBasisClassifier
 
@@ -33,6 +34,8 @@ __all__ = [
     "PolynomialNetworkRegressor",
     "QuadraticClassifier",
     "QuadraticRegressor",
+    "RobustFMClassifier",
+    "RobustFMRegressor",
     "SharedBasisClassifier",
     "SharedBasisRegressor",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 class PairEstimator(ModelEstimator):
     """An estimator whose interactions are pairs."""
+
+    # Whether the weight of a pair is its entry of W where that is half of what multiplies the product.
+    _entries: ClassVar[bool] = True
 
     def interactions(self, top: int | None = None, output: Any = None) -> pd.DataFrame:
         """Return the used pairs of features, largest |weight| first.
@@ -49,7 +52,7 @@ class PairEstimator(ModelEstimator):
 
         if top is not None:
             whole_number("top", top, 1)
-        found = pairs_of(self._fitted_model, self._fitted_parameters(), entries=True).ranked(top)
+        found = pairs_of(self._fitted_model, self._fitted_parameters(), entries=self._entries).ranked(top)
         names = self._names()
         return pd.DataFrame(
             {"feature_i": names[found.i], "feature_j": names[found.j], "weight": found.weight}

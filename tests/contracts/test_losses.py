@@ -8,6 +8,7 @@ from math import inf, log1p, sqrt
 
 import numpy as np
 import pytest
+from by_name import SMOOTH
 from oracles import slow_fm
 from oracles.generic_convex import generic_optimum
 
@@ -19,12 +20,16 @@ from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.duality import dual_value, relative_gap
 from fmviz.engine.losses import LOSSES, Huber, Logistic, Loss, QuantileHuber, evaluate
+from fmviz.engine.losses.capped import CappedHinge, CappedInsensitive
+from fmviz.engine.losses.half_squares import SquaredExcess, SquaredSlack
+from fmviz.engine.losses.majoriser import Smoothed
 from fmviz.engine.losses.scalar import residual_loss
 from fmviz.engine.models import get_model
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.solvers import SOLVERS
 
+OTHERS = [QuantileHuber(0.2, 0.3), SquaredExcess(0.3), SquaredSlack(0.7)]
 LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
 
 
@@ -38,7 +43,7 @@ def test_value_and_slopes_are_the_formulae(loss):
         assert loss.second(f, target) == pytest.approx(slow_fm.BEND[loss.name](f, target))
 
 
-@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8), QuantileHuber(0.2, 0.3)], ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8), *OTHERS], ids=repr)
 def test_slope_is_the_finite_difference(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-6
     for y in LABELS[loss.task]:
@@ -49,7 +54,7 @@ def test_slope_is_the_finite_difference(loss):
         assert loss.second(f, target) == pytest.approx(bend / (2 * h), abs=1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("loss", [*SMOOTH.values(), SquaredExcess(0.3), SquaredSlack(0.7)], ids=repr)
 def test_mu_bounds_the_bend(loss):
     f = np.linspace(-20, 20, 4001)
     for y in LABELS[loss.task]:
@@ -102,7 +107,7 @@ def test_extreme_margins_stay_finite(loss):
 
 @pytest.mark.parametrize(
     "loss",
-    [x for x in (*LOSSES.values(), Huber(0.7), QuantileHuber(0.2, 0.3)) if x.scalar.of_residual is not None],
+    [x for x in (*LOSSES.values(), Huber(0.7), *OTHERS) if x.scalar.of_residual is not None],
     ids=repr,
 )
 def test_residual_form_is_the_same_loss(loss):
@@ -411,3 +416,58 @@ def test_losses_defined_here_keep_the_contract(loss):
     slope = loss.derivative(f, y)
     if (conjugate := loss.conjugate(slope, y)) is not None:
         assert loss.value(f, y) + conjugate == pytest.approx(slope * f, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------ losses with kinks and caps
+
+KINKED = [x for x in (*LOSSES.values(), CappedInsensitive(0.3, 0.7), CappedHinge(0.2, 1.1)) if not x.smooth]
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.05, 0.5, 30.0])
+@pytest.mark.parametrize("loss", KINKED, ids=repr)
+def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(4000) < 0.5, -1.0, 1.0)
+    here, there = rng.normal(size=(2, 4000)) * 2
+    here[:200], there[:100] = y[:200], y[:100]  # Excesses of 0.
+    found = loss.majoriser
+    weights, smooth = found.weights(here, y, delta), found.value(here, y, delta)
+    assert np.isfinite(weights).all()
+    assert ((weights == 0) == (found.excess(here, y) > found.cap)).all()
+    rise = weights * (found.half_square.value(there, y) - found.half_square.value(here, y))
+    assert (found.value(there, y, delta) <= smooth + rise + 1e-12 * weights).all()
+    gap = smooth - loss.value(here, y)
+    assert gap.min() >= -1e-12
+    assert gap.max() <= 0.5 * delta + 1e-12
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=repr)
+def test_the_smoothed_loss_has_the_slope_and_the_conjugate_of_its_formula(loss):
+    f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-7
+    smooth = Smoothed(loss, 0.4)
+    for y in LABELS[loss.task]:
+        target = np.full_like(f, y)
+        rise = (smooth.value(f + h, target) - smooth.value(f - h, target)) / (2 * h)
+        slope = smooth.derivative(f, target)
+        # Where the parabola ends beyond the cap, nothing is to be lowered.
+        at_cap = smooth.value(f, target) == loss.majoriser.cap
+        assert slope[~at_cap] == pytest.approx(rise[~at_cap], abs=1e-5)
+        conjugate = smooth.conjugate(slope, target)
+        assert (conjugate is None) == (not loss.convex)
+        if conjugate is not None:
+            assert smooth.value(f, target) + conjugate == pytest.approx(slope * f, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=repr)
+def test_what_needs_a_derivative_says_that_kinks_have_none(loss):
+    assert loss.mu() is None
+    for model, penalty in (("fm", "l2"), ("fm", "ti"), ("fm", "cs"), ("hofm", "ti"), ("all_subsets", "l2")):
+        formulation = Formulation.build(model, penalty, loss)
+        assert best_solver(formulation) == "reweighted"
+        for name in ("cd", "pcd", "pbcd", "apgd", "lbfgs", "psgd"):
+            reason = why_not(formulation, name)
+            assert reason is not None
+            assert why_not(Formulation.build(model, penalty), name) is not None or reason.code == "kinks"
+    reason = why_not(Formulation.build("qr", "l1", loss), "reweighted")
+    assert reason is None if loss.convex else reason.code == "no_conjugate"
+    assert why_not(Formulation.build("fm", "ti"), "reweighted").code == "no_kinks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, make_solver
+from by_name import SMOOTH, build_problem, make_solver
 from oracles import slow_fm
 
 from fmviz.choices import why_not
@@ -46,7 +46,7 @@ def start(seed: int = 1) -> Parameters:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "order"), CASES, ids=IDS)
 def test_epoch_equals_the_oracle(regularizer, params, solver, order, loss):
     name = "ti_rows" if params else regularizer

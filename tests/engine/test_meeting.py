@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import best_solver, build_problem, iterate
+from by_name import SMOOTH, best_solver, build_problem, iterate
 
 from fmviz.choices import why_not
 from fmviz.engine.drive import Budget
@@ -22,7 +22,7 @@ READINGS += [("elastic_net", {"rho": rho}) for rho in (0.1, 0.9)]
 CASES = [
     (r, params, loss, weighted)
     for r, params in READINGS
-    for loss, weighted in [*((loss, False) for loss in LOSSES), ("squared", True)]
+    for loss, weighted in [*((loss, False) for loss in SMOOTH), ("squared", True)]
     if PENALTIES[r].exact_prox and (loss in ("squared", "logistic") or r in ("l2", "ti", "cs"))
 ]
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")

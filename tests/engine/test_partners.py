@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, iterate, make_solver, tiny_problem
+from by_name import SMOOTH, build_problem, iterate, make_solver, tiny_problem
 from oracles import slow_fm
 
 from fmviz.choices import why_not
@@ -26,7 +26,7 @@ CASES = [
     (regularizer, params, solver, loss)
     for regularizer, params in [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
     for solver in METHODS
-    for loss in LOSSES
+    for loss in SMOOTH
     if why_not(regularizer, solver, regularizer_params=params) is None
     and (loss in ("squared", "logistic") or (regularizer, solver) in (("ti", "pcd"), ("cs", "pbcd")))
 ]
@@ -174,7 +174,7 @@ def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("omega_ti", "pcd"), ("cs", "pbcd")])
 def test_many_epochs_are_those_of_any_binary_design(regularizer, solver, loss):
     X = pairs(80, 3)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, iterate, make_solver
+from by_name import SMOOTH, build_problem, iterate, make_solver
 from oracles import slow_batch
 from oracles import slow_stochastic as slow
 
@@ -32,7 +32,7 @@ CASES = [
 ]
 CASES += [
     (regularizer, {}, solver, loss, "sparse")
-    for loss in LOSSES
+    for loss in SMOOTH
     if loss != "squared"
     for regularizer, solver in (
         ("l2", "sgd"),

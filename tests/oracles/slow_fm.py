@@ -20,6 +20,10 @@ LOSS = {
     "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
     "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[0],
+    "absolute": lambda f, y: np.abs(f - y),
+    "epsilon_insensitive": lambda f, y: np.maximum(np.abs(f - y) - 0.1, 0.0),
+    "capped": lambda f, y: np.minimum(np.maximum(np.abs(f - y) - 0.1, 0.0), 1.0),
+    "capped_hinge": lambda f, y: np.minimum(np.maximum(1.0 - y * f, 0.0), 2.0),
 }
 SLOPE = {
     "squared": lambda f, y: f - y,
@@ -27,6 +31,10 @@ SLOPE = {
     "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
     "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[1],
+    "absolute": lambda f, y: np.sign(f - y),
+    "epsilon_insensitive": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1),
+    "capped": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1) * (np.abs(f - y) <= 1.1),
+    "capped_hinge": lambda f, y: -y * (y * f < 1.0) * (y * f >= -1.0),
 }
 BEND = {
     "squared": lambda f, y: np.ones_like(f),
@@ -34,7 +42,9 @@ BEND = {
     "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
     "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[2],
-}
+} | dict.fromkeys(
+    ("absolute", "epsilon_insensitive", "capped", "capped_hinge"), lambda f, y: np.zeros_like(f)
+)
 MU = {"squared": 1.0, "logistic": 0.25, "squared_hinge": 2.0, "huber": 1.0, "quantile_huber": 5.0}
 
 

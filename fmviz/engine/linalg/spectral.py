@@ -74,6 +74,22 @@ TRACE_NORM = SpectralView(_sum_of_sizes, soft_threshold)
 """‖W‖_tr = Σ|eigenvalues|."""
 
 
+def capped_squares(cap: float) -> SpectralView:
+    """Return Σ min{λ_s², cap}: squares for a cap of infinity.
+
+    The operator divides an eigenvalue by 1 + 2·strength, or leaves it where that costs more than the cap.
+    """
+
+    def value(eigenvalues: np.ndarray) -> float:
+        return float(np.minimum(np.square(eigenvalues), cap).sum())
+
+    def shrink(eigenvalues: np.ndarray, strength: float) -> np.ndarray:
+        by = 1.0 + 2.0 * strength
+        return np.where(np.square(eigenvalues) <= cap * by, eigenvalues / by, eigenvalues)
+
+    return SpectralView(value, shrink)
+
+
 class SumOperator(NamedTuple):
     """What `prox_trace_l1` returns.
 

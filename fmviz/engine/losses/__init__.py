@@ -17,6 +17,8 @@ from .logistic import Logistic
 from .squared_hinge import SquaredHinge
 from .huber import Huber
 from .quantile_huber import QuantileHuber
+from .absolute import Absolute, Insensitive
+from .capped import CappedInsensitive, CappedHinge
 # isort: on
 
 LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from ..errors import WhyNot
 from ..settings import Bound
 from .scalar import Scalar, ScalarLoss, evaluate
+
+if TYPE_CHECKING:
+    from .majoriser import Majoriser
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Loss(Bound):
         Its jitable functions.
     convex : bool
         Whether it is convex in f.
+    smooth : bool
+        Whether its derivative in f is continuous. Where not, `derivative` is that of one side at a kink.
     jitable_conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain.
@@ -41,6 +46,7 @@ class Loss(Bound):
     task: ClassVar[Literal["regression", "binary"]]
     scalar: ClassVar[ScalarLoss]
     convex: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
     jitable_conjugate: ClassVar[Scalar | None] = None
 
     @cached_property
@@ -51,6 +57,11 @@ class Loss(Bound):
     def mu(self) -> float | None:
         """Return the Lipschitz constant of the derivative in f, None where it has none."""
         raise NotImplementedError
+
+    @property
+    def majoriser(self) -> Majoriser | None:
+        """The weighted squares that lie above it and touch it, or None where it needs none."""
+        return None
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         """Return ℓ*(a, y) for arrays of shape (N,), None where no conjugate is declared."""
@@ -72,6 +83,17 @@ class Loss(Bound):
     def probability(self, f: np.ndarray) -> np.ndarray | None:
         """Return the probability of the label +1 that scores f, shape (N,), stand for; None if for none."""
         return None
+
+    def why_no_derivative(self, use: str) -> WhyNot | None:
+        """Return None, or why something that needs a continuous derivative cannot be had; `use` names it."""
+        if self.smooth:
+            return None
+        return WhyNot(
+            "kinks",
+            f"{use} follows derivatives, and that of the {self.label.lower()} loss jumps: near a kink its "
+            "steps would only shrink. Use reweighted, which minimises weighted squares in its place, or "
+            "choose a loss without kinks, such as Huber.",
+        )
 
     def why_no_mu(self, use: str) -> WhyNot | None:
         """Return None, or why something that needs the Lipschitz constant cannot be had; `use` names it."""

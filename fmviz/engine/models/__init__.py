@@ -18,6 +18,7 @@ from .lifted import LiftedModel
 from .quadratic import QuadraticRegression
 from .convex import ConvexFM
 from .shared_basis import SharedBasis
+from .robust import RobustFM
 # isort: on
 
 MODELS: dict[str, Model] = registry(Model, dict(globals()))

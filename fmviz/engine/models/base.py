@@ -74,7 +74,9 @@ class Model(Bound):
         What the blocks of P stand for, in the plural.
     shrinkage_power : int
         To what power the norms of the columns stand in what λ_p multiplies.
-    certificate : {"stationarity", "gap"}
+    solvers : str
+        Where no general solver takes the model: which do, as the end of a sentence.
+    certificate : {"stationarity", "gap", "majoriser"}
         What `fmviz.engine.certificate.certify` measures for it.
     multi_output : bool
         Whether it has several outputs at once, with a loss of vectors.
@@ -87,6 +89,7 @@ class Model(Bound):
     formula: ClassVar[str]
     factorised: ClassVar[bool] = True
     convex: ClassVar[bool] = False
+    solvers: ClassVar[str] = ""
     certificate: ClassVar[str] = "stationarity"
     columnar: ClassVar[bool] = False
     lifted: ClassVar[bool] = False

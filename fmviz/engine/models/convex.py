@@ -41,50 +41,18 @@ from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
 
-@dataclass(frozen=True)
-class ConvexFM(ColumnModel):
-    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of P diag(λ) Pᵀ; see the module.
+class EigenModel(ColumnModel):
+    """f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x), a function of W = P diag(λ) Pᵀ alone.
 
-    Parameters
-    ----------
-    diagonal : bool
-        Whether f sees the diagonal of W: K = H² instead of A².
+    Subclasses have a `diagonal`: whether f sees that of W, so that K = H² instead of A².
     """
 
-    diagonal: bool = setting(
-        False, help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j."
-    )
+    diagonal: Any
 
-    name: ClassVar[str] = "convex_fm"
-    label: ClassVar[str] = "Convex factorization machine (trace norm)"
-    formula: ClassVar[str] = (
-        r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
-        r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
-    )
-    notation: ClassVar[Notation] = Notation(
-        weights="PΛPᵀ",
-        lambda_p=r"\lambda_{\mathrm{tr}}",
-        shrinkage=r"\|W\|_{\mathrm{tr}}",
-        shrinkage_term="λ_tr ‖W‖_tr",
-    )
     convex: ClassVar[bool] = True
-    certificate: ClassVar[str] = "gap"
     copies: ClassVar[int] = 32
-    # Epochs of GCD are long, and few; the optimum is of higher rank than factors that are learned need be.
-    suited: ClassVar[Mapping[str, Any]] = {
-        "max_epochs": 100,
-        "tol": 1e-6,
-        "lambda_sparse": 0.0,
-        "rank": 100,
-    }
-
-    def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
-        return WhyNot(
-            "convex",
-            "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
-            "linear fit exceeds λ_p in absolute value. λ has no part in it.",
-        )
+    # What the strength λ_p multiplies, for messages.
+    shrunk: ClassVar[str]
 
     @cached_property
     def _kernels(self) -> tuple[ColumnKernel, ...]:
@@ -104,9 +72,9 @@ class ConvexFM(ColumnModel):
         if not penalty.smooth:
             return WhyNot(
                 "trace_norm_only",
-                f"{penalty.label} depends on which columns P has, but the convex factorization machine "
-                "is a function of W = P diag(λ) Pᵀ alone, and its penalty is the trace norm of W, with the "
-                "strength lambda_p. Choose ℓ₂², with lambda_sparse at 0.",
+                f"{penalty.label} depends on which columns P has, but the "
+                f"{self.label.partition(' (')[0].lower()} is a function of W = P diag(λ) Pᵀ alone, and its "
+                f"penalty is {self.shrunk}, with the strength lambda_p. Choose ℓ₂², with lambda_sparse at 0.",
             )
         return None
 
@@ -114,8 +82,9 @@ class ConvexFM(ColumnModel):
         """See `Model.check_strengths`."""
         if lambda_sparse > 0:
             raise ValueError(
-                f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a convex factorization "
-                "machine; set it to 0 and raise lambda_p, which multiplies the trace norm of W."
+                f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a "
+                f"{self.label.partition(' (')[0].lower()}; set it to 0 and raise lambda_p, which multiplies "
+                f"{self.shrunk}."
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
@@ -147,6 +116,52 @@ class ConvexFM(ColumnModel):
         """Return the gradient of Σ_n slope_n f(x_n) in P, with λ fixed, in w, and in the bias."""
         in_P = 2.0 * PairGradient(design, slope, self.diagonal).dot(parameters.P) * parameters.multipliers
         return in_P, design.transpose_dot(slope), float(slope.sum())
+
+
+@dataclass(frozen=True)
+class ConvexFM(EigenModel):
+    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of P diag(λ) Pᵀ; see the module.
+
+    Parameters
+    ----------
+    diagonal : bool
+        Whether f sees the diagonal of W: K = H² instead of A².
+    """
+
+    diagonal: bool = setting(
+        False, help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j."
+    )
+
+    name: ClassVar[str] = "convex_fm"
+    label: ClassVar[str] = "Convex factorization machine (trace norm)"
+    formula: ClassVar[str] = (
+        r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
+        r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
+    )
+    notation: ClassVar[Notation] = Notation(
+        weights="PΛPᵀ",
+        lambda_p=r"\lambda_{\mathrm{tr}}",
+        shrinkage=r"\|W\|_{\mathrm{tr}}",
+        shrinkage_term="λ_tr ‖W‖_tr",
+    )
+    certificate: ClassVar[str] = "gap"
+    shrunk: ClassVar[str] = "the trace norm of W"
+    solvers: ClassVar[str] = "gcd, which adds eigenvectors of the gradient as columns"
+    # Epochs of GCD are long, and few; the optimum is of higher rank than factors that are learned need be.
+    suited: ClassVar[Mapping[str, Any]] = {
+        "max_epochs": 100,
+        "tol": 1e-6,
+        "lambda_sparse": 0.0,
+        "rank": 100,
+    }
+
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "convex",
+            "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
+            "linear fit exceeds λ_p in absolute value. λ has no part in it.",
+        )
 
     def shrinkage(self, parameters: Parameters) -> float:
         """Return ‖W‖_tr."""

@@ -21,6 +21,9 @@ from .stochastic.katyusha import Katyusha, MiniBatchKatyusha
 from .quadratic_pgd import ExactPGD, IncrementalPGD
 from .gcd import GCD
 from .conditional_gradient import ConditionalGradient, ProjectedGradient
+from .reweighted import Reweighted
+from .two_stage import TwoStage
+from .incremental_svd import IncrementalSVD
 # isort: on
 
 SOLVERS: dict[str, Solver] = {

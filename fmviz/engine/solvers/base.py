@@ -63,6 +63,8 @@ class Solver:
         Whether it moves factors P; else it moves pair weights W themselves.
     needs_mu : bool
         Whether its steps need the Lipschitz constant of the loss's derivative.
+    takes_kinks : bool
+        Whether it takes losses whose derivative jumps.
     takes_powers : bool
         Whether λ_p may multiply powers of the columns' norms beyond 2.
     fits_coefficients : bool
@@ -88,6 +90,7 @@ class Solver:
     diverged_hint: ClassVar[str] = "Scale the features and the target, raise lambda_p, or lower init_scale."
     factorised: ClassVar[bool] = True
     needs_mu: ClassVar[bool] = False
+    takes_kinks: ClassVar[bool] = False
     fits_coefficients: ClassVar[bool] = False
     takes_powers: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
@@ -144,6 +147,8 @@ class Solver:
         """Return None, or the mathematical reason why this solver cannot take such a problem."""
         if (reason := problem.why_not() or self._why_not_model(problem.model)) is not None:
             return reason
+        if not self.takes_kinks and (reason := problem.loss.why_no_derivative(self.label)) is not None:
+            return reason
         # The fit of the columns' weights takes steps of its own; see `solvers.kernels.coefficients`.
         needs_mu = self.needs_mu or problem.model.fits_coefficients
         if needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
@@ -164,9 +169,9 @@ class Solver:
             moved = "the entries of a fixed number of columns" if self.factorised else "a d × d matrix"
             return WhyNot(
                 "convex_in_w",
-                f"{self.label} moves {moved}, but the {name} is convex in "
-                "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is a function of its "
-                "eigenvalues alone. Choose gcd, which adds eigenvectors of the gradient as columns.",
+                f"{self.label} moves {moved}, but the {name} is a function of "
+                "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is one of its "
+                f"eigenvalues alone. Choose {model.solvers}.",
             )
         if self.factorised and not model.factorised:
             return WhyNot(

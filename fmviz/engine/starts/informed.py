@@ -58,7 +58,8 @@ def informed_start(
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
     least = SHRINKAGE_SHARE * (known or references(smooth)).lambda_p
     smooth = smooth.at(lambda_p=max(problem.lambda_p, least))
-    solver = get_solver("cd" if problem.loss.mu() is not None else "lbfgs")
+    name = "cd" if problem.loss.mu() is not None else "lbfgs" if problem.loss.smooth else "reweighted"
+    solver = get_solver(name)
     *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)
     return end.parameters if np.isfinite(end.objective) else start
 

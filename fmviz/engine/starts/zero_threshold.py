@@ -45,6 +45,7 @@ _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
 _ROUGHLY_LINEAR = Budget(epochs=100, tol=1e-4, report_every=None)
 _ANDERSON = 5
+_BY_LBFGS = {"inner": "lbfgs", "inner_epochs": 50}
 _LANCZOS_TOL = 1e-6
 
 
@@ -146,7 +147,8 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
             sweeps.unit_free = True
             *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=found)
         else:
-            *_, end = iterate(smooth, "lbfgs", _LINEAR, start=found)
+            solver = get_solver("lbfgs") if problem.loss.smooth else get_solver("reweighted", _BY_LBFGS)
+            *_, end = iterate(smooth, solver, _LINEAR, start=found)
         found = end.parameters
     return problem.start(0.0, np.random.default_rng(0)).replace(w=found.w, intercept=found.intercept)
 

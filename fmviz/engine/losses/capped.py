@@ -1,0 +1,107 @@
+"""Losses with a cap: rows beyond it cost the same wherever they are, and have no say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._jit import jitable
+from ..settings import setting
+from .base import Loss
+from .half_squares import SquaredExcess, SquaredSlack
+from .majoriser import Majoriser
+from .scalar import ScalarLoss, residual_loss
+
+_CAP = "What a row costs at most: rows beyond it are set aside."
+
+
+@jitable
+def value(r, unused, theta):
+    return min(max(abs(r) - theta[0], 0.0), theta[1])
+
+
+@jitable
+def derivative(r, unused, theta):
+    u = abs(r) - theta[0]
+    if u <= 0.0 or u > theta[1]:
+        return 0.0
+    return 1.0 if r > 0.0 else -1.0
+
+
+@jitable
+def second(r, unused, theta):
+    return 0.0
+
+
+@dataclass(frozen=True)
+class CappedInsensitive(Loss):
+    """ℓ(f, y) = min{max{|f − y| − ε₁, 0}, ε₂}: the capped ε-insensitive loss (robust_fm, Eq. 1).
+
+    Not convex. A row with |f − y| > ε₁ + ε₂ is set aside: moving its target changes nothing.
+    """
+
+    epsilon: float = setting(
+        0.1, low=0.0, high=1e12, symbol=r"\epsilon_1", help="Residuals up to ε₁ cost nothing."
+    )
+    cap: float = setting(1.0, low=1e-12, high=1e12, log=True, symbol=r"\epsilon_2", help=_CAP)
+
+    name = "capped"
+    label = "Capped epsilon-insensitive"
+    formula = r"\min\{\max\{|f-y|-\epsilon_1, 0\},\epsilon_2\}"
+    task = "regression"
+    scalar = residual_loss("capped", value, derivative, second)
+    convex = False
+    smooth = False
+
+    def mu(self) -> None:
+        """Return None: the derivative jumps."""
+
+    @property
+    def majoriser(self) -> Majoriser:
+        """See `Loss.majoriser`."""
+        return Majoriser(SquaredExcess(self.epsilon), self.cap)
+
+
+@jitable
+def hinge_value(f, y, theta):
+    return min(max(1.0 - theta[0] - f * y, 0.0), theta[1])
+
+
+@jitable
+def hinge_derivative(f, y, theta):
+    u = 1.0 - theta[0] - f * y
+    return -y if 0.0 < u <= theta[1] else 0.0
+
+
+@jitable
+def hinge_second(f, y, theta):
+    return 0.0
+
+
+@dataclass(frozen=True)
+class CappedHinge(Loss):
+    """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
+
+    What the capped ε-insensitive loss is to residuals it is to margins: yf ≥ 1 − ε₁ costs nothing, and a row
+    with yf < 1 − ε₁ − ε₂, on the wrong side by far, is set aside. Not convex.
+    """
+
+    epsilon: float = setting(
+        0.0, low=0.0, high=1.0, symbol=r"\epsilon_1", help="Margins from 1 − ε₁ on cost nothing."
+    )
+    cap: float = setting(2.0, low=1e-12, high=1e12, log=True, symbol=r"\epsilon_2", help=_CAP)
+
+    name = "capped_hinge"
+    label = "Capped hinge"
+    formula = r"\min\{\max\{1-\epsilon_1-yf, 0\},\epsilon_2\}"
+    task = "binary"
+    scalar = ScalarLoss("capped_hinge", hinge_value, hinge_derivative, hinge_second)
+    convex = False
+    smooth = False
+
+    def mu(self) -> None:
+        """Return None: the derivative jumps."""
+
+    @property
+    def majoriser(self) -> Majoriser:
+        """See `Loss.majoriser`."""
+        return Majoriser(SquaredSlack(1.0 - self.epsilon), self.cap)

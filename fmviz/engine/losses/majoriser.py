@@ -1,0 +1,117 @@
+"""Losses with kinks as concave functions of smooth ones: what reweighting minimises in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..errors import WhyNot
+from .base import Loss
+
+
+@dataclass(frozen=True)
+class Majoriser:
+    r"""A loss ℓ = min{u, cap} of an excess u(f, y) ≥ 0 of which ½u² is smooth.
+
+    ℓ is a concave function of u², and so is its smoothed form with h_δ(u) = u²/2δ + δ/2 up to u = δ and u
+    beyond,
+
+        ℓ_δ = min{h_δ(u), cap},  ℓ ≤ ℓ_δ ≤ ℓ + δ/2.
+
+    Its tangent in u² at u₀ lies nowhere below it: e·u² + const with e = 1/(2 max{u₀, δ}) for u₀ ≤ cap, u₀ = 0
+    included, and e = 0 beyond. So whatever lowers Σ e_n u_n², at once or in part, lowers Σ ℓ_δ by at least as
+    much.
+
+    Attributes
+    ----------
+    half_square : Loss
+        ½u².
+    cap : float
+        The most that a row costs.
+    """
+
+    half_square: Loss
+    cap: float = inf
+
+    def excess(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return u for arrays of shape (N,)."""
+        return np.sqrt(2.0 * self.half_square.value(f, y))
+
+    def weights(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
+        """Return 2e, what ½u² is multiplied by in the tangent at f: 0 for rows that are set aside."""
+        u = self.excess(f, y)
+        return np.where(u <= self.cap, 1.0 / np.maximum(u, self._within(delta)), 0.0)
+
+    def value(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
+        """Return ℓ_δ for arrays of shape (N,)."""
+        u, delta = self.excess(f, y), self._within(delta)
+        return np.minimum(np.where(u <= delta, 0.5 * (u * u / delta + delta), u), self.cap)
+
+    def _within(self, delta: float) -> float:
+        return min(delta, self.cap)
+
+
+@dataclass(frozen=True)
+class Smoothed(Loss):
+    """ℓ_δ of a loss with kinks, for certificates and for what is to fall step by step.
+
+    Attributes
+    ----------
+    loss : Loss
+        ℓ; it has a majoriser.
+    delta : float
+        δ > 0, in units of the target.
+    """
+
+    loss: Any = None
+    delta: float = 1.0
+
+    name = "smoothed"
+    formula = r"\ell_\delta(f, y)"
+
+    @cached_property
+    def _majoriser(self) -> Majoriser:
+        found = self.loss.majoriser
+        assert found is not None, "asked of losses that have one"
+        return found
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """That of the loss."""
+        return f"smoothed {self.loss.label.lower()}"
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """That of the loss."""
+        return self.loss.task
+
+    def mu(self) -> None:
+        """Return None: the bound 1/δ is too large to be of use, and beyond a cap there is none."""
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """See `Loss.value`."""
+        return self._majoriser.value(f, y, self.delta)
+
+    def derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """See `Loss.derivative`: that of the tangent at f."""
+        found = self._majoriser
+        return found.weights(f, y, self.delta) * found.half_square.derivative(f, y)
+
+    def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        """See `Loss.conjugate`."""
+        found = self.loss.conjugate(a, y)
+        return None if found is None else found + 0.5 * self.delta * (a * a - 1.0)
+
+    def why_no_gap(self) -> WhyNot | None:
+        """See `Loss.why_no_gap`."""
+        return self.loss.why_no_gap()
+
+
+def typical_size(y: np.ndarray) -> float:
+    """Return the unit in which δ is declared: the median of |y − median|, or what is like it and not 0."""
+    apart = np.abs(y - np.median(y))
+    return float(np.median(apart)) or float(apart.mean()) or 1.0

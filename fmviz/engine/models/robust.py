@@ -1,0 +1,137 @@
+r"""The robust factorization machine: a semidefinite Z of low rank that is found (robust_fm).
+
+f(x) = b + ⟨w, x⟩ + xᵀZx with Z = P diag(λ) Pᵀ positive semidefinite, its diagonal included, so that the
+product x_i x_j, i ≠ j, has the weight 2z_ij and x_i² the weight z_ii. Minimised is
+
+    (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p R(Z),
+
+R being a function of the eigenvalues: Σ min{λ_s², ε₃}, the capped squared trace norm, which shrinks small
+eigenvalues and leaves large ones free, or its limits ‖Z‖²_F = Σ λ_s² (ε₃ = ∞) and ‖Z‖_tr = Σ λ_s. With the
+losses "absolute" or "epsilon_insensitive" and one of the latter it is convex; with "capped" and the capped
+norm it is the paper's Eq. 3, whose α, β, ε₁, ε₂, ε₃ are 2Nλ_w, 2Nλ_p, the loss's two and `cap`.
+
+The text has slips, and we read it as its own theory asks. The majoriser of the loss has the weight 1/(2
+max{u, δ}) for every excess u ≤ ε₂, 0 included, where Eq. 4 prints 1/(2ε₁) and 0 inside the tube. That of the
+norm is Tr(P_Mᵀ Z Zᵀ P_M) with M = {s : λ_s² ≤ ε₃}, where Eq. 7 misses the square and the text compares λ_s
+with ε₃; the cap in Eq. 6 is ε₃, too. The gradient of the squares carries the factor 2 that Eq. 8 leaves out,
+and that of the norm is QZ + ZQ with Q = P_M P_Mᵀ = I − P_M̄ P_M̄ᵀ, which is symmetric wherever Z has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import WhyNot
+from ..linalg.lowrank import eigenform
+from ..linalg.spectral import TRACE_NORM, SpectralView, capped_squares
+from ..parameters import Parameters
+from ..settings import setting
+from .base import Notation
+from .convex import EigenModel
+
+
+@dataclass(frozen=True)
+class RobustFM(EigenModel):
+    r"""f(x) = b + ⟨w, x⟩ + xᵀZx with a positive semidefinite Z of low rank; see the module.
+
+    Parameters
+    ----------
+    spectrum : {"capped", "squared", "trace"}
+        R(Z): Σ min{λ_s², ε₃}, ‖Z‖²_F or ‖Z‖_tr.
+    cap : float
+        ε₃, for "capped".
+    """
+
+    spectrum: str = setting(
+        "capped",
+        choices=("capped", "squared", "trace"),
+        help="What λ_p multiplies: the capped squared trace norm, the squared norm or the trace norm of Z.",
+    )
+    cap: float = setting(
+        1.0,
+        low=1e-12,
+        high=1e12,
+        log=True,
+        symbol=r"\epsilon_3",
+        help="Eigenvalues of Z whose square is beyond it are free; for the capped norm.",
+    )
+
+    name: ClassVar[str] = "robust"
+    label: ClassVar[str] = "Robust factorization machine"
+    formula: ClassVar[str] = (
+        r"f(x) = b + \langle w, x\rangle + x^\top Z x,\quad Z = P\,\mathrm{diag}(\lambda)\,P^\top \succeq 0"
+    )
+    diagonal = True
+    certificate: ClassVar[str] = "majoriser"
+    solvers: ClassVar[str] = "two_stage or incremental_svd, which project on the semidefinite cone"
+    suited: ClassVar[Mapping[str, Any]] = {
+        "max_epochs": 200,
+        "tol": 1e-6,
+        "lambda_sparse": 0.0,
+        "rank": 30,
+    }
+
+    @property
+    def notation(self) -> Notation:
+        """See `Model.notation`."""
+        formula, words = {
+            "capped": (r"\textstyle\sum_s\min\{\lambda_s^2, \epsilon_3\}", "λ_Z Σ min{λ_s², ε₃}"),
+            "squared": (r"\|Z\|_F^2", "λ_Z ‖Z‖²"),
+            "trace": (r"\|Z\|_{\mathrm{tr}}", "λ_Z ‖Z‖_tr"),
+        }[self.spectrum]
+        return Notation(
+            weights="2Z", lambda_p=r"\lambda_Z", shrinkage=formula, shrinkage_term=words, penalty_term=""
+        )
+
+    @property
+    def shrunk(self) -> str:  # type: ignore[override]
+        """What λ_p multiplies, in words."""
+        return {
+            "capped": "the capped squared trace norm of Z",
+            "squared": "the squared norm of Z",
+            "trace": "the trace norm of Z",
+        }[self.spectrum]
+
+    @property
+    def capped(self) -> bool:
+        """Whether R has a cap."""
+        return self.spectrum == "capped"
+
+    @property
+    def traced(self) -> bool:
+        """Whether R is the trace of Z, which is linear in it."""
+        return self.spectrum == "trace"
+
+    @property
+    def spectral(self) -> SpectralView:
+        """R as a function of eigenvalues."""
+        if self.traced:
+            return TRACE_NORM
+        return capped_squares(self.cap if self.capped else np.inf)
+
+    def free(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Return which eigenvalues are beyond the cap, so that the tangent of R does not shrink them."""
+        if not self.capped:
+            return np.zeros(eigenvalues.shape, dtype=bool)
+        return np.square(eigenvalues) > self.cap
+
+    def why_no_threshold(self) -> WhyNot:
+        """See `Model.why_no_threshold`."""
+        return WhyNot(
+            "semidefinite",
+            "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "
+            "eigenvalue of the gradient in Z at the linear fit is at least 0, for the trace norm −λ_p. λ has "
+            "no part in it.",
+        )
+
+    def shrinkage(self, parameters: Parameters) -> float:
+        """Return R(Z)."""
+        return self.spectral.value(eigenform(parameters.P, parameters.multipliers)[1])
+
+    def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
+        """Return |λ_s|."""
+        return np.abs(parameters.multipliers)

@@ -1,0 +1,194 @@
+"""The robust factorization machine from mini-batches, Z = PΣPᵀ never formed (robust_fm; Brand 2006)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import WhyNot
+from ..linalg.incremental_svd import orthonormalised, updated
+from ..models import Model
+from ..models.robust import RobustFM
+from ..parameters import Parameters
+from ..problem import Formulation
+from ..settings import ParamSpec
+from ._cone_steps import curvatures, linear_gradient, smooth_part, smoothed_risk, tangent_weights
+from ._sweeping import relative_change
+from .base import Solver
+from .reweighted import DECAY, SMOOTHING, Smoothing
+from .two_stage import only_robust
+
+# Updates after which the columns of P are made orthonormal to rounding again.
+_DRIFT = 1_000
+# An epoch that would raise the objective is made again with half the step, at most so often.
+_HALVINGS = 8
+
+
+class IncrementalSVD(Solver):
+    r"""Projected stochastic gradient steps on Z of bounded rank, by updates of its decomposition.
+
+    Of every mini-batch, in an order drawn anew every epoch, the weights e of the present predictions are
+    taken, as in `TwoStage` with the scheme "quadratic"; then a gradient step on w and the bias is made, and
+
+        Z ← Π(Z − η(X_Iᵀ diag(g) X_I + λ_p(QZ + ZQ))),
+
+    Π keeping the `rank` largest positive eigenvalues, Q as it is for the present Z: an update of the
+    decomposition by the columns X_Iᵀ in O(d(r + c)²). Their signs are those of g, so that the update is A S
+    Aᵀ, not AAᵀ. Steps are as long as the curvature of the mini-batch allows, times `step`. With one
+    mini-batch of all rows these are the iterates of `TwoStage` with one gradient step an epoch,
+    unaccelerated.
+
+    An epoch that would raise the objective with ℓ_δ is made again with half the step: it never rises.
+    """
+
+    name: ClassVar[str] = "incremental_svd"
+    label: ClassVar[str] = "Mini-batches with incremental SVD"
+    source: ClassVar[str] = "robust_fm, stochastic version; Brand 2006"
+    about: ClassVar[str] = (
+        "Projected gradient steps on mini-batches that update the eigenvectors of Z, which is never formed: "
+        "for many rows and many features. An epoch never raises the objective."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec("batch_size", "int", 64, 1, 1_000_000, help="The rows of a mini-batch."),
+        ParamSpec(
+            "step",
+            "float",
+            1.0,
+            1e-6,
+            1.0,
+            log=True,
+            symbol=r"\eta",
+            help="The length of a step as a share of what the curvature of its mini-batch allows.",
+        ),
+        ParamSpec(
+            "uncapped", "int", 2, 0, 1000, help="Epochs without the cap of the loss before the first one."
+        ),
+        SMOOTHING,
+        DECAY,
+    )
+    monotone: ClassVar[bool] = False
+    takes_kinks: ClassVar[bool] = True
+    memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_share", "_rng", "_steps")
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        """See `Solver._why_not_model`."""
+        return only_robust(self.label, model)
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`."""
+        return smooth_part(problem.loss).why_no_mu(self.label)
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        model: Any = self.problem.model
+        self._model: RobustFM = model
+        self._half = smooth_part(self.problem.loss)
+        X = self.problem.design.matrix
+        self._rows = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        kept = parameters.multipliers > 0.0
+        P, values = orthonormalised(parameters.P[:, kept], parameters.multipliers[kept])
+        self._now = Parameters(P, parameters.w.copy(), parameters.intercept, coefficients=values)
+        self._rng = rng
+        self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
+        self._share, self._steps = float(self.settings["step"]), 0
+        capped = getattr(self.problem.loss.majoriser, "cap", np.inf)
+        if np.isfinite(capped) and not values.size:
+            self._cap = False
+            for _ in range(self.settings["uncapped"]):
+                self.epoch()
+        self._cap = True
+
+    def parameters(self) -> Parameters:
+        """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
+        now = self._now
+        missing = self.problem.rank - now.multipliers.size
+        return now.replace(
+            P=np.pad(now.P, ((0, 0), (0, missing))),
+            w=now.w.copy(),
+            coefficients=np.pad(now.multipliers, (0, missing)),
+        )
+
+    def _objective(self, delta: float) -> float:
+        problem, here = self.problem, self._now
+        rest = problem.lambda_w * float(here.w @ here.w)
+        rest += problem.lambda_p * self._model.spectral.value(here.multipliers)
+        return smoothed_risk(problem, problem.predict(here), delta) + rest
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        before, delta = self._now, self._smoothing.delta
+        objective = self._objective(delta)
+        for _ in range(_HALVINGS):
+            self._pass(delta)
+            if not self._now.finite():
+                return float("inf")
+            if not self._cap or self._objective(delta) <= objective:
+                break
+            self._share *= 0.5
+            self._now = before
+        # Short steps are no sign of an end.
+        return self._smoothing.after(min(1.0, self._change(before) / self._share))
+
+    def _change(self, before: Parameters) -> float:
+        # ‖Z − Z₋‖ through the products of the columns: no d × d array.
+        now = self._now
+        inner = now.P.T @ before.P
+        squares = now.multipliers @ now.multipliers + before.multipliers @ before.multipliers
+        squares -= 2.0 * now.multipliers @ np.square(inner) @ before.multipliers
+        linear = max(float(np.abs(now.w - before.w).max()), abs(now.intercept - before.intercept))
+        return relative_change(
+            (float(np.sqrt(max(squares, 0.0))), now.multipliers), (linear, now.w, np.asarray(now.intercept))
+        )
+
+    def _pass(self, delta: float) -> None:
+        n, size = self.problem.design.n_samples, self.settings["batch_size"]
+        order = np.arange(n) if size >= n else self._rng.permutation(n)
+        for begin in range(0, n, size):
+            self._update(order[begin : begin + size], delta)
+
+    def _update(self, rows: np.ndarray, delta: float) -> None:
+        problem, X, half = self.problem, self._rows[rows], self._half
+        y, strength = problem.y[rows], problem.lambda_p
+        w, bias = self._now.w, self._now.intercept
+        in_pairs = np.square(np.asarray(X @ self._now.P)) @ self._now.multipliers
+        f = np.asarray(X @ w) + bias + in_pairs
+        if self._cap:
+            weights = tangent_weights(problem, f, rows, delta) / rows.size
+        else:
+            weights = (
+                problem.unit_weights[rows] / np.maximum(np.abs(half.derivative(f, y)), delta) / rows.size
+            )
+        mu = half.mu() or 1.0
+        in_Z, in_w = curvatures(X, weights)
+        trace = self._model.traced
+        step = self._share / (mu * in_Z + (0.0 if trace else 2.0 * strength) or 1.0)
+        if problem.fit_linear or problem.fit_intercept:
+            slope = weights * half.derivative(f, y)
+            gradient, in_bias = linear_gradient(problem, X, slope, w)
+            length = self._share / (mu * in_w + 2.0 * problem.lambda_w or 1.0)
+            w, bias = w - length * gradient, bias - length * in_bias
+            f = np.asarray(X @ w) + bias + in_pairs
+        slope = weights * half.derivative(f, y)
+        live = slope != 0.0
+        values = self._now.multipliers
+        if not trace:
+            values = values * np.where(self._model.free(values), 1.0, 1.0 - 2.0 * step * strength)
+        A = X[live].T
+        A = A.toarray() if sp.issparse(A) else A
+        P, values = updated(self._now.P, values, A, -step * slope[live], problem.rank)
+        if trace:
+            kept = values > step * strength
+            P, values = P[:, kept], values[kept] - step * strength
+        self._steps += 1
+        if self._steps % _DRIFT == 0:
+            P, values = orthonormalised(P, values)
+        self._now = Parameters(P, w, bias, coefficients=values)
+
+    def vouches(self, change: float) -> bool:
+        """See `Solver.vouches`."""
+        return False

@@ -1,0 +1,211 @@
+"""Losses with kinks or caps by reweighting: one more loop around another solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import WhyNot
+from ..losses.majoriser import Majoriser, typical_size
+from ..models import Model
+from ..parameters import Parameters
+from ..problem import Formulation, Problem
+from ..settings import ParamSpec
+from ._sweeping import relative_change
+from .base import Solver
+from .gcd import GCD
+from .lbfgs import LBFGS
+from .nmapgd import NmAPGD
+from .pbcd import PBCD
+from .pcd import CD, PCD
+from .quadratic_pgd import ExactPGD
+
+SMOOTHING = ParamSpec(
+    "smoothing",
+    "float",
+    0.1,
+    1e-8,
+    10.0,
+    log=True,
+    symbol=r"\delta",
+    help="Residuals below this share of a typical one are smoothed over at first.",
+)
+DECAY = ParamSpec(
+    "decay", "float", 0.5, 0.05, 1.0, help="What the smoothing is multiplied by in every epoch."
+)
+LEAST_SMOOTHING = 1e-5
+"""The smoothing ends at this share of a typical residual: far below it weights differ so much that the inner
+solvers end short of what certificates can see."""
+
+_INNER = (CD, PCD, PBCD, NmAPGD, LBFGS, ExactPGD, GCD)
+
+
+class Smoothing:
+    """δ on its way down: lower once no step at the present one is larger than it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its targets tell the unit.
+    share, decay : float
+        δ in units at first, and what it is multiplied by.
+    """
+
+    memory: ClassVar[tuple[str, ...]] = ("delta",)
+
+    def __init__(self, problem: Problem, share: float, decay: float) -> None:
+        self.unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
+        self._decay = decay
+        self.delta = share * self.unit
+
+    def after(self, change: float) -> float:
+        """Lower δ after a small change; return the change, or δ in units while it still falls, if larger."""
+        left, least = self.delta / self.unit, min(self.delta, LEAST_SMOOTHING * self.unit)
+        falling = self._decay < 1.0 and self.delta > least
+        if change <= left:
+            self.delta = max(self._decay * self.delta, least)
+        return max(change, left) if falling else change
+
+
+def reweighted(problem: Problem, loss: Majoriser, f: np.ndarray, delta: float) -> Problem | None:
+    """Return the problem of the tangent at predictions f, or None where all rows are set aside.
+
+    Its objective, times the mean of the weights, is the smoothed one's but for a constant at f, and nowhere
+    below it.
+    """
+    weights = problem.unit_weights * loss.weights(f, problem.y, delta)
+    mean = float(weights.mean())
+    if mean == 0.0:
+        return None
+    return replace(
+        problem,
+        loss=loss.half_square,
+        sample_weight=weights / mean,
+        lambda_w=problem.lambda_w / mean,
+        lambda_p=problem.lambda_p / mean,
+        lambda_sparse=problem.lambda_sparse / mean,
+    )
+
+
+class Reweighted(Solver):
+    r"""Minimise a loss with kinks, or with a cap, through weighted squares (Nie et al. 2010; robust_fm).
+
+    ℓ = min{u, cap} with a smooth ½u², see `fmviz.engine.losses.majoriser.Majoriser`. An epoch takes the
+    weights 2e_n = 1/max{u_n, δ} of the present predictions, 0 for rows beyond the cap, makes `inner_epochs`
+    epochs of another solver on Σ e_n u_n² with all penalties as they are, and lowers δ once that moves
+    little. Whatever lowers Σ e_n u_n² lowers the objective with ℓ_δ, so that it never rises at one δ, and
+    when δ falls it falls, too. The objective with ℓ itself rises by no more than δ/2 for each row.
+    """
+
+    name: ClassVar[str] = "reweighted"
+    label: ClassVar[str] = "Reweighting"
+    source: ClassVar[str] = "robust_fm, Algorithm 1; Nie, Huang, Cai and Ding 2010"
+    about: ClassVar[str] = (
+        "For losses with kinks or caps: weighted squares that touch the loss from above take its place, by "
+        "another solver, and are weighed anew every epoch. Rows beyond a cap weigh nothing."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec(
+            "inner",
+            "choice",
+            "auto",
+            choices=("auto", *(method.name for method in _INNER)),
+            help="Which solver minimises the weighted squares.",
+        ),
+        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two weighings."),
+        ParamSpec(
+            "uncapped",
+            "int",
+            10,
+            0,
+            1000,
+            help="Epochs without the cap before the first one: where all rows are beyond it, none counts.",
+        ),
+        SMOOTHING,
+        DECAY,
+    )
+    # With ℓ itself, which is what is reported, it may rise by δ/2.
+    monotone: ClassVar[bool] = False
+    takes_kinks: ClassVar[bool] = True
+    takes_powers: ClassVar[bool] = True
+    fits_coefficients: ClassVar[bool] = True
+    memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_rng")
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        """See `Solver._why_not_model`: the other solver is asked."""
+        return None
+
+    def why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`; the fit of columns' weights is the other solver's."""
+        return problem.why_not() or self._why_not(problem)
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`."""
+        loss = problem.loss.majoriser
+        if loss is None:
+            return WhyNot(
+                "no_kinks",
+                f"{self.label} is for losses with kinks or caps, and the {problem.loss.label.lower()} loss "
+                "has none: other solvers minimise it as it is. Choose one of them.",
+            )
+        smooth = Formulation(problem.model, problem.penalty, loss.half_square)
+        reasons = [method.why_not(smooth) for method in self._candidates(problem)]
+        return None if None in reasons else reasons[0]
+
+    def _candidates(self, problem: Formulation) -> list[Solver]:
+        chosen = self.settings["inner"]
+        found = [method() for method in _INNER if chosen in ("auto", method.name)]
+        # A sweep over rows where the penalty acts on rows.
+        return sorted(found, key=lambda one: problem.penalty.row_wise and one.name != PBCD.name)
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        found = problem.loss.majoriser
+        assert found is not None, "`why_not` has been asked"
+        self._loss = found
+        smooth = Formulation(problem.model, problem.penalty, found.half_square)
+        self._method = next(one for one in self._candidates(problem) if one.why_not(smooth) is None)
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._now, self._rng = parameters.copy(), rng
+        self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
+        if np.isfinite(self._loss.cap):
+            capped, self._loss = self._loss, replace(self._loss, cap=np.inf)
+            for _ in range(self.settings["uncapped"]):
+                self.epoch()
+            self._loss = capped
+            self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`; the change is at least δ, in units of a typical residual."""
+        problem, before, delta = self.problem, self._now, self._smoothing.delta
+        f = problem.predict(before)
+        inner = reweighted(problem, self._loss, f, delta)
+        if inner is not None:
+            method = self._method.within(inner)
+            method.start(before, self._rng)
+            for _ in range(self.settings["inner_epochs"]):
+                if not np.isfinite(method.epoch()):
+                    return float("inf")
+            self._now = method.parameters()
+            method.close()
+            # Solvers that look ahead may end above where they began.
+            if not inner.objective(self._now) <= inner.objective(before):
+                self._now = before
+        now = self._now
+        changes = {name: float(np.abs(now[name] - before[name]).max(initial=0.0)) for name in now}
+        linear = max(changes.pop("w"), changes.pop("intercept"))
+        rest: list[Any] = [(change, now[name]) for name, change in changes.items()]
+        return self._smoothing.after(relative_change((linear, now.w, np.asarray(now.intercept)), *rest))
+
+    def vouches(self, change: float) -> bool:
+        """See `Solver.vouches`: at a kink short steps prove nothing."""
+        return False
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._now.copy()

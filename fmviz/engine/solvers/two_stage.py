@@ -1,0 +1,400 @@
+"""The robust factorization machine by majorising both of its caps (robust_fm, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+
+from ..errors import WhyNot
+from ..linalg.lowrank import pair_gradient
+from ..models import Model
+from ..models.robust import RobustFM
+from ..parameters import Parameters
+from ..problem import Formulation
+from ..settings import ParamSpec
+from . import _cone
+from ._cone_steps import (
+    curvatures,
+    linear_gradient,
+    quadratic_forms,
+    smooth_part,
+    smoothed_risk,
+    tangent_weights,
+)
+from ._sweeping import relative_change
+from .base import Solver
+from .reweighted import DECAY, SMOOTHING, Smoothing
+
+# Without caps, by gradient steps: so many times `steps` of them, δ falling in between.
+_UNCAPPED = 10
+
+
+def only_robust(label: str, model: Model) -> WhyNot | None:
+    """Return None for the robust factorization machine, or why a solver of it takes no other model."""
+    if isinstance(model, RobustFM):
+        return None
+    return WhyNot(
+        "robust_only",
+        f"{label} projects Z on the positive semidefinite matrices and shrinks its small eigenvalues; the "
+        f'{model.label[0].lower()}{model.label[1:]} has no such Z. Choose the model "robust", or another '
+        "solver.",
+    )
+
+
+@dataclass
+class Point:
+    """Z with its eigenvalues, largest first, and eigenvectors; w, the bias, and the predictions f."""
+
+    Z: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    w: np.ndarray
+    bias: float
+    f: np.ndarray
+
+
+class TwoStage(Solver):
+    r"""Weights, then w, then Z: majorise loss and norm at the present point, and minimise (robust_fm).
+
+    An epoch takes the tangents of both caps, which lie nowhere below the objective and touch it at the
+    present point: R(Z) becomes ‖QZ‖²_F + const, Q being the projector on the eigenvectors that are not free,
+    and the loss, by `scheme`,
+
+    - "quadratic": Σ e_n u_n² with e_n = 1/(2 max{u_n, δ}) for u_n ≤ ε₂, and 0 beyond, which are the weights
+      of Algorithm 1; δ is lowered once steps are small;
+    - "linear": Σ u_n over the rows with u_n ≤ ε₂, as min{u, ε₂} is concave in u, too. It keeps the kinks,
+      touches more closely, and needs no δ.
+
+    What remains is convex. `inner` "exact" solves it to rounding, by splitting with a factorised system of
+    d(d + 1)/2 + d + 1 equations; "gradient" makes `steps` rounds of a ridge step on w and the bias and an
+    (accelerated) projected gradient step on Z. With `acceleration` the point beyond is looked at, too, and
+    taken where it is lower: the tangent of the norm holds free eigenvectors back from turning. "auto" is
+    "exact" for few features. A point above the present one is not taken, so that the objective, with ℓ_δ
+    where the scheme is quadratic, never rises. Where the rank is bounded the projection keeps the largest
+    eigenvalues.
+
+    From Z = 0 it goes first to the minimum without caps, which is convex: least absolute deviations. The
+    squared loss (all weights 1), zeros and random starts end in poor minima.
+    """
+
+    name: ClassVar[str] = "two_stage"
+    label: ClassVar[str] = "Two-stage majorisation"
+    source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
+    about: ClassVar[str] = (
+        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the convex problem "
+        "that is left, and looks again. The objective never rises."
+    )
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        ParamSpec(
+            "scheme",
+            "choice",
+            "linear",
+            choices=("linear", "quadratic"),
+            help="What takes the place of a loss with kinks: its tangent in u, or in u².",
+        ),
+        ParamSpec(
+            "inner",
+            "choice",
+            "auto",
+            choices=("auto", "exact", "gradient"),
+            help="How the convex problem of an epoch is solved.",
+        ),
+        ParamSpec(
+            "accuracy",
+            "float",
+            1e-9,
+            1e-14,
+            1.0,
+            log=True,
+            help="How far, as a share of their size, the iterates of an exact solution may still be apart.",
+        ),
+        ParamSpec("steps", "int", 50, 1, 10_000, help="Gradient steps on Z in an epoch."),
+        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, look ahead."),
+        ParamSpec(
+            "linear",
+            "choice",
+            "ridge",
+            choices=("ridge", "gradient"),
+            help="The step on w between them: a ridge regression, or a gradient step.",
+        ),
+        SMOOTHING,
+        DECAY,
+    )
+    monotone: ClassVar[bool] = False
+    takes_kinks: ClassVar[bool] = True
+    memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope")
+
+    def _why_not_model(self, model: Model) -> WhyNot | None:
+        """See `Solver._why_not_model`."""
+        return only_robust(self.label, model)
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`; gradient steps need the Lipschitz constant of what is smooth."""
+        return smooth_part(problem.loss).why_no_mu(self.label)
+
+    def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
+        """See `Solver.cost_note`."""
+        size = _cone.coordinates(d)
+        if size <= _cone.MOST_COORDINATES:
+            return None
+        return (
+            f"{self.label} forms Z, {d:,} × {d:,}, and decomposes it in each of its {self.settings['steps']} "
+            "steps an epoch. With many features choose incremental_svd, which never does."
+        )
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        model: Any = problem.model
+        self._model: RobustFM = model
+        X = problem.design.matrix
+        self._X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        self._half = smooth_part(problem.loss)
+        self._kinks = problem.loss.majoriser
+        small = _cone.coordinates(problem.design.n_features) <= _cone.MOST_COORDINATES
+        # The steps of the splitting are those of ½u², which squares and excesses have.
+        residual = problem.loss.scalar.of_residual if self._kinks is None else None
+        able = small and (self._kinks is not None or (residual is not None and residual.is_residual))
+        self._exact = {"auto": able, "exact": True, "gradient": False}[self.settings["inner"]]
+        self._linear = self._exact and self._kinks is not None and self.settings["scheme"] == "linear"
+        if self.settings["inner"] == "exact" and not able:
+            raise ValueError(
+                f"inner = 'exact' solves at most {_cone.MOST_COORDINATES:,} equations, with the squared loss "
+                f"or one that has kinks; these are {_cone.coordinates(problem.design.n_features):,}, with "
+                f"the {problem.loss.label.lower()} loss. Choose inner='gradient'."
+            )
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        multipliers = np.maximum(parameters.multipliers, 0.0)
+        Z = (parameters.P * multipliers) @ parameters.P.T
+        self._now = self._point(Z, parameters.w.copy(), parameters.intercept)
+        self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
+        # Of the loss at the end of the last epoch: at kinks predictions do not tell them.
+        self._slope = np.zeros(self._now.f.size)
+        if not self._now.values.size:
+            self._now = self._uncapped(self._now)
+
+    def _point(self, Z: np.ndarray, w: np.ndarray, bias: float) -> Point:
+        """Return a point with the semidefinite matrix of the allowed rank that is nearest to Z."""
+        values, vectors = np.linalg.eigh(Z)
+        rank = min(self.problem.rank, values.size)
+        values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
+        kept = values > 1e-14 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        values, vectors = values[kept], vectors[:, kept]
+        Z = (vectors * values) @ vectors.T
+        f = quadratic_forms(self._X, Z) + bias
+        if w.any():
+            f += self.problem.design.dot(w)
+        return Point(Z, values, vectors, w, bias, f)
+
+    def _objective(self, at: Point, delta: float) -> float:
+        problem = self.problem
+        if self._linear:
+            risk = problem.empirical_risk(at.f)
+        else:
+            risk = smoothed_risk(problem, at.f, delta)
+        shrunk = self._model.spectral.value(at.values)
+        return risk + problem.lambda_w * float(at.w @ at.w) + problem.lambda_p * shrunk
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`."""
+        before, delta = self._now, self._smoothing.delta
+        new = self._step(before, delta)
+        if not np.isfinite(new.f).all():
+            return float("inf")
+        objective = self._objective(new, delta)
+        if objective <= self._objective(before, delta):
+            self._now = self._further(new, before, objective, delta) if self.settings["acceleration"] else new
+        moved = self._change(before)
+        return moved if self._linear or self._kinks is None else self._smoothing.after(moved)
+
+    def _further(self, new: Point, before: Point, objective: float, delta: float) -> Point:
+        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn."""
+        ahead = 1.0
+        while True:
+            trial = _beyond(new, before, ahead)
+            trial = self._point(trial.Z, trial.w, trial.bias)
+            if not (reached := self._objective(trial, delta)) < objective:
+                return new
+            new, objective, ahead = trial, reached, 2.0 * ahead
+
+    def _change(self, before: Point) -> float:
+        now = self._now
+        linear = max(float(np.abs(now.w - before.w).max()), abs(now.bias - before.bias))
+        return relative_change(
+            (float(np.abs(now.Z - before.Z).max()), now.Z), (linear, now.w, np.asarray(now.bias))
+        )
+
+    def _uncapped(self, here: Point) -> Point:
+        """Return the minimum without caps, a convex problem: that of the norm takes its strength along."""
+        problem = self.problem
+        strength = 0.0 if self._model.capped else problem.lambda_p
+        weights = problem.unit_weights / problem.design.n_samples
+        if self._exact:
+            return self._solved(here, weights, weights > 0.0, 0, self._kinks is None, strength)
+        delta = self._smoothing.delta
+        for _ in range(_UNCAPPED):
+            tangent = weights
+            if self._kinks is not None:
+                uncapped = replace(self._kinks, cap=np.inf)
+                tangent = weights * uncapped.weights(here.f, problem.y, delta)
+            here = self._descended(here, tangent, np.zeros(0, dtype=bool), strength)
+            delta *= self.settings["decay"]
+        return here
+
+    def _step(self, here: Point, delta: float) -> Point:
+        problem = self.problem
+        n = problem.design.n_samples
+        free = self._model.free(here.values)
+        if self._linear:
+            assert self._kinks is not None
+            weights = problem.unit_weights / n
+            kept = (self._kinks.excess(here.f, problem.y) <= self._kinks.cap) & (weights > 0.0)
+            return self._solved(here, weights, kept, int(free.sum()), False, problem.lambda_p)
+        weights = tangent_weights(problem, here.f, slice(None), delta) / n
+        if self._exact:
+            return self._solved(here, weights, weights > 0.0, int(free.sum()), True, problem.lambda_p)
+        return self._descended(here, weights, free, problem.lambda_p)
+
+    def _solved(
+        self, here: Point, weights: np.ndarray, kept: np.ndarray, free: int, squared: bool, strength: float
+    ) -> Point:
+        """Return the minimum of the convex problem; without a row that counts, the present point."""
+        problem = self.problem
+        if not kept.any():
+            return here
+        d = problem.design.n_features
+        # The eigenvectors, and whatever completes them.
+        basis = np.linalg.qr(np.hstack([here.vectors, np.eye(d)]))[0] if here.values.size else np.eye(d)
+        X = self._X[kept]
+        excess = np.abs(self._half.derivative(here.f[kept], problem.y[kept]))
+        convex = _cone.Convex(
+            X.toarray() if hasattr(X, "toarray") else X,
+            problem.y[kept],
+            weights[kept],
+            self._half,
+            squared,
+            problem.lambda_w,
+            strength,
+            basis,
+            free,
+            self._model.traced,
+            problem.fit_linear,
+            problem.fit_intercept,
+            max(float(excess.mean()), 1e-3 * self._smoothing.unit),
+        )
+        Z, w, bias, slope = _cone.solve(
+            convex, here.Z, here.w, here.bias, self._slope[kept], self.settings["accuracy"]
+        )
+        self._slope = np.zeros(kept.size)
+        self._slope[kept] = slope
+        return self._point(Z, w, bias)
+
+    def _descended(self, here: Point, weights: np.ndarray, free: np.ndarray, strength: float) -> Point:
+        """Return where `steps` rounds of a step on w and one on Z lead, on the tangent at `here`."""
+        problem, X, half = self.problem, self._X, self._half
+        mu = half.mu() or 1.0
+        in_Z, in_w = curvatures(X, weights)
+        P = here.vectors[:, : free.size][:, free]
+        trace = self._model.traced
+        step = 1.0 / (mu * in_Z + (0.0 if trace else 2.0 * strength) or 1.0)
+        linear = self._linear_step(weights, mu, mu * in_w)
+
+        def value(at: Point) -> float:
+            rest = at.Z - P @ (P.T @ at.Z)
+            shrunk = float(at.values.sum()) if trace else float(np.square(rest).sum())
+            total = float(weights @ half.value(at.f, problem.y)) + problem.lambda_w * float(at.w @ at.w)
+            return total + strength * shrunk
+
+        def projected(origin: Point) -> Point:
+            slope = weights * half.derivative(origin.f, problem.y)
+            G = pair_gradient(X, slope, diagonal=True)
+            if trace:
+                G[np.diag_indices_from(G)] += strength
+            elif strength:
+                rest = origin.Z - P @ (P.T @ origin.Z)
+                G += strength * (rest + rest.T)
+            return self._point(origin.Z - step * G, origin.w, origin.bias)
+
+        now, t, best = here, 1.0, value(here)
+        behind = here
+        for _ in range(self.settings["steps"]):
+            following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+            ahead = (t - 1.0) / following if self.settings["acceleration"] else 0.0
+            new = projected(linear(_beyond(now, behind, ahead)))
+            reached = value(new)
+            if ahead and not reached <= best:
+                t, behind = 1.0, now
+                continue
+            behind, now, best, t = now, new, reached, following
+        return now
+
+    def _linear_step(self, weights: np.ndarray, mu: float, curvature: float) -> Callable[[Point], Point]:
+        """Return the step on w and the bias: the minimum of a quadratic that is nowhere below the tangent."""
+        problem, X = self.problem, self._X
+        if not (problem.fit_linear or problem.fit_intercept):
+            return lambda at: at
+        d = problem.design.n_features
+        factor = None
+        if self.settings["linear"] == "ridge":
+            A = np.hstack([X.toarray() if hasattr(X, "toarray") else X, np.ones((len(weights), 1))])
+            H = mu * (A * weights[:, None]).T @ A
+            H[np.arange(d), np.arange(d)] += 2.0 * problem.lambda_w
+            fitted = np.repeat([problem.fit_linear, problem.fit_intercept], [d, 1])
+            H[~fitted], H[:, ~fitted] = 0.0, 0.0
+            H[np.diag_indices_from(H)] += 1e-12 * float(np.diagonal(H).max()) + 1e-300 + ~fitted
+            factor = scipy.linalg.cho_factor(H)
+        length = 1.0 / (curvature + 2.0 * problem.lambda_w or 1.0)
+
+        def step(at: Point) -> Point:
+            slope = weights * self._half.derivative(at.f, problem.y)
+            gradient = np.append(*linear_gradient(problem, X, slope, at.w))
+            move = length * gradient if factor is None else scipy.linalg.cho_solve(factor, gradient)
+            f = at.f - problem.design.dot(move[:d]) - move[d]
+            return Point(at.Z, at.values, at.vectors, at.w - move[:d], at.bias - float(move[d]), f)
+
+        return step
+
+    def vouches(self, change: float) -> bool:
+        """See `Solver.vouches`."""
+        return False
+
+    @property
+    def _state(self) -> Parameters:
+        """The present point, for a checkpoint."""
+        return self.parameters()
+
+    @_state.setter
+    def _state(self, state: Parameters) -> None:
+        Z = (state.P * state.multipliers) @ state.P.T
+        self._now = self._point(Z, state.w.copy(), state.intercept)
+
+    def parameters(self) -> Parameters:
+        """Return copies, with columns of zeros up to `rank`, largest λ_s first."""
+        now = self._now
+        missing = self.problem.rank - now.values.size
+        return Parameters(
+            np.pad(now.vectors, ((0, 0), (0, missing))),
+            now.w.copy(),
+            now.bias,
+            coefficients=np.pad(now.values, (0, missing)),
+        )
+
+
+def _beyond(now: Point, behind: Point, ahead: float) -> Point:
+    """Return now + ahead·(now − behind), which need not be semidefinite; f is linear in the parameters."""
+    if ahead == 0.0:
+        return now
+    return Point(
+        now.Z + ahead * (now.Z - behind.Z),
+        now.values,
+        now.vectors,
+        now.w + ahead * (now.w - behind.w),
+        now.bias + ahead * (now.bias - behind.bias),
+        now.f + ahead * (now.f - behind.f),
+    )

@@ -1,0 +1,261 @@
+r"""Where robust machines begin, and caps that are found from the data.
+
+The capped objective has many local minima. Least absolute deviations, which is the same problem without its
+caps, starts near the good one: it bends to outliers, but not to how far they are.
+
+The automatic rule goes from there:
+
+1. σ, the scale of the noise, 1.8 times the 25 % quantile of the residuals' sizes over 0.3186, as for a normal
+   one.
+2. ε₁ = σ/2 and ε₁ + ε₂ = 3σ; rounds with λ_p = 0, after each of which σ is taken anew from the rows that are
+   kept and not at the edge of the tube, where as many rows lie as there are degrees of freedom: their 60 %
+   quantile over 0.8416, changed by a factor of 0.5 to 1.25, until it changes little.
+3. The largest eigenvalue q that the same machine finds where there is none: in the kept rows' residuals,
+   permuted. Eigenvalues beyond 1.5q are k factors, and √ε₃ is the geometric mean of 1.5q and λ_k, at most
+   0.9 λ_k.
+4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, Φ the products of features, which empties all
+   that is not free; rounds in which σ is taken anew once more, since what is left has few degrees of freedom.
+   The residuals now tell more of the noise: from 3 on again, until no factor falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..drive import Budget, iterate
+from ..losses import Loss
+from ..losses.absolute import Absolute, Insensitive
+from ..losses.capped import CappedHinge, CappedInsensitive
+from ..losses.majoriser import typical_size
+from ..models.robust import RobustFM
+from ..parameters import Parameters
+from ..problem import Problem
+from ..solvers import Solver, get_solver
+from ..target import Target
+
+_QUARTILE, _SIXTIETH = 0.3186, 0.8416
+_ROUNDS, _MOST_SCALES, _SETTLED, _MOST_PASSES = 3, 6, 0.05, 4
+# Residuals below this share of a typical target are interpolated.
+_INTERPOLATED, _AT_EDGE = 1e-5, 1e-4
+# A first scale that is too small keeps too few rows to grow; one that is too large falls soon.
+_GENEROUS = 1.8
+_SAFETY = 1.5
+_CAP_OF_HINGE = 2.0
+_NO_CAP, _LEAST = 1e12, 1e-12
+# What the fits on the way need not be nearer to their optima than.
+_ACCURACY = 1e-5
+
+
+@dataclass(frozen=True)
+class Caps:
+    """ε₁, ε₂, ε₃ and λ_p; None for what is to be found, infinity for caps that are not to be."""
+
+    epsilon: float | None = None
+    cap: float | None = None
+    spectrum: float | None = None
+    lambda_p: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the automatic rule has found.
+
+    Attributes
+    ----------
+    problem : Problem
+        With all caps and strengths.
+    start : Parameters
+        Where its fit begins.
+    scale : float
+        σ.
+    edge : float
+        q, the largest eigenvalue that noise alone gives.
+    """
+
+    problem: Problem
+    start: Parameters
+    scale: float
+    edge: float
+
+
+def least_absolute_start(problem: Problem, solver: Solver, rng: np.random.Generator) -> Parameters:
+    """Return the end of the same problem without the caps of loss and norm."""
+    return _fitted(_uncapped(problem), solver, None, rng, epochs=1)
+
+
+def linear_strength(problem: Problem) -> float:
+    """Return a λ_w that hardly shrinks, in whatever units X and y are."""
+    squares = problem.design.power(2) @ np.ones(problem.design.n_features)
+    return 1e-4 * problem.mean(squares) / problem.design.n_features / _typical(problem)
+
+
+def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Generator) -> Found:
+    """Return the problem with the caps that are given, and the others by the automatic rule; see the module.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the robust machine, with a capped loss and the capped norm, whatever their caps.
+    given : Caps
+        What is not to be found.
+    solver : Solver
+        Which fits.
+    rng : numpy Generator
+        What permutes residuals.
+    """
+    if "accuracy" in solver.settings:
+        solver = get_solver(solver.name, {**solver.settings, "accuracy": _ACCURACY})
+    uncapped = _uncapped(problem)
+    here = _fitted(uncapped, solver, None, rng, epochs=1)
+    binary = problem.loss.task == "binary"
+    unit = _typical(problem)
+    sigma = 1.0 if binary else _first_scale(problem, here, unit)
+
+    def at(sigma: float, **more: Any) -> Problem:
+        return replace(problem, loss=_loss_at(binary, given, sigma), **more)
+
+    def settled(here: Parameters, sigma: float, **more: Any) -> tuple[Parameters, float]:
+        for _ in range(_MOST_SCALES):
+            now = at(sigma, **more)
+            here, before = _fitted(now, solver, here, rng), sigma
+            if binary:
+                break
+            sigma = _next_scale(now, here, sigma, unit)
+            if abs(sigma - before) <= _SETTLED * before:
+                break
+        return here, sigma
+
+    here, sigma = settled(here, sigma, lambda_p=0.0)
+    edge, model = 0.0, _model(problem)
+    factors = -1
+    for _ in range(_MOST_PASSES):
+        spectrum = given.spectrum
+        if spectrum is None:
+            edge = max(edge, _noise_edge(at(sigma, lambda_p=0.0), here, solver, rng))
+            spectrum = _spectral_cap(here.multipliers, edge)
+        model = RobustFM("squared") if spectrum == np.inf else RobustFM("capped", spectrum)
+        if factors == (factors := int(model.free(here.multipliers).sum())):
+            break
+        strength = given.lambda_p
+        if strength is None:
+            strength = 2.5 * (0.8 / sigma) * _median_square(problem) / problem.design.n_samples
+        here, sigma = settled(here, sigma, lambda_p=strength, model=model)
+    return Found(at(sigma, lambda_p=strength, model=model), here, sigma, edge)
+
+
+def _model(problem: Problem) -> RobustFM:
+    model: Any = problem.model
+    return model
+
+
+def _uncapped(problem: Problem) -> Problem:
+    loss: Loss = problem.loss
+    loss = replace(loss, cap=_NO_CAP) if isinstance(loss, CappedHinge) else Absolute()
+    model = _model(problem)
+    if model.capped:
+        return replace(problem, loss=loss, model=replace(model, spectrum="squared"), lambda_p=0.0)
+    return replace(problem, loss=loss)
+
+
+def _loss_at(binary: bool, given: Caps, sigma: float) -> Loss:
+    if binary:
+        cap = _CAP_OF_HINGE if given.cap is None else min(given.cap, _NO_CAP)
+        return CappedHinge(given.epsilon or 0.0, cap)
+    epsilon = 0.5 * sigma if given.epsilon is None else given.epsilon
+    if given.cap == np.inf:
+        return Insensitive(epsilon)
+    cap = max(3.0 * sigma - epsilon, 0.5 * sigma) if given.cap is None else given.cap
+    return CappedInsensitive(epsilon, cap)
+
+
+def _fitted(
+    problem: Problem,
+    solver: Solver,
+    start: Parameters | None,
+    rng: np.random.Generator,
+    epochs: int = _ROUNDS,
+) -> Parameters:
+    begin = problem.start(0.0, rng) if start is None else start
+    *_, end = iterate(problem, solver, Budget(epochs, tol=1e-6, report_every=None), start=begin, rng=rng)
+    return end.parameters
+
+
+def _quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Return a quantile in which a row of weight 2 is two rows."""
+    return float(np.quantile(values, share, weights=weights, method="inverted_cdf"))
+
+
+def _typical(problem: Problem) -> float:
+    """Return the unit of predictions: a typical deviation of y, 1 for margins."""
+    if problem.loss.task == "binary":
+        return 1.0
+    y, c = problem.y, problem.unit_weights
+    return _quantile(np.abs(y - _quantile(y, c, 0.5)), c, 0.5) or typical_size(y)
+
+
+def _first_scale(problem: Problem, here: Parameters, unit: float) -> float:
+    sizes = np.abs(problem.predict(here) - problem.y)
+    counted = (sizes > _INTERPOLATED * unit) & (problem.unit_weights > 0.0)
+    if not counted.any():
+        return 1e-6 * unit
+    found = _quantile(sizes[counted], problem.unit_weights[counted], 0.25) / _QUARTILE
+    return max(_GENEROUS * found, 1e-6 * unit)
+
+
+def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -> float:
+    loss: Any = problem.loss
+    sizes = np.abs(problem.predict(here) - problem.y)
+    kept = (sizes <= loss.epsilon + loss.majoriser.cap) & (problem.unit_weights > 0.0)
+    kept &= np.abs(sizes - loss.epsilon) > _AT_EDGE * unit
+    if not kept.any():
+        return sigma
+    found = _quantile(sizes[kept], problem.unit_weights[kept], 0.6) / _SIXTIETH
+    if problem.lambda_p > 0.0:
+        # What is shrunk has hardly any freedom. Where all is free the rows at the edge stand for it.
+        rank, d = int(_model(problem).free(here.multipliers).sum()), here.w.size
+        freedom = rank * d - rank * (rank - 1) / 2 + d + 1
+        found /= np.sqrt(max(1.0 - freedom / np.count_nonzero(kept), 0.25))
+    return max(float(np.clip(found, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)
+
+
+def _noise_edge(problem: Problem, here: Parameters, solver: Solver, rng: np.random.Generator) -> float:
+    """Return the largest eigenvalue that the machine finds in permuted residuals of the kept rows."""
+    kinks = problem.loss.majoriser
+    assert kinks is not None, "asked of capped losses"
+    f = problem.predict(here)
+    kept = np.flatnonzero((kinks.excess(f, problem.y) <= kinks.cap) & (problem.unit_weights > 0.0))
+    if kept.size < 2:
+        return 0.0
+    noise = problem.of_rows(kept)
+    values = noise.y if problem.loss.task == "binary" else (problem.y - f)[kept]
+    target = Target(rng.permutation(values), problem.target.kind, problem.target.labels)
+    end = _fitted(replace(noise, target=target), solver, None, rng, epochs=1)
+    return float(end.multipliers.max(initial=0.0))
+
+
+def _spectral_cap(eigenvalues: np.ndarray, edge: float) -> float:
+    edge = max(edge, 0.01 * float(eigenvalues.max(initial=0.0)))
+    beyond = eigenvalues[eigenvalues > _SAFETY * edge]
+    if not beyond.size:
+        return max((_SAFETY * edge) ** 2, _LEAST)
+    last = float(beyond.min())
+    return max(min(np.sqrt(_SAFETY * edge * last), 0.9 * last) ** 2, 1e-6 * last * last, _LEAST)
+
+
+def _median_square(problem: Problem) -> float:
+    """Return the median over pairs i ≤ j of Σ_n c_n (x_ni x_nj)², in the scale of a symmetric Z."""
+    squares = problem.design.power(2)
+    d = problem.design.n_features
+    if d > 1_000:
+        chosen = np.random.default_rng(0).choice(d, 1_000, replace=False)
+        squares = squares[:, chosen]
+    weighted = sp.diags_array(problem.unit_weights) @ squares
+    products = squares.T @ weighted
+    products = products.toarray() if sp.issparse(products) else np.asarray(products)
+    first, second = np.triu_indices(products.shape[0])
+    entries = products[first, second] * np.where(first == second, 1.0, 2.0)
+    return float(np.median(entries[entries > 0.0])) if (entries > 0.0).any() else 1.0

@@ -1,0 +1,107 @@
+"""Losses with kinks and caps in every machine: one more loop around its solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from by_name import build_problem
+
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import Reweighted
+from fmviz.estimators.factorization_machine import FactorizationMachineRegressor
+
+
+def build(loss="absolute", regularizer="ti", *, share=0.2, seed=0, **more) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 5))
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.05 * rng.normal(size=80)
+    y = np.where(rng.random(80) < share, y + 10 * rng.normal(size=80), y)
+    task = (LOSSES[loss] if isinstance(loss, str) else loss).task
+    given = {"rank": 2, "lambda_w": 1e-3, "lambda_p": 1e-3, "lambda_sparse": 0.01}
+    return build_problem(
+        X, np.sign(y) if task == "binary" else y, loss=loss, regularizer=regularizer, **(given | more)
+    )
+
+
+CASES = [
+    (Absolute(), "ti", "pcd"),
+    (CappedInsensitive(0.05, 1.0), "ti", "pcd"),
+    (CappedInsensitive(0.05, 1.0), "cs", "pbcd"),
+    (Insensitive(0.1), "l1", "nmapgd"),
+    (CappedHinge(), "l2", "lbfgs"),
+]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(("loss", "regularizer", "inner"), CASES, ids=lambda one: str(one))
+def test_the_smoothed_objective_never_rises(loss, regularizer, inner):
+    for seed in range(3):
+        problem = build(loss, regularizer, seed=seed, lambda_sparse=0.0 if regularizer == "l2" else 0.01)
+        method = Reweighted(inner=inner, inner_epochs=1 + 2 * seed, smoothing=10.0**-seed).on(problem)
+        method.start(problem.start(0.3, np.random.default_rng(seed)), np.random.default_rng(seed))
+
+        def objective(delta, method=method, problem=problem):
+            here = method.parameters()
+            risk = problem.mean(problem.loss.majoriser.value(problem.predict(here), problem.y, delta))
+            return risk + sum(problem.penalties(here).values())
+
+        for _ in range(15):
+            delta, before = method._smoothing.delta, objective(method._smoothing.delta)
+            raw = problem.objective(method.parameters())
+            method.epoch()
+            assert objective(delta) <= before * (1 + 1e-12)
+            assert method._smoothing.delta <= delta
+            assert problem.objective(method.parameters()) <= raw + 0.5 * delta
+
+
+def test_outliers_that_drag_the_squared_loss_are_let_go():
+    budget = Budget(100, tol=1e-4, report_every=None)
+
+    def interaction(loss):
+        *_, end = iterate(build(loss, seed=1), budget=budget, rng=np.random.default_rng(0), init_scale=0.3)
+        P = end.parameters.P
+        return P[0] @ P[1]
+
+    errors = [abs(interaction(loss) - 2.0) for loss in ("squared", CappedInsensitive(0.05, 1.0))]
+    assert errors[1] < 0.1 < errors[0]
+
+
+def test_a_run_that_is_resumed_has_the_same_iterates():
+    problem, kept = build(), []
+    budget = Budget(9, tol=0.0, certify_every=100)
+    start = {"rng": np.random.default_rng(0), "init_scale": 0.3}
+    *_, end = iterate(problem, budget=budget, keep=lambda take: kept.append(take().to_bytes()), **start)
+    *_, again = iterate(problem, budget=budget, resume=Checkpoint.from_bytes(kept[4]))
+    assert np.array_equal(again.parameters.P, end.parameters.P)
+
+
+def test_the_certificate_proves_a_least_absolute_fit():
+    # Without interactions it is convex: the linear least absolute deviations.
+    problem = build(regularizer="l2", rank=0, lambda_sparse=0.0)
+    budget = Budget(200, tol=1e-6, report_every=None)
+    *_, end = iterate(
+        problem, Reweighted(inner="lbfgs", inner_epochs=50), budget, rng=np.random.default_rng(0)
+    )
+    assert end.certificate < 5e-3
+    moved = end.parameters.replace(w=end.parameters.w * 1.05)
+    assert problem.objective(moved) > end.objective
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_estimators_take_the_capped_loss_by_name_and_by_value():
+    problem = build("capped")
+    X, y = problem.design.matrix, problem.y
+    given = {
+        "rank": 2,
+        "lambda_sparse": 0.01,
+        "max_iter": 60,
+        "tol": 1e-3,
+        "random_state": 0,
+        "init_scale": 0.3,
+    }
+    by_value = FactorizationMachineRegressor(loss=CappedInsensitive(0.05, 1.0), **given)
+    fitted = by_value.fit(X, y)
+    assert np.median(np.abs(fitted.predict(X) - y)) < 0.2

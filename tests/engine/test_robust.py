@@ -1,0 +1,310 @@
+"""The robust factorization machine: its model, both solvers, certificates, and caps found from the data."""
+
+from __future__ import annotations
+
+import warnings
+
+import cvxpy
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from by_name import build_problem
+
+from fmviz.choices import why_not
+from fmviz.engine.certificate import certify
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.interactions.of_order import pairs_of
+from fmviz.engine.linalg.incremental_svd import orthonormalised, updated
+from fmviz.engine.linalg.spectral import capped_squares
+from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
+from fmviz.engine.models.robust import RobustFM
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties.capped_trace_norm import CappedTraceNorm
+from fmviz.engine.problem import Problem
+from fmviz.engine.solvers import IncrementalSVD, TwoStage
+from fmviz.engine.starts.robust import Caps, found_caps
+
+PLAIN = {"inner": "gradient", "steps": 1, "acceleration": False, "linear": "gradient"}
+
+
+def planted(n=120, d=6, rank=2, share=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    X, V = rng.normal(size=(n, d)), rng.normal(size=(d, rank))
+    f = np.square(X @ V).sum(axis=1) + X @ rng.normal(size=d)
+    outlier = rng.random(n) < share
+    gross = rng.choice([-1.0, 1.0], n) * rng.uniform(3, 8, n) * f.std()
+    return X, f + 0.1 * f.std() * rng.normal(size=n) + outlier * gross, V @ V.T, outlier
+
+
+def build(
+    loss=None, spectrum="capped", *, cap=0.5, rank=None, n=120, d=6, seed=0, sparse=False, **more
+) -> Problem:
+    X, y, _, _ = planted(n, d, seed=seed)
+    if sparse:
+        X = X * (np.random.default_rng(seed).random(X.shape) < 0.6)
+    loss = CappedInsensitive(0.4, 3.0) if loss is None else loss
+    given = {"lambda_w": 1e-3, "lambda_p": 0.05, "rank": d if rank is None else rank}
+    return Problem.build(
+        sp.csr_array(X) if sparse else X,
+        np.where(y > np.median(y), 1.0, -1.0) if loss.task == "binary" else y,
+        loss=loss,
+        penalty="l2",
+        model=RobustFM(spectrum, cap),
+        **(given | more),
+    )
+
+
+def solve(problem: Problem, solver=None, epochs=40, tol=1e-7, **more):
+    budget = Budget(epochs, tol=tol, certify_every=10**6)
+    return list(iterate(problem, solver or TwoStage(), budget, rng=np.random.default_rng(0), **more))
+
+
+def weights_of(found: Parameters) -> np.ndarray:
+    return (found.P * found.multipliers) @ found.P.T
+
+
+def generic(problem: Problem) -> float:
+    """The convex problem without caps, by an interior-point method."""
+    X, y, d = problem.design.matrix, problem.y, problem.design.n_features
+    Z, w, b = cvxpy.Variable((d, d), PSD=True), cvxpy.Variable(d), cvxpy.Variable()
+    f = (X[:, :, None] * X[:, None, :]).reshape(len(y), -1) @ cvxpy.vec(Z, order="C") + X @ w + b
+    epsilon = problem.loss.settings.get("epsilon", 0.0)
+    risk = cvxpy.sum(cvxpy.pos(cvxpy.abs(f - y) - epsilon)) / len(y)
+    shrunk = cvxpy.trace(Z) if problem.model.spectrum == "trace" else cvxpy.sum_squares(Z)
+    objective = risk + problem.lambda_w * cvxpy.sum_squares(w) + problem.lambda_p * shrunk
+    settings = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        return cvxpy.Problem(cvxpy.Minimize(objective)).solve(solver="CLARABEL", **settings)
+
+
+# ------------------------------------------------------------------------------------------------- the model
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_prediction_objective_and_pairs_are_those_of_z(sparse):
+    problem = build(sparse=sparse)
+    rng = np.random.default_rng(1)
+    here = Parameters(rng.normal(size=(6, 6)), rng.normal(size=6), 0.3, coefficients=rng.random(6))
+    Z, X = weights_of(here), problem.design.matrix
+    X = X.toarray() if sparse else X
+    f = np.array([0.3 + x @ here.w + x @ Z @ x for x in X])
+    assert problem.predict(here) == pytest.approx(f, rel=1e-12)
+    loss = np.minimum(np.maximum(np.abs(f - problem.y) - 0.4, 0.0), 3.0).mean()
+    shrunk = np.minimum(np.linalg.eigvalsh(Z) ** 2, 0.5).sum()
+    assert problem.objective(here) == pytest.approx(loss + 1e-3 * here.w @ here.w + 0.05 * shrunk, rel=1e-12)
+    pairs = pairs_of(problem.model, here)
+    assert pairs.block(slice(None), slice(None))[0][0, 1] == pytest.approx(2 * Z[0, 1], rel=1e-12)
+
+
+def test_the_operator_of_the_capped_norm_beats_all_probes():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        cap, strength = 10.0 ** rng.uniform(-1, 1, 2)
+        view, old = capped_squares(cap), rng.normal(size=5) * 2
+        new = view.shrink(old, strength)
+        grid = np.append(np.linspace(-8, 8, 4001), 0.0)
+        for at, to in zip(old, new, strict=True):
+            value = 0.5 * (grid - at) ** 2 + strength * np.minimum(grid**2, cap)
+            assert 0.5 * (to - at) ** 2 + strength * min(to**2, cap) <= value.min() + 1e-12
+    W = rng.normal(size=(5, 5))
+    W = W + W.T
+    penalty = CappedTraceNorm(0.7)
+    assert penalty.value(W) == pytest.approx(np.minimum(np.linalg.eigvalsh(W) ** 2, 0.7).sum())
+    assert np.array_equal(penalty.prox(W, 0.0).round(12), W.round(12))
+
+
+def test_reasons_are_mathematical_sentences():
+    for loss, solver in (("capped", "two_stage"), ("capped", "incremental_svd"), ("squared", "two_stage")):
+        assert why_not("l2", solver, loss=loss, model="robust") is None
+    assert why_not("l2", model="robust", loss="capped_hinge") is None
+    assert why_not("ti", model="robust").code == "trace_norm_only"
+    assert "capped squared trace norm of Z" in why_not("ti", model="robust")
+    assert why_not("l2", "pcd", model="robust").code == "convex_in_w"
+    assert "two_stage" in why_not("l2", "pcd", model="robust")
+    assert why_not("l2", "two_stage").code == "robust_only"
+    with pytest.raises(ValueError, match="inner = 'exact'"):
+        TwoStage(inner="exact").on(build(LOSSES["huber"]))
+
+
+# ------------------------------------------------------------------------------------------- never a rise
+
+RANDOM = [pytest.param(range(5), id="few"), pytest.param(range(5, 500), marks=pytest.mark.slow, id="500")]
+
+
+@pytest.mark.parametrize("seeds", RANDOM)
+def test_the_smoothed_objective_never_rises_whatever_the_inner_accuracy(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        epsilon, cap = rng.uniform(0, 1), 10.0 ** rng.uniform(-1, 1)
+        loss = CappedHinge(0.5 * epsilon, cap) if seed % 5 == 4 else CappedInsensitive(epsilon, cap)
+        spectrum = ("capped", "squared", "trace")[seed % 3]
+        d = int(rng.integers(2, 6))
+        problem = build(
+            loss,
+            spectrum,
+            cap=10.0 ** rng.uniform(-2, 1),
+            n=40,
+            d=d,
+            seed=seed,
+            rank=int(rng.integers(1, d + 1)),
+        )
+        inner = {"inner": "gradient", "steps": int(rng.integers(1, 8)), "acceleration": bool(seed % 2)}
+        exact = {"inner": "exact", "accuracy": 10.0 ** rng.uniform(-6, -1)}
+        for settings in (inner, exact, exact | {"scheme": "quadratic"}):
+            method = TwoStage(decay=1.0, smoothing=10.0 ** rng.uniform(-3, 0), **settings).on(problem)
+            start = problem.start(0.0, rng).replace(
+                P=np.eye(d)[:, : problem.rank], coefficients=rng.random(problem.rank)
+            )
+            method.start(start, rng)
+            delta = method._smoothing.delta
+            smooth, raw = method._objective(method._now, delta), problem.objective(method.parameters())
+            for _ in range(6):
+                method.epoch()
+                new, plain = method._objective(method._now, delta), problem.objective(method.parameters())
+                assert new <= smooth * (1 + 1e-12), (seed, settings)
+                # The raw one rises by no more than δ/2 a row; the linear scheme needs no δ.
+                room = (
+                    0.0 if settings.get("scheme") != "quadratic" and "accuracy" in settings else 0.5 * delta
+                )
+                assert plain <= raw + room + 1e-9 * raw
+                smooth, raw = new, plain
+
+
+def test_with_all_rows_one_mini_batch_makes_the_steps_of_the_batch():
+    for loss, spectrum in ((None, "capped"), (LOSSES["huber"], "trace"), (CappedHinge(), "squared")):
+        problem = build(loss, spectrum)
+        start = problem.start(0.0, np.random.default_rng(0)).replace(P=np.eye(6), coefficients=np.ones(6))
+        ends = []
+        for solver in (TwoStage(decay=0.7, **PLAIN), IncrementalSVD(batch_size=1000, decay=0.7)):
+            method = solver.on(problem)
+            method.start(start, np.random.default_rng(0))
+            for _ in range(25):
+                method.epoch()
+            ends.append(method.parameters())
+        assert weights_of(ends[0]) == pytest.approx(weights_of(ends[1]), abs=1e-10)
+        assert ends[0].w == pytest.approx(ends[1].w, abs=1e-10)
+        assert ends[0].intercept == pytest.approx(ends[1].intercept, abs=1e-10)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_mini_batches_lower_the_objective_and_bound_the_rank(sparse):
+    problem = build(rank=2, n=200, sparse=sparse)
+    snapshots = solve(problem, IncrementalSVD(batch_size=25), epochs=15)
+    assert snapshots[-1].objective < 0.95 * snapshots[1].objective
+    found = snapshots[-1].parameters
+    assert found.P.shape == (6, 2)
+    assert pytest.approx(np.diag((found.multipliers > 0).astype(float)), abs=1e-12) == found.P.T @ found.P
+
+
+def test_the_incremental_decomposition_is_the_dense_one():
+    rng = np.random.default_rng(0)
+    d, c, rank = 25, 4, 7
+    P, values = np.linalg.qr(rng.normal(size=(d, 5)))[0], rng.random(5) + 0.5
+    Z = (P * values) @ P.T
+    for step in range(1000):
+        A, signs = 0.3 * rng.normal(size=(d, c)), rng.choice([-1.0, 1.0], c)
+        if step % 50 == 0:
+            A = P @ rng.normal(size=(values.size, c))  # Nothing new.
+        P, values = updated(P, 0.97 * values, A, signs, rank)
+        found, vectors = np.linalg.eigh(0.97 * Z + (A * signs) @ A.T)
+        kept = np.argsort(-found)[:rank]
+        kept = kept[found[kept] > 0]
+        Z = (vectors[:, kept] * found[kept]) @ vectors[:, kept].T
+        assert values.size <= rank
+        if step % 100 == 99:
+            P, values = orthonormalised(P, values)
+    assert (P * values) @ P.T == pytest.approx(Z, abs=1e-12 * np.abs(Z).max())
+    assert pytest.approx(np.eye(values.size), abs=1e-12) == P.T @ P
+
+
+# --------------------------------------------------------------------------------------------- convex limits
+
+
+@pytest.mark.parametrize("spectrum", ["squared", "trace"])
+@pytest.mark.parametrize("loss", [Absolute(), Insensitive(0.4), CappedInsensitive(0.4, 1e12)], ids=repr)
+def test_without_caps_both_schemes_agree_with_a_generic_solver(loss, spectrum):
+    problem = build(loss, spectrum, n=60, d=5)
+    best = generic(problem)
+    direct = solve(problem)[-1]
+    assert direct.objective == pytest.approx(best, rel=1e-6)
+    assert direct.certificate <= 1e-6
+    reweighted = solve(problem, TwoStage(scheme="quadratic", accuracy=1e-7), epochs=60)[-1]
+    assert reweighted.objective == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge"])
+def test_smooth_losses_reach_the_optimum_by_gradient_steps(loss):
+    end = solve(build(LOSSES[loss], "trace"), TwoStage(inner="gradient", steps=200), epochs=60, tol=1e-9)[-1]
+    assert end.status.converged
+    assert end.certificate <= 1e-6
+
+
+def test_the_certificate_is_0_at_a_stationary_point_alone():
+    problem = build()
+    end = solve(problem, epochs=100)[-1]
+    assert end.status.converged
+    assert end.certificate <= 1e-6
+    assert problem.model.free(end.parameters.multipliers).any()
+    here = end.parameters
+    for moved in (
+        here.replace(w=here.w * 1.05),
+        here.replace(coefficients=here.multipliers * 0.98),
+        here.replace(intercept=here.intercept + 0.05),
+    ):
+        assert certify(problem, moved) > 1e-4
+
+
+def test_a_run_that_is_resumed_has_the_same_end():
+    problem = build()
+    for solver in (TwoStage(scheme="quadratic", **(PLAIN | {"steps": 5})), IncrementalSVD(batch_size=40)):
+        kept: list[bytes] = []
+        budget = Budget(8, tol=0.0, certify_every=100)
+
+        def keep(take, kept=kept):
+            kept.append(take().to_bytes())
+
+        *_, end = iterate(problem, solver, budget, rng=np.random.default_rng(0), keep=keep)
+        resume = Checkpoint.from_bytes(kept[3])
+        *_, again = iterate(problem, solver, budget, rng=np.random.default_rng(5), resume=resume)
+        assert pytest.approx(end.parameters.P, abs=1e-12) == again.parameters.P
+        assert again.objective == pytest.approx(end.objective, rel=1e-12)
+
+
+# ----------------------------------------------------------------------------------------- caps from data
+
+
+def test_caps_are_found_from_the_data():
+    X, y, Z, outlier = planted(n=300, d=6, share=0.2)
+    problem = build_problem(
+        X,
+        y,
+        loss="capped",
+        regularizer="l2",
+        model="robust",
+        rank=6,
+        lambda_w=1e-6,
+        lambda_p=1.0,
+        lambda_sparse=0.0,
+    )
+    solver = TwoStage(accuracy=1e-6)
+    found = found_caps(problem, Caps(), solver, np.random.default_rng(0))
+    *_, end = iterate(found.problem, solver, Budget(3, report_every=None), start=found.start)
+    assert int(found.problem.model.free(end.parameters.multipliers).sum()) == 2
+    assert np.linalg.norm(weights_of(end.parameters) - Z) < 0.1 * np.linalg.norm(Z)
+    loss = found.problem.loss
+    aside = np.abs(found.problem.predict(end.parameters) - y) > loss.epsilon + loss.cap
+    assert 2 * (aside & outlier).sum() >= 0.9 * (aside.sum() + outlier.sum())
+    given = found_caps(problem, Caps(0.1, 2.0, 0.3, 0.5), solver, np.random.default_rng(0)).problem
+    assert (given.loss, given.model.cap, given.lambda_p) == (CappedInsensitive(0.1, 2.0), 0.3, 0.5)
+
+
+@pytest.mark.parametrize("inner", ["gradient", "exact"])
+def test_the_squared_loss_is_dragged_where_the_cap_lets_go(inner):
+    Z = planted(n=300)[2]
+    start = solve(build(n=300), TwoStage(inner=inner), epochs=30)[-1].parameters
+    squared = solve(build(LOSSES["squared"], n=300), TwoStage(inner=inner), epochs=30)[-1].parameters
+    error, plain = (np.linalg.norm(weights_of(one) - Z) for one in (start, squared))
+    assert error < plain / 3
+    assert build(n=300).objective(start) < build(n=300).objective(squared)
