@@ -11,12 +11,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fmviz.engine.models import MODELS
 from fmviz.figures import palette
 from fmviz.figures.raster import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import EXPERIMENT_MODELS, Experiment
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.store import RunStore
 from fmviz.report import html, of_stored, of_view
@@ -99,7 +98,7 @@ def test_hostile_names_stay_text(view):
     assert "default-src 'none'" in page
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EXPERIMENT_MODELS)
 def test_every_model_has_a_report(model):
     settings = {**SMALL, "dataset": "balance_scale", "model": model, "max_epochs": 3}
     experiment = Experiment(**settings, lambda_sparse=0.001)

@@ -36,6 +36,10 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
+EXPERIMENT_MODELS = tuple(name for name, model in MODELS.items() if model.in_experiments)
+EXPERIMENT_SOLVERS = tuple(name for name, solver in SOLVERS.items() if solver.in_experiments)
+"""What an experiment may name."""
+
 # Left out where they are the default, so that the digest of an earlier run stays what it was.
 _CAME_LATER = ("start",)
 
@@ -69,14 +73,14 @@ class Experiment:
     seed: int = setting(
         0, low=0, high=2**31 - 1, help="Draws the start and the split; the same seed repeats the run exactly."
     )
-    model: str = setting("fm", choices=tuple(MODELS), help="What is fitted.")
+    model: str = setting("fm", choices=EXPERIMENT_MODELS, help="What is fitted.")
     regularizer: str = setting(
         "ti",
         choices=tuple(PENALTIES),
         help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
     )
     solver: str = setting(
-        "auto", choices=("auto", *SOLVERS), help="Auto takes the one made for the regularizer."
+        "auto", choices=("auto", *EXPERIMENT_SOLVERS), help="Auto takes the one made for the regularizer."
     )
     loss: str = setting(
         "squared",

@@ -24,6 +24,11 @@ _FOLLOW_THE_DATA = {"lambda_w", "lambda_p", "lambda_sparse", "init_scale", "max_
 CHANGED = {
     "FactorizationMachineRegressor": _FOLLOW_THE_DATA,
     "FactorizationMachineClassifier": _FOLLOW_THE_DATA,
+    **{
+        f"{model}{kind}": _FOLLOW_THE_DATA
+        for model in ("AllSubsets", "HigherOrderFM", "Lifted", "PolynomialNetwork")
+        for kind in ("Classifier", "Regressor")
+    },
     "regularization_path": {"orders", "init_scale"},
 }
 

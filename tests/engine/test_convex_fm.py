@@ -557,7 +557,7 @@ def test_reasons_are_mathematical_sentences():
     for name in SOLVERS:
         reason = why_not("l2", name, model="convex_fm")
         assert (reason is None) == (name == "gcd")
-        if reason is not None and reason.code not in ("no_kinks", "robust_only"):
+        if reason is not None and reason.code not in ("no_kinks", "robust_only", "shared_basis_only"):
             assert reason.code == "convex_in_w"
             assert ("d × d matrix" in reason) == (not SOLVERS[name].factorised)
     for model in MODELS:

@@ -53,7 +53,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"loss": "absolute"}, "loss = 'absolute' is not known; choose one of squared"),
+        ({"loss": "cubic"}, "loss = 'cubic' is not known; choose one of squared"),
         ({"regularizer": "L1"}, "Did you mean 'l1'"),
         ({"model": "fmm"}, "model"),
         ({"rank": -1}, "rank = -1 must be a whole number from 0"),

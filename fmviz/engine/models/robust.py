@@ -67,6 +67,7 @@ class RobustFM(EigenModel):
     )
     diagonal = True
     certificate: ClassVar[str] = "majoriser"
+    in_experiments: ClassVar[bool] = False
     solvers: ClassVar[str] = "two_stage or incremental_svd, which project on the semidefinite cone"
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 200,

@@ -80,6 +80,7 @@ class SharedBasis(Model):
     certificate: ClassVar[str] = "gap"
     columnar: ClassVar[bool] = True
     multi_output: ClassVar[bool] = True
+    in_experiments: ClassVar[bool] = False
     copies: ClassVar[int] = 6
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 50,

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 # The share of the maximum by which the smooth one is above it, from stage to stage.
 _SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
@@ -74,6 +73,8 @@ def _largest(A: np.ndarray) -> float:
 
 def one_parameter_bound(matrices: np.ndarray) -> float:
     """Return the root of min_α λ_max(A + α(S(A) − A)) for Γ of shape (m, d, d)."""
+    from scipy.optimize import minimize_scalar
+
     A, pairs = _form(matrices)
     T = symmetrised(A, pairs) - A
     found = minimize_scalar(
@@ -107,6 +108,8 @@ def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
     def stop(x: np.ndarray) -> None:
         if np.sqrt(max(best, 0.0) * size) <= enough:
             raise StopIteration
+
+    from scipy.optimize import minimize
 
     x = T.ravel()
     for share in _SMOOTHING:

@@ -79,6 +79,8 @@ class Solver:
         iterates; empty where nothing does.
     takes_parts : bool
         Whether it can be given the rows part by part: no step needs all of them.
+    in_experiments : bool
+        Whether experiments, and so pages, can name it: it is for a model that they can describe.
     """
 
     name: ClassVar[str]
@@ -97,6 +99,7 @@ class Solver:
     unit_free: bool = False
     leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
+    in_experiments: ClassVar[bool] = True
 
     problem: Problem
 

@@ -82,6 +82,7 @@ class TwoStage(Solver):
     """
 
     name: ClassVar[str] = "two_stage"
+    in_experiments: ClassVar[bool] = False
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     about: ClassVar[str] = (

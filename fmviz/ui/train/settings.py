@@ -16,7 +16,7 @@ from fmviz.engine.penalties import PENALTIES, Penalty
 from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.experiment import EXPERIMENT_MODELS, EXPERIMENT_SOLVERS, OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.values import to_query
 from fmviz.ui import widgets
@@ -322,7 +322,7 @@ def _model(settings: Settings) -> None:
         "model",
         st.selectbox,
         "**Model**",
-        list(MODELS),
+        list(EXPERIMENT_MODELS),
         format_func=lambda name: MODELS[name].label,
         then=_suited(settings),
     )
@@ -376,9 +376,9 @@ def _solver(settings: Settings) -> None:
     def reason(name: str) -> str | None:
         return why_not(now.penalty, name, loss=now.criterion, model=now.machine)
 
-    reasons = {name: reason(name) for name in ("auto", *SOLVERS)}
+    reasons = {name: reason(name) for name in ("auto", *EXPERIMENT_SOLVERS)}
     fits = [name for name, why in reasons.items() if why is None]
-    labels = {name: solver.label for name, solver in SOLVERS.items()}
+    labels = {name: SOLVERS[name].label for name in EXPERIMENT_SOLVERS}
     if "auto" in fits:
         best = best_solver(now.formulation)
         labels["auto"] = f"Auto: {SOLVERS[best].label}"
