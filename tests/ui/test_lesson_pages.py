@@ -36,7 +36,7 @@ def states():
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", ["prox", "sweeps", "start", "train", "path"])
+@pytest.mark.parametrize("name", ["prox", "start", "train", "path"])
 def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
     # One visit of each page with the names that all its steps use; the values one by one without a visit.
     mine = [state for _, state in states() if state.page == name]
