@@ -74,6 +74,25 @@ def test_entries_that_are_passed_over_would_have_stayed(loss, weighted, regulari
     assert passed > (100 if order == "columns" else 0)
 
 
+@pytest.mark.parametrize("order", ["columns", "features"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_slope_of_a_zero_is_within_what_the_screen_knows_of_it(loss, order):
+    of = problem(loss, lam=0.05 if loss == "squared" else 0.005)
+    method = started(of, order=order)
+    looked_at = 0
+    for _ in range(12):
+        method.epoch()
+        P, screen = method.parameters().P, method._screen
+        v = of.loss.derivative(of.predict(method.parameters()), of.y) * (X @ P).T
+        slopes = np.abs(v @ X) / len(X)
+        path = screen.paths + np.linalg.norm(v - screen.ends, axis=1)
+        bound = screen.slopes + (path[:, None] - screen.marks) * screen.norms / len(X)
+        known = (P.T == 0.0) & np.isfinite(screen.slopes) & P.any(axis=0)[:, None]
+        looked_at += int(known.sum())
+        assert (slopes[known] <= bound[known] * (1.0 + 1e-6) + 1e-12).all()
+    assert looked_at > 50
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ["columns", "features", "mixed"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
