@@ -127,6 +127,19 @@ def test_restart_by_gradients_equals_the_oracle():
         assert method.parameters().w == pytest.approx(w, abs=1e-9)
 
 
+def test_the_objective_before_a_restart_is_not_taken_for_that_after():
+    X, y = np.random.default_rng(0).normal(size=(40, 6)), np.random.default_rng(1).normal(size=40)
+    problem = build_problem(X, y, regularizer="ti", rank=3, lambda_p=0.01, lambda_sparse=0.05)
+    method = make_solver("apgd", problem)
+    method.start(problem.start(0.5, np.random.default_rng(2)), np.random.default_rng(2))
+    restarts = 0
+    for _ in range(200):
+        method.epoch()
+        restarts += method._momentum == 0.0
+        assert method._value == pytest.approx(problem.objective(method.parameters()), rel=1e-12)
+    assert restarts
+
+
 def solved(
     problem: Problem, solver: str, begin: Parameters, epochs: int = 20_000, tol: float = 1e-10, **more
 ):
