@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.engine.losses import LOSSES, VECTOR_LOSSES, Separate, loss_of_outputs
+from fmviz.engine.losses import LOSSES, VECTOR_LOSSES, Separate, loss_of_outputs, vector
 from fmviz.engine.target import Target
 
 
@@ -71,3 +71,21 @@ def test_losses_take_the_form_that_the_target_asks_for():
     for loss, target in ((LOSSES["huber"], classes), (VECTOR_LOSSES["smoothed_hinge"], numbers)):
         with pytest.raises(ValueError, match="choose"):
             loss_of_outputs(loss, target)
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize(
+    "loss", [*(VECTOR_LOSSES[name] for name in VECTOR_LOSSES), Separate(LOSSES["logistic"])]
+)
+def test_kernels_agree_with_their_python_source(loss, monkeypatch):
+    rng = np.random.default_rng(1)
+    separate = isinstance(loss, Separate)
+    F = rng.normal(size=(7, 3))
+    Y = rng.choice((-1.0, 1.0), size=(7, 3)) if separate else rng.integers(0, 3, 7).astype(float)
+    compiled = loss.value_and_gradient(F, Y)
+    for name in ("_rows", "_entries"):
+        factory = getattr(vector, name)
+        monkeypatch.setattr(vector, name, lambda one, made=factory: made(one).py_func)
+    plain = loss.value_and_gradient(F, Y)
+    for one, other in zip(compiled, plain, strict=True):
+        assert one == pytest.approx(other, rel=1e-13, abs=1e-15)

@@ -193,7 +193,8 @@ def test_counting_kernel_agrees_with_python():
 
 
 def test_no_kernel_is_left_out():
-    # Those of columns, of lifted models and of powers are compared in test_column_kernels.
+    # Those of columns, of lifted models and of powers are compared in test_column_kernels, those of losses of
+    # vectors in test_vector_losses, those of the output layer in test_shared_basis.
     for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.operators"):
         importlib.import_module(module)
     factories = {name.split("(")[0].removeprefix("fmviz.engine.") for name in KERNELS}
@@ -204,6 +205,8 @@ def test_no_kernel_is_left_out():
         "interactions.matchings.search_matchings",
         "interactions.tensors.search_subsets",
         "losses.scalar._evaluate",
+        "losses.vector._entries",
+        "losses.vector._rows",
         "models.columns.anova.anova_of_rows",
         "models.columns.anova.anova_slopes_of_rows",
         "models.columns.anova.anova_tables",
@@ -212,6 +215,7 @@ def test_no_kernel_is_left_out():
         "models.columns.subsets.subsets_tables",
         "penalties._power_norm.prox_power_rows",
         "penalties._squared_norm.prox_each_row",
+        "shared_basis.output_layer._sweeps",
         "solvers.kernels.coefficients.coefficient_sweeps",
         "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
         "solvers.kernels.entry_sweep.entry_sweep",

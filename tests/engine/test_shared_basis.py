@@ -125,6 +125,16 @@ def test_refits_of_the_output_layer_agree(loss, penalty):
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-5 / problem.design.n_samples)
 
 
+@pytest.mark.needs_jit
+def test_the_sweeps_of_the_output_layer_agree_with_their_python_source(monkeypatch):
+    problem = small_problem()
+    layer = OutputLayer(problem, activations(problem.design, random_bases(problem, 6), True))
+    start, compiled = np.zeros(layer.shape), output_layer._sweeps
+    ours = whitened(layer, start, 1e-10)
+    monkeypatch.setattr(output_layer, "_sweeps", lambda view: compiled(view).py_func)
+    assert pytest.approx(ours.T, rel=1e-9, abs=1e-10) == whitened(layer, start, 1e-10).T
+
+
 @pytest.mark.parametrize(
     "penalty", ["l1_l2", *(pytest.param(one, marks=pytest.mark.slow) for one in ("l1", "l1_linf"))]
 )
