@@ -156,17 +156,14 @@ class _BayesianFM(BaseEstimator):
         L = posterior.mean_factors()
         found = FactoredPairs(np.arange(d), d, L, L).ranked(top)
         i, j, weight = found.i, found.j, found.weight
-        samples = posterior.weights(i, j)
-        lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+        told = posterior.intervals(i, j, level, weight)
         names = getattr(self, "feature_names_in_", np.arange(d))
         return pd.DataFrame(
             {
                 "feature_i": names[i],
                 "feature_j": names[j],
                 "weight": weight,
-                "lower": lower,
-                "upper": upper,
-                "probability": (np.sign(samples) == np.sign(weight)).mean(axis=0),
+                **{name: told[name] for name in ("lower", "upper", "probability")},
             }
         )
 

@@ -129,11 +129,7 @@ class Average:
             probability `level`; ``probability``, the share of the samples whose weight has the sign of the
             mean.
         """
-        samples = self.posterior.weights(i, j)
-        mean = samples.mean(axis=0)
-        lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
-        same = (np.sign(samples) == np.sign(mean)).mean(axis=0)
-        return pd.DataFrame({"mean": mean, "lower": lower, "upper": upper, "probability": same})
+        return pd.DataFrame(self.posterior.intervals(i, j, level))
 
     @property
     def n_bytes(self) -> int:

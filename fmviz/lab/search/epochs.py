@@ -26,7 +26,7 @@ class Learning:
     regularizer : str
         Of which.
     factors : tuple of (d, rank) ndarray
-        P after every one of `EPOCHS`, up to the last that was made.
+        P after every one of `EPOCHS`, up to the first after which it has ended.
     """
 
     regularizer: str
@@ -53,8 +53,12 @@ def learn(plan: PathPlan, strength: float, should_stop: Callable[[], bool] = nev
     for name in plan.regularizers:
         one = replace(plan.method(name), lambda_sparse=strength, start="random", solver_params=())
         one = replace(one, max_epochs=min(one.max_epochs, EPOCHS[-1]))
+        # The end stands for the next frame, if there is none of its epoch.
         snapshots = Run.prepare(one).snapshots(should_stop)
-        factors = [snapshot.parameters.P for snapshot in snapshots if snapshot.epoch in EPOCHS]
+        shown = (
+            snapshot for snapshot in snapshots if snapshot.epoch in EPOCHS or snapshot.status is not None
+        )
+        factors = [snapshot.parameters.P for snapshot in shown]
         if should_stop():
             return
         yield Learning(name, tuple(factors))
