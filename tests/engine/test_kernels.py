@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 from by_name import SMOOTH, build_problem, make_solver
 from signatures import recompiled
 
+import fmviz.engine
 from fmviz.choices import why_not
 from fmviz.engine import counting
-from fmviz.engine._jit import KERNELS, cache_directory, python_version
+from fmviz.engine._jit import cache_directory, python_version
 from fmviz.engine.design import STORAGES, Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.parameters import Parameters
@@ -192,13 +194,23 @@ def test_counting_kernel_agrees_with_python():
         assert counting.count_meeting(*patterns) == plain
 
 
+def declared_kernels() -> set[str]:
+    """Return the names of all kernels and factories of kernels in the engine's sources."""
+    engine = Path(fmviz.engine.__file__).parent
+    found = set()
+    for path in engine.rglob("*.py"):
+        module = ".".join(path.relative_to(engine).with_suffix("").parts)
+        for node in ast.parse(path.read_text()).body:
+            decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else ()
+            if {ast.unparse(d).split("(")[0] for d in decorators} & {"cached_factory", "named"}:
+                found.add(f"{module}.{node.name}")
+    return found
+
+
 def test_no_kernel_is_left_out():
     # Those of columns, of lifted models and of powers are compared in test_column_kernels, those of losses of
-    # vectors in test_vector_losses, those of the output layer in test_shared_basis.
-    for module in ("fmviz.engine.counting", "fmviz.engine.drive", "fmviz.operators"):
-        importlib.import_module(module)
-    factories = {name.split("(")[0].removeprefix("fmviz.engine.") for name in KERNELS}
-    assert factories <= {
+    # vectors in test_vector_losses, of the output layer in test_shared_basis, of draws in test_sampling.
+    assert declared_kernels() == {
         "counting.count_common",
         "counting.count_matched",
         "counting.count_meeting",
@@ -215,6 +227,8 @@ def test_no_kernel_is_left_out():
         "models.columns.subsets.subsets_tables",
         "penalties._power_norm.prox_power_rows",
         "penalties._squared_norm.prox_each_row",
+        "sampling.kernels.factor_draws",
+        "sampling.kernels.linear_draws",
         "shared_basis.output_layer._sweeps",
         "solvers.kernels.coefficients.coefficient_sweeps",
         "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
