@@ -267,6 +267,7 @@ def test_files_that_cannot_be_fitted(tmp_path, capsys):
         SavedModel.load(tmp_path / "model.npz")
 
 
+@pytest.mark.slow
 def test_files_are_written_though_nobody_reads_along(file, tmp_path):
     folder = tmp_path / "out"
     fit = f"{sys.executable} -u -m fmviz fit {file} --target price --output {folder}"

@@ -127,6 +127,7 @@ def test_what_is_no_sweep(place, capsys, text, more, sentence):
     assert "cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends POSIX signals")
 def test_ctrl_c_leaves_what_is_finished(place):
     plan = PLAN.replace("seeds = 2", "seeds = 500")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("layers")  # One process reads the sources.
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "fmviz"
 ENTRY = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]

@@ -333,13 +333,13 @@ class RobustFMClassifier(_Robust, ModelClassifier):
     --------
     >>> import fmviz
     >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
     >>> truth = X[:, 0] ** 2 + X[:, 1] ** 2 > 2
-    >>> y = truth ^ (np.arange(300) < 30)  # The first labels are flipped.
+    >>> y = truth ^ (np.arange(120) < 12)  # The first labels are flipped.
     >>> fitted = fmviz.RobustFMClassifier(cap_spectrum=1.0, lambda_spectrum=0.01).fit(X, y)
     >>> fitted.score(X, truth) > 0.95
     True
-    >>> bool(fitted.outlier_mask_[:30].mean() > 0.5 > fitted.outlier_mask_[30:].mean())
+    >>> bool(fitted.outlier_mask_[:12].mean() > 0.5 > fitted.outlier_mask_[12:].mean())
     True
     """
 

@@ -105,6 +105,7 @@ def test_extreme_margins_stay_finite(loss):
         assert loss.derivative(f, ones) == pytest.approx([-1, -1, -1, -np.exp(-40), 0, 0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "loss",
     [x for x in (*LOSSES.values(), Huber(0.7), *OTHERS) if x.scalar.of_residual is not None],
@@ -349,6 +350,7 @@ def test_without_mu_solvers_with_a_part_that_needs_it_say_so(model, solver):
     assert why_not(Formulation.build(model, penalty, Quartic()), solver).code == "no_mu"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("solver", ["apgd", "pgd", "nmapgd", "lbfgs", "psgd"])
 def test_without_mu_the_other_solvers_run(solver):
     settings = {"eta0": 0.01} if solver == "psgd" else {}

@@ -188,6 +188,7 @@ def test_divergence_and_bad_settings_are_told(solver):
         list(iterate(problem, solver, speed=1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("regularizer", "solver"),

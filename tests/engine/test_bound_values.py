@@ -212,14 +212,14 @@ class Scaled(L1):
         return dataclasses.replace(super().matrix, weight=self.weight)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
 def test_a_penalty_defined_elsewhere_runs_and_its_number_counts(solver):
     assert np.array_equal(run(Scaled(1.0), Squared(), solver), run(L1(), Squared(), solver))
     assert not np.array_equal(run(Scaled(2.0), Squared(), solver), run(L1(), Squared(), solver))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.needs_jit
 @pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
 def test_a_slider_compiles_nothing(solver):

@@ -64,7 +64,7 @@ def build(model, model_params, regularizer) -> Problem:
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "model_params", "solver", "regularizer", "own"),
     CASES,

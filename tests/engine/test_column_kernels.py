@@ -111,7 +111,7 @@ def two_epochs(problem: Problem, solver: str) -> Parameters:
     return method.parameters()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("model", "solver", "regularizer", "storage"),
     CASES,
@@ -130,7 +130,7 @@ def test_solver_kernels_agree_with_python(model, solver, regularizer, storage, m
         assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsets()])
 def test_column_kernels_agree_with_python(kernel, storage, monkeypatch):

@@ -68,7 +68,7 @@ def sizes(schedule, lam_p, lam_w, first, count):
     ]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("storage", "loss"), [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
 )
@@ -124,7 +124,7 @@ def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     assert found.multipliers == pytest.approx(here.multipliers)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("case", FITTED)
 def test_epochs_with_fitted_coefficients_equal_the_oracle(case, loss):

@@ -57,6 +57,7 @@ def start_of(problem: Problem, seed: int = 1) -> Parameters:
     return Parameters(start.P, w, bias, coefficients=start.coefficients)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("case", CASES)
 def test_predictions_and_objective_are_the_definition(case, storage):
@@ -88,7 +89,7 @@ SWEEPS = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("case", "solver", "regularizer", "storage", "loss"), SWEEPS)
 def test_epochs_equal_the_oracle(case, solver, regularizer, storage, loss):
     X, y = data(storage, loss)
@@ -187,7 +188,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")
@@ -201,7 +202,7 @@ def test_every_solver_falls_from_every_start(case, regularizer, solver):
         assert (np.diff(values) <= 1e-10 * values[0]).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("case", "regularizer", "solvers"),
     [
@@ -227,6 +228,7 @@ def test_solvers_meet_from_a_near_optimal_point(case, regularizer, solvers):
     assert max(ends) <= min(ends) * (1 + 1e-6)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("case", ["hofm3", "all", "signs"])
 def test_certificate_is_small_just_at_a_stationary_point(case):
     X, y = data("dense", "squared")
@@ -268,7 +270,7 @@ def test_fitted_coefficients_reach_lower_than_fixed_ones():
     assert ends["fitted"] <= ends["signs"] + 1e-6
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kernel", ["polynomial", "anova"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_cd_and_lbfgs_meet_with_fitted_coefficients(kernel, loss):

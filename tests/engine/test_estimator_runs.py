@@ -228,6 +228,7 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     assert np.isfinite(wild.P_).all()
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_from_parts_with_one_class():
     classifier = fmviz.FactorizationMachineClassifier(rank=3, init_scale=0.3, random_state=0)
     with pytest.raises(ValueError, match="name all classes"):

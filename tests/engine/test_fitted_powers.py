@@ -73,7 +73,7 @@ def test_gradients_are_finite_differences(kernel, degree):
         assert gradient[i] == pytest.approx(rise / 2e-6, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.pairwise(1)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize(("kernel", "degree"), CASES)
 def test_cd_falls_to_a_stationary_point_that_lbfgs_confirms(kernel, degree, loss):

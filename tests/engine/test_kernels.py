@@ -92,7 +92,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.
@@ -111,7 +111,7 @@ def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypa
     assert ((compiled.P != 0) == (plain.P != 0)).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("regularizer", "solver"),
     [("ti", "pcd"), ("cs", "pbcd"), ("cs", "pbcd_ls"), ("l1", "psgd"), ("ti", "psgd"), ("l1", "katyusha")],
@@ -125,7 +125,7 @@ def test_kernels_agree_with_python_on_single_precision(regularizer, solver, stor
     assert compiled.w == pytest.approx(plain.w, abs=1e-12)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("storage", ["dense", "pairs"])
 def test_every_loss_in_kernels_agrees_with_python(storage, loss, monkeypatch):
@@ -154,7 +154,7 @@ def test_products_of_components_agree_with_python():
     assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss):
@@ -248,6 +248,7 @@ def test_no_kernel_is_left_out():
     }, "a new kernel needs a test that compares it with its Python source"
 
 
+@pytest.mark.slow
 def test_settings_never_recompile():
     from fmviz import prox
 

@@ -37,6 +37,7 @@ def written_out(fitted) -> dict[tuple[int, ...], float]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_predictions_weights_and_counts_are_those_of_the_products(case):
     frame = pd.DataFrame(X, columns=list("abcde"))
@@ -89,6 +90,7 @@ def test_the_minimum_of_degree_2_is_that_of_the_convex_machine():
         )
 
 
+@pytest.mark.slow
 def test_triples_are_found_and_classified():
     found = fmviz.LiftedRegressor(rank=4, degree=3, augment=True, init_scale=0.5, random_state=0).fit(X, Y)
     assert found.interactions(top=1).iloc[0, :3].astype(int).tolist() == [0, 1, 2]

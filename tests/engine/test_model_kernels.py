@@ -23,6 +23,7 @@ def data(storage: str, d: int, rng: np.random.Generator) -> tuple[np.ndarray, De
     return X, Design(sp.csr_array(X))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
 def test_values_and_gradients_are_sums_over_subsets(storage, d):

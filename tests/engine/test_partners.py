@@ -125,7 +125,7 @@ def test_predictions_are_the_models():
     assert found == pytest.approx(plain, abs=1e-14)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "loss"), CASES, ids=IDS)
 def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
     for make, linear, bias, lam, lam_p, weighted in (
@@ -249,6 +249,7 @@ def test_a_partner_next_to_nothing_makes_no_step(solver):
         assert np.abs(method.parameters().P).max() < 1e3
 
 
+@pytest.mark.slow
 def test_the_line_search_takes_pairs_as_any_ones():
     X = pairs()
     y = target(X, "squared")

@@ -103,6 +103,7 @@ def test_the_first_step_is_the_best_one_along_its_direction(weighted):
     assert min(objectives) == objectives[1] < problem.objective(zeros(problem))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("regularizer", "more"),
     [
@@ -146,6 +147,7 @@ def test_runs_are_the_same_for_the_same_seed_and_go_on_from_checkpoints():
         assert np.array_equal(one.parameters.P, other.parameters.P)
 
 
+@pytest.mark.slow
 def test_single_precision_data_do():
     X, y = two_pairs()
     from fmviz.engine.design import Design

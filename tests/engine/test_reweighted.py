@@ -35,7 +35,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("loss", "regularizer", "inner"), CASES, ids=lambda one: str(one))
 def test_the_smoothed_objective_never_rises(loss, regularizer, inner):
     for seed in range(3):
@@ -90,6 +90,7 @@ def test_the_certificate_proves_a_least_absolute_fit():
     assert problem.objective(moved) > end.objective
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_estimators_take_the_capped_loss_by_name_and_by_value():
     problem = build("capped")

@@ -222,6 +222,7 @@ def test_the_incremental_decomposition_is_the_dense_one():
 # --------------------------------------------------------------------------------------------- convex limits
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("spectrum", ["squared", "trace"])
 @pytest.mark.parametrize("loss", [Absolute(), Insensitive(0.4), CappedInsensitive(0.4, 1e12)], ids=repr)
 def test_without_caps_both_schemes_agree_with_a_generic_solver(loss, spectrum):

@@ -53,6 +53,7 @@ def test_without_caps_it_is_convex_and_its_optimum_is_proved():
     assert (fitted.cap_loss_, fitted.cap_spectrum_) == (np.inf, np.inf)
 
 
+@pytest.mark.slow
 def test_flipped_labels_are_set_aside():
     labels = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 > 2.0, "out", "in")
     flipped = np.where(WRONG, np.where(labels == "in", "out", "in"), labels)

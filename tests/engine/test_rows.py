@@ -49,6 +49,7 @@ def test_rows_start_lines_and_end_in_zeros(k):
     assert not lines[:, k:].any()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rank", [3, 8, 11])
 @pytest.mark.parametrize("solver", ["pbcd", "pbcd_ls"])
 def test_what_fills_the_lines_stays_zero(solver, rank):
@@ -77,6 +78,7 @@ def test_many_epochs_equal_the_oracle():
     assert pytest.approx(P, abs=1e-10) == method.parameters().P
 
 
+@pytest.mark.slow
 def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
     # All margins are met: the second derivative of the squared hinge is 0 everywhere.
     y = np.where(X[:, 0] * X[:, 1] > 0.0, 1.0, -1.0)

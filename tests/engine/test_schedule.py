@@ -55,7 +55,7 @@ CASES += [("fm", "lbfgs", "l2"), ("fm", "cd", "l2"), ("qr", "incremental_pgd", "
 CASES += [("convex_fm", "gcd", "l2"), ("hofm", "pcd", "omega_ti")]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("model", "solver", "regularizer"), CASES)
 def test_changes_made_on_the_way_are_those_declared(model, solver, regularizer):
     traced = model == "convex_fm"

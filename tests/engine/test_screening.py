@@ -49,7 +49,7 @@ def without_screen(of: Problem, order: str) -> PCD:
     return method
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", ["columns", "features"])
 @pytest.mark.parametrize("regularizer", ["ti", "l1", "omega_ti"])
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_slope_of_a_zero_is_within_what_the_screen_knows_of_it(loss, order):
     assert looked_at > 50
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", ["columns", "features", "mixed"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_many_epochs_equal_the_oracle(loss, order):
@@ -112,6 +112,7 @@ def test_many_epochs_equal_the_oracle(loss, order):
     assert pytest.approx(P, abs=1e-10) == method.parameters().P
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", ["columns", "features"])
 def test_nudged_slopes_stay_right(order):
     of = problem("logistic", lam=1e-4)
@@ -202,6 +203,7 @@ def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
         assert of.point() is None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_first_component_that_is_dead_leaves_the_row_sums_right(sparse):
     rng = np.random.default_rng(0)
@@ -239,6 +241,7 @@ def test_large_dense_data_is_swept_by_features_after_the_first_epochs(shape, ord
     assert make_solver("pcd", few).settings["order"] == "columns"
 
 
+@pytest.mark.slow
 def test_pairs_can_be_swept_by_features():
     rng = np.random.default_rng(0)
     M = np.eye(6)[rng.integers(0, 3, 40)] + np.eye(6)[rng.integers(3, 6, 40)]

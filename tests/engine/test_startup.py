@@ -154,6 +154,7 @@ def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
             assert (layout, experiment.loss) in _DESIGNS, f"{name}: {layout}, {experiment.loss}"
 
 
+@pytest.mark.slow
 def test_everything_is_every_model_with_every_choice_of_its_own(monkeypatch):
     ready = set()
 

@@ -92,7 +92,7 @@ def expected(problem, X, y, solver, start, orders, more, weights):
     return P, w, b
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("regularizer", "params", "solver", "loss", "storage"),
     CASES,
@@ -326,6 +326,7 @@ def test_steps_that_are_too_long(solver, monotone):
             assert "monotone = True" in last.status.message
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("solver", STOCHASTIC)
 def test_a_start_without_a_finite_gradient_diverges(solver):
     # No step helps there, not even the one that stands in for an epoch.
@@ -340,7 +341,7 @@ def test_a_start_without_a_finite_gradient_diverges(solver):
     assert last.status.reason is Reason.DIVERGED
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("regularizer", "solver", "loss", "eta0"),
     [

@@ -362,6 +362,7 @@ def python(code, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_processes_write_at_once_without_losing_a_row(tmp_path):
     path = tmp_path / "runs.sqlite"
     processes, each = 4, 40

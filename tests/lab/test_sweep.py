@@ -241,6 +241,7 @@ def test_a_lost_fit_is_a_row(monkeypatch):
 
 
 # Loky's own thread may look for a piece of work that it has just been told to drop.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Exception in thread ExecutorManagerThread")
 def test_closing_early_ends_the_workers_and_the_next_sweep_works(tmp_path):
     results = workers.stream(partial(waits_for, str(tmp_path / "never")), range(8), is_lost, n_jobs=2)

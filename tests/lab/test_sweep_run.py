@@ -137,6 +137,7 @@ def cluster():
         yield started
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_numbers_and_outlives_a_worker(store, tmp_path, cluster):
     plan, other = small(seeds=range(4)), RunStore(tmp_path / "other.sqlite")
     list(carry_out(plan, store, n_jobs=2))

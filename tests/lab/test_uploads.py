@@ -489,6 +489,7 @@ def test_runs_on_own_data_are_kept_and_reopened(here, request):
     assert again.last["objective"] == job.view().last["objective"]
 
 
+@pytest.mark.slow
 def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     frame = table().rename(columns={"town": "to\"w'n\\", "smoker": SCRIPT})
     found = entered(frame, title="my table.csv")
@@ -517,6 +518,7 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     importing.import_file(str(folder / "no table.csv"), found.name, recipe)
 
 
+@pytest.mark.slow
 def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     frame = table()
     found = entered(frame, title="my table.csv")

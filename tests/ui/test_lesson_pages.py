@@ -112,6 +112,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert f"{run.last['used_interactions']:,} interactions" in words(app)
 
 
+@pytest.mark.slow
 def test_finishing_keeps_the_run_that_is_shown(store):
     app = page("train", lesson="cs", step="5")
     app.radio(key="lesson_cs_5").set_value("None").run()

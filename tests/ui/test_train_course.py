@@ -129,6 +129,7 @@ def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
     assert metrics(press(app, "step"))["Epoch"] == "2"
 
 
+@pytest.mark.slow
 def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store, sentences):
     app = press(page("train", **SMALL, solver="pgd", grain="block"), "step", 3)
     assert metrics(app)["Epoch"] == "1"
@@ -146,6 +147,7 @@ def Run_epoch(epoch: int) -> np.ndarray:
     return last.parameters.P
 
 
+@pytest.mark.slow
 def test_slow_motion_goes_through_the_steps_by_itself(store):
     app = page("train", **SMALL, speed="slow", grain="block", play="1")
     assert query(app)["motion"] == "1"
