@@ -8,6 +8,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,15 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
         help="how the file is read, for instance delimiter=semicolon, encoding=cp1252, header=no or "
         "decimal=comma, where that is not found out; repeatable",
     )
+    parser.add_argument(
+        "--no-limits", action="store_true", help="read files of any size (default: the limits of the pages)"
+    )
 
 
-def read_source(path: str, given: Sequence[str]) -> tuple[Source, str]:
+def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
-    from fmviz.lab.tables.files import read
-    from fmviz.lab.tables.limits import LOCAL
+    from fmviz.lab.tables.files import read, read_confined
+    from fmviz.lab.tables.limits import LOCAL, UPLOADS
     from fmviz.lab.tables.source import CHOICES, Reading
 
     asked: dict[str, Any] = {}
@@ -74,11 +78,14 @@ def read_source(path: str, given: Sequence[str]) -> tuple[Source, str]:
             )
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
     file = Path(path).expanduser()
+    within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or give --no-limits.")
     try:
+        within.check(file.name, file=file.stat().st_size)
         data = file.read_bytes()
     except OSError as error:
         raise ValueError(f"{path!r} cannot be read: {error.strerror}.") from None
-    return read(data, Reading(**asked), file.name, LOCAL), file.name
+    reader = read if no_limits else read_confined
+    return reader(data, Reading(**asked), file.name, within), file.name
 
 
 class Progress:

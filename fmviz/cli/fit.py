@@ -267,7 +267,7 @@ def _own(
     given = _given(arguments)
     # Checked before the data, which may take long to read.
     asked = _experiment({**_FIRST, **given})
-    source, name = read_source(arguments.data, arguments.read)
+    source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
     recipe = _recipe(source, columns, name, arguments)
     train, _ = split(len(source), asked.validation, asked.seed)

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     place = Path(arguments.model).expanduser()
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
-    source, name = read_source(arguments.data, arguments.read)
+    source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     scores, notes = model.scores(_features(source, model, name))
     made = model.target.in_columns(model.decoded(scores), model.probability(scores))
     table = pd.DataFrame(made).rename(columns=defused).map(defused)

@@ -10,6 +10,7 @@ import pytest
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runner import Run
 from fmviz.lab.store import INTERRUPTED, Growth, RunStore
 from fmviz.lab.store import archive as module
 from fmviz.lab.store.archive import export_runs, import_runs
@@ -62,7 +63,7 @@ def test_another_run_of_that_name_keeps_it(full, tmp_path):
 def test_runs_that_go_on_arrive_interrupted(tmp_path):
     one, two = RunStore(tmp_path / "one.sqlite"), RunStore(tmp_path / "two.sqlite")
     run = one.begin(Experiment())
-    one.grow(run, Growth([{"epoch": 0, "objective": 1.0}]))
+    one.grow(run, Growth([next(iter(Run.prepare(Experiment()).snapshots())).record()]))
     import_runs(two, export_runs(one, [run]))
     assert two.get(run).status == INTERRUPTED
 
@@ -81,7 +82,14 @@ def hostile():
         return buffer.getvalue()
 
     about = json.dumps({"format": module.FORMAT, "version": module.VERSION})
-    run = {"created": 1.0, "updated": 1.0, "experiment": {}, "trace": [{"epoch": 0}]}
+    record = dict.fromkeys(
+        (
+            *("seconds", "objective", "loss", "penalty_w", "penalty_p", "penalty_sparse", "used_features"),
+            *("used_interactions", "certificate", "change", "epoch"),
+        ),
+        0,
+    )
+    run = {"created": 1.0, "updated": 1.0, "experiment": {}, "trace": [record]}
     yield b""
     yield b"PK\x03\x04 broken"
     yield packed(readme="no runs")
@@ -89,19 +97,26 @@ def hostile():
     yield packed(about__json="[]")
     yield packed(about__json=about, a__json="not JSON")
     yield packed(about__json=about, a__json="{}")
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": "x"}]}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record | {"epoch": "x"}]}))
     yield packed(about__json=about, a__json=json.dumps(run | {"trace": 7}))
     yield packed(about__json=about, a__json=json.dumps(run), a__npz=b"no arrays")
     # What would go in and could not be listed, or does not go in.
     for wrong in (float("nan"), float("inf"), 1e300, -1e18):
         yield packed(about__json=about, a__json=json.dumps(run | {"created": wrong}))
     yield packed(about__json=about, a__json=json.dumps(run | {"experiment": {"seed": 2**70}}))
-    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": 0, "objective": None}]}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record | {"loss": None}]}))
     yield packed(about__json=about, a__json=json.dumps(run | {"title": "\ud800"}))
     yield packed(about__json=about, **{f"{'a' * 64}{i}__json": json.dumps(run) for i in range(2)})
+    # What pages could not draw, and what takes the memory of a server to open.
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [{"epoch": 0, "loss": 1.0}]}))
+    yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record, record]}))
+    yield packed(about__json=" " * 200_000 + about)
+    large = io.BytesIO()
+    np.savez_compressed(large, P=np.zeros((20_000, 4_000)), w=np.zeros(20_000), intercept=0.0)
+    yield packed(about__json=about, a__json=json.dumps(run), a__npz=large.getvalue())
 
 
-@pytest.mark.parametrize("data", list(hostile()), ids=range(18))
+@pytest.mark.parametrize("data", list(hostile()), ids=range(22))
 def test_other_files_are_refused_and_leave_nothing(tmp_path, data):
     store = RunStore(tmp_path / "runs.sqlite")
     with pytest.raises(ValueError, match="This file cannot be imported"):
@@ -113,4 +128,4 @@ def test_archives_that_unfold_to_too_much_are_refused(full, tmp_path, monkeypatc
     data = export_runs(full, [run.id for run in full.runs()])
     monkeypatch.setattr(module, "MOST_BYTES", 1_000)
     with pytest.raises(ValueError, match="unfolds to more than"):
-        import_runs(RunStore(tmp_path / "other.sqlite"), data)
+        module.read_archive(data)

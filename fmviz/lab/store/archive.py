@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import io
 import json
-import sqlite3
 import time
 import zipfile
-from collections.abc import Collection
+import zlib
+from collections.abc import Collection, Iterator
 from typing import IO, Any
 
+from fmviz.lab.background.confined import confined
+from fmviz.lab.store.archived_run import checked_run
 from fmviz.lab.store.database import insert
-from fmviz.lab.store.packing import pack_records, spark, unpack_parameters
+from fmviz.lab.store.packing import pack_records, spark
 from fmviz.lab.store.runs import RunStore, new_id
 
 FORMAT = "fmviz runs"
 VERSION = 1
 
-# What an archive may unfold to: more is a mistake, or meant to fill the memory.
-MOST_BYTES = 4_000_000_000
-MOST_RUNS = 100_000
-# Seconds since 1970 of the year 2242: later ones, no calendar of the lists can show.
-_LATEST = 8.6e9
+# What an archive may unfold to, and what reading it may take: more is a mistake, or meant to fill the memory.
+MOST_BYTES = 500_000_000
+_MOST_ABOUT = 100_000
+_SECONDS, _MEMORY = 60.0, 1.5e9
 
 # What reading a broken, encrypted or made-up archive raises.
 _UNREADABLE = (
-    *(zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
 
-# What inserting numbers, texts or ids raises that no run has.
-_UNFIT = (sqlite3.IntegrityError, OverflowError, TypeError, ValueError)
-
 _TEXTS = ("status", "message", "details", "origin", "title", "digest", "data_hash")
-_FILTERS = ("dataset", "model", "regularizer", "solver")
 
 
 def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
@@ -69,71 +66,64 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
 def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], int]:
     """Read an archive; return the ids of the new runs, and how many were there already.
 
-    All of it is read before anything is written, and all is written at once. A run with the id of another
-    one gets a new id.
+    It is read in a process of its own, see `fmviz.lab.background.confined`, all of it before anything is
+    written, and all is written at once. A run with the id of another one gets a new id.
 
     Raises
     ------
     ValueError
         If it is no such archive, or a part of it cannot be read: then nothing is imported.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(file) if isinstance(file, bytes) else file) as archive:
-            told = _read(archive)
-    except _UNREADABLE as error:
-        raise _refused(error) from error
-    new: list[str] = []
-    known = {run.id: run for run in store.get_many([run["id"] for run, _ in told])}
-    try:
-        with store.database.write() as connection:
-            for run, data in told:
-                there = known.get(run["id"])
-                if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
-                    connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
-                    continue
-                name = run["id"] if there is None else new_id()
-                new.append(name)
-                _insert(connection, name, run, data)
-    except _UNFIT as error:
-        raise _refused(error) from error
-    return new, len(told) - len(new)
-
-
-def _refused(error: Exception) -> ValueError:
-    return ValueError(
-        f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
+    data = file if isinstance(file, bytes) else file.read()
+    found = confined(
+        read_archive,
+        data,
+        name="This file",
+        seconds=_SECONDS,
+        memory=_MEMORY,
+        advice="Export fewer runs at a time.",
     )
+    new: list[str] = []
+    known = {run.id: run for run in store.get_many([run["id"] for run, _ in found])}
+    with store.database.write() as connection:
+        for run, arrays in found:
+            there = known.get(run["id"])
+            if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
+                connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
+                continue
+            name = run["id"] if there is None else new_id()
+            new.append(name)
+            _insert(connection, name, run, arrays)
+    return new, len(found) - len(new)
 
 
-def _read(archive: zipfile.ZipFile) -> list[tuple[dict[str, Any], bytes | None]]:
-    if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
+def read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None]]:
+    """Return the runs of an archive, checked, each with its packed parameters; raises ValueError."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return list(_runs(archive))
+    except _UNREADABLE as error:
+        raise ValueError(
+            f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
+        ) from error
+
+
+def _runs(archive: zipfile.ZipFile) -> Iterator[tuple[dict[str, Any], bytes | None]]:
+    entries = {entry.filename: entry.file_size for entry in archive.infolist()}
+    if len(entries) < len(archive.infolist()):
+        raise ValueError("some of its names stand twice")
+    if sum(entries.values()) > MOST_BYTES:
         raise ValueError(f"it unfolds to more than {MOST_BYTES / 1e9:g} GB")
+    if entries["about.json"] > _MOST_ABOUT:
+        raise ValueError(f"its about.json has {entries['about.json']:,} bytes")
     about = json.loads(archive.read("about.json"))
-    if about.get("format") != FORMAT or about.get("version") != VERSION:
+    if (about.get("format"), about.get("version")) != (FORMAT, VERSION):
         raise ValueError(f"it is no {FORMAT} file of version {VERSION}")
-    names = archive.namelist()
-    ids = [name.removesuffix(".json") for name in names if name.endswith(".json") and name != "about.json"]
-    if len(ids) > MOST_RUNS:
-        raise ValueError(f"it holds more than {MOST_RUNS:,} runs")
-    found = []
-    for run in ids:
-        told = json.loads(archive.read(f"{run}.json"))
-        settings = told["experiment"]
-        clean: dict[str, Any] = {name: str(told.get(name, "")) for name in _TEXTS}
-        clean |= {"id": run[:64], "created": float(told["created"]), "updated": float(told["updated"])}
-        if not run or not all(0 <= clean[name] < _LATEST for name in ("created", "updated")):
-            raise ValueError(f"run {run!r} has no name, or was not made between 1970 and 2242")
-        clean |= {"experiment": dict(settings), "versions": dict(told.get("versions", {}))}
-        clean |= {name: str(settings.get(name, "")) for name in _FILTERS}
-        clean["seed"] = int(settings.get("seed", 0))
-        clean["trace"] = [dict(record) for record in told["trace"]]
-        for record in clean["trace"]:
-            record["epoch"] = int(record["epoch"])
-        data = archive.read(f"{run}.npz") if f"{run}.npz" in names else None
-        if data is not None:
-            unpack_parameters(data)
-        found.append((clean, data))
-    return found
+    for entry in entries:
+        name, _, kind = entry.rpartition(".")
+        if kind == "json" and entry != "about.json":
+            arrays = archive.read(f"{name}.npz") if f"{name}.npz" in entries else None
+            yield checked_run(name, json.loads(archive.read(entry)), arrays), arrays
 
 
 def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None) -> None:
@@ -142,14 +132,12 @@ def _insert(connection: Any, name: str, run: dict[str, Any], data: bytes | None)
     insert(
         connection,
         "runs",
-        **{part: run[part] for part in (*_TEXTS, *_FILTERS, "created", "updated", "seed")},
+        **{part: value for part, value in run.items() if part not in ("id", "trace")},
         id=name,
-        experiment=json.dumps(run["experiment"]),
-        versions=json.dumps(run["versions"]),
         epoch=last["epoch"],
         seconds=float(last.get("seconds", 0.0)),
         last=json.dumps(last),
-        spark=json.dumps(spark(float(record.get("objective", "nan")) for record in trace)),
+        spark=json.dumps(spark(record["objective"] for record in trace)),
     )
     if trace:
         records = pack_records(trace)

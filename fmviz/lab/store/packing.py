@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,6 +15,8 @@ import numpy as np
 from fmviz.engine.parameters import Parameters
 
 Record = dict[str, Any]
+
+_BROKEN = (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error)
 
 
 def pack_parameters(parameters: Parameters) -> bytes:
@@ -32,8 +36,34 @@ def unpack_parameters(data: bytes) -> Parameters:
         if found["w"].ndim == 1:
             found["intercept"] = found["intercept"].reshape(())
         return Parameters(**found)
-    except (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error) as error:
+    except _BROKEN as error:
         raise ValueError(f"These are no parameters of a run ({error}).") from error
+
+
+def unpacked_bytes(data: bytes) -> int:
+    """Return the bytes of the arrays that `pack_parameters` packed, as their heads tell; none is unpacked.
+
+    Raises ValueError if these are no such arrays, or some hold less than they tell.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if missing := {"P.npy", "w.npy", "intercept.npy"} - {entry.filename for entry in entries}:
+                raise KeyError(min(missing))
+            return sum(_array_bytes(archive, entry) for entry in entries)
+    except (*_BROKEN, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise ValueError(f"These are no parameters of a run ({error}).") from error
+
+
+def _array_bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        read_head = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = read_head[version](stream)
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in "fiu" or stream.tell() + size != entry.file_size:
+            raise ValueError(f"{entry.filename} is no array of numbers")
+        return size
 
 
 def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:

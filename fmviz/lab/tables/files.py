@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.engine.drive import never
+from fmviz.lab.background.confined import confined
 from fmviz.lab.tables.limits import UPLOADS, Limits
 from fmviz.lab.tables.parquet import read_parquet
 from fmviz.lab.tables.source import ENCODINGS, Reading, Source
 from fmviz.lab.tables.text import read_text
+from fmviz.lab.tables.values import LARGEST
 
-__all__ = ["detect", "read"]
+__all__ = ["detect", "read", "read_confined"]
 
 _SAMPLE = 65_536
+_GZIP = b"\x1f\x8b"
+# What reading takes, in bytes and seconds: at the start, and for every byte of a file. A table of short words
+# takes most.
+_MEMORY, _MEMORY_EACH = 600e6, 18.0
+_SECONDS, _SECONDS_EACH = 10.0, 4e-7
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LIBSVM_LINE = re.compile(r"[-+.,\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)+\s*(#.*)?")
 _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
@@ -82,10 +93,47 @@ def read(
     return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
 
 
+def read_confined(
+    data: bytes,
+    asked: Reading | None = None,
+    name: str = "The file",
+    within: Limits | None = None,
+    should_stop: Callable[[], bool] = never,
+) -> Source:
+    """As `read`, in a process of its own, with as much time and memory as an honest file of its size takes.
+
+    Raises
+    ------
+    ValueError
+        As `read` does; or if it takes more.
+    StoppedError
+        If `should_stop` was true.
+    """
+    within = within or UPLOADS
+    within.check(name, file=len(data))
+
+    def call(function: Callable[..., Any], *arguments: Any) -> Any:
+        return confined(
+            function,
+            *arguments,
+            name=name,
+            seconds=_SECONDS + _SECONDS_EACH * len(data),
+            memory=_MEMORY + _MEMORY_EACH * len(data),
+            advice="Take a sample of its rows, or fewer columns.",
+            should_stop=should_stop,
+        )
+
+    # How much it unfolds to is seen by unfolding it alone.
+    if data.startswith(_GZIP):
+        data = call(_unfolded, data, name, within)
+    return call(read, data, asked, name, within)  # type: ignore[no-any-return]
+
+
 def detect(data: bytes, name: str = "The file") -> str:
     """Return "table", "libsvm" or "parquet"; ValueError says what else the file is, and what to do."""
+    blanks = b"\x00 \t\r\n\xef\xbb\xbf"
     head = data[:_SAMPLE]
-    if not head.strip(b"\x00 \t\r\n\xef\xbb\xbf"):
+    if not head.strip(blanks) and not (head := data.lstrip(blanks)[:_SAMPLE]):
         raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -131,21 +179,15 @@ def _is_libsvm(head: bytes) -> bool:
 
 def _unfolded(data: bytes, name: str, within: Limits) -> bytes:
     """Return the contents of a file compressed with gzip, and others as they are."""
-    if not data.startswith(b"\x1f\x8b"):
+    if not data.startswith(_GZIP):
         return data
-    parts, size = [], 0
     try:
-        while data.startswith(b"\x1f\x8b"):
-            member = zlib.decompressobj(wbits=31)
-            parts.append(member.decompress(data, within.unfolded + 1 - size))
-            size += len(parts[-1])
-            within.check(name, unfolded=size)
-            if not member.eof:
-                raise zlib.error("it ends too early")
-            data = member.unused_data
-    except zlib.error as error:
+        with gzip.open(io.BytesIO(data)) as stream:
+            found = stream.read(within.unfolded + 1)
+    except (EOFError, OSError, zlib.error) as error:
         raise ValueError(f"{name} is a broken gzip file ({error}). Compress it again.") from None
-    return b"".join(parts)
+    within.check(name, unfolded=len(found))
+    return found
 
 
 # -------------------------------------------------------------------------------------------------- text
@@ -218,6 +260,7 @@ def _libsvm(text: str, name: str, within: Limits) -> tuple[sp.csr_array, np.ndar
         raise ValueError(f"{name} has no rows or no features.")
     within.check(name, index=X.shape[1])
     X = sp.csr_array(X, dtype=np.float64)
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise ValueError(f"{name} holds a value that is not finite; take it out.")
+    for values in (X.data, y):
+        if not (fits := np.abs(values) <= LARGEST).all():
+            raise ValueError(f"{name} holds the value {values[~fits][0]:g}; take it out, or change its unit.")
     return X, y

@@ -29,6 +29,8 @@ class Limits:
         Rows × columns of the table, and non-zeros of X.
     features : float
         Columns of X.
+    otherwise : str
+        What the sentences that refuse something end with.
     """
 
     file: float = math.inf
@@ -37,6 +39,7 @@ class Limits:
     columns: float = math.inf
     cells: float = math.inf
     features: float = math.inf
+    otherwise: str = ""
 
     def __str__(self) -> str:
         """Return the limits in words."""
@@ -60,7 +63,8 @@ class Limits:
             limit, sentence = _SENTENCES[what]
             if value > (most := getattr(self, limit)):
                 told = in_words if limit in ("file", "unfolded") else "{:,}".format
-                raise ValueError(sentence.format(name=name, value=told(value), most=told(most)))
+                refused = sentence.format(name=name, value=told(value), most=told(most))
+                raise ValueError(refused + self.otherwise)
 
 
 _SENTENCES = {
@@ -101,8 +105,10 @@ UPLOADS = Limits(
     cells=20_000_000,
     features=200_000,
 )
-"""Of the page; it tells them before anything is read. ``maxUploadSize`` in .streamlit/config.toml agrees."""
+"""Of the page, which tells them before anything is read, and of the command line.
+
+``maxUploadSize`` in .streamlit/config.toml agrees."""
 
 # A wrong index of libsvm would make as many features, with a name each, until the memory is full.
 LOCAL = Limits(features=10_000_000)
-"""Of files that somebody fits on a computer of their own."""
+"""Of files that somebody fits with ``--no-limits`` on a computer of their own."""

@@ -35,6 +35,8 @@ def read_parquet(data: bytes, name: str, within: Limits) -> Source:
             )
         arrays = {str(place): _plain(arrow.column(at)) for place, at in enumerate(flat)}
         table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
+    except pa.ArrowMemoryError:
+        raise MemoryError from None
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None

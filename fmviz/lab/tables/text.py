@@ -54,6 +54,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
             asked = replace(asked, delimiter=words[told[1]])
     if asked.skip:
         text = "\n".join(text.split("\n")[asked.skip :])
+    text = re.sub(r"\A(?:[ \t]*\n)+", "", text)
     if not text.strip():
         raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
     delimiter = _delimiter(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 __all__ = [
+    "LARGEST",
     "STRAY",
     "date_format",
     "date_parts",
@@ -22,6 +23,9 @@ __all__ = [
 
 STRAY = 0.05
 """Up to this share of other words a column is still one of numbers, or of dates."""
+
+LARGEST = 1e150
+"""The squares of larger numbers are infinite, and with them means, scales and fits."""
 
 _SAMPLE = 500
 _DATE_FORMATS = (
@@ -55,9 +59,7 @@ def is_number(values: pd.Series) -> bool:
 def words_of(values: pd.Series) -> np.ndarray:
     """Return values as words, None where one is missing; whole numbers without a point."""
     codes, different = pd.factorize(values)
-    words = [
-        f"{v:.15g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v) for v in different
-    ]
+    words = [f"{v:.15g}" if isinstance(v, float) else str(v) for v in different]
     return np.array([*words, None], dtype=object)[codes]
 
 
@@ -86,7 +88,7 @@ def some(words: Collection[str], most: int = 4) -> str:
 
 
 def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
-    """Return values as numbers, float64; NaN where one is missing, infinite or no number.
+    """Return values as numbers, float64; NaN where one is missing, no number, infinite or beyond `LARGEST`.
 
     With `decimal` "point" a comma, with "comma" a point divides thousands, if three digits follow it; so do
     blanks and apostrophes.
@@ -104,7 +106,7 @@ def numbers_of(values: pd.Series, decimal: str = "point") -> np.ndarray:
         unread = np.flatnonzero(np.isnan(numbers))
         numbers[unread] = _divided(words.iloc[unread], decimal)
         numbers = np.append(numbers, np.nan)[codes]
-    numbers[np.isinf(numbers)] = np.nan
+    numbers[np.abs(numbers) > LARGEST] = np.nan
     return numbers
 
 

@@ -26,7 +26,7 @@ from fmviz.lab.places import data_folder
 from fmviz.lab.tables import limits
 from fmviz.lab.tables.column_types import Column, described
 from fmviz.lab.tables.encoding import Encoded, encode
-from fmviz.lab.tables.files import read
+from fmviz.lab.tables.files import read_confined
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.tables.source import Reading, Source
 from fmviz.lab.uploads.names import is_upload
@@ -157,7 +157,7 @@ def _write(path: Path, data: bytes) -> None:
 @lru_cache(maxsize=4)
 def profile(file: str, reading: Reading) -> Profile:
     """Read a kept file and describe its columns; raises ValueError with a sentence."""
-    source = read(_bytes(file), reading)
+    source = read_confined(_bytes(file), reading)
     table = source.table
     return Profile(source, () if table is None else described(table, source.reading.decimal))
 

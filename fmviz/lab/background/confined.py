@@ -1,0 +1,236 @@
+"""Calls in a process of their own, with limits: whatever a stranger's file holds, it costs no more.
+
+On Linux a helper process, started with the first call, has imported what reads files. It forks a child for
+every call, so that a call takes milliseconds to begin; it ends with its parent, however that ends, and takes
+its children with it. Elsewhere calls are made in this process, without limits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fmviz.engine.drive import never
+from fmviz.engine.memory import in_words
+
+__all__ = ["StoppedError", "confined"]
+
+Result = TypeVar("Result")
+
+_FORKS = sys.platform == "linux"
+_PRELOADED = ("pyarrow.parquet", "sklearn.datasets", "fmviz.lab.tables.files", "fmviz.lab.store.archive")
+# An allocator that reserves addresses ahead would meet the limit of memory long before it uses any.
+_ENVIRONMENT = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+_PATIENCE = 0.1
+_START_SECONDS = 120.0
+_PID_BYTES = 8
+
+
+class StoppedError(Exception):
+    """The call was given up because somebody asked for it."""
+
+
+def confined(
+    function: Callable[..., Result],
+    *arguments: Any,
+    name: str,
+    seconds: float,
+    memory: float,
+    advice: str,
+    should_stop: Callable[[], bool] = never,
+) -> Result:
+    """Return ``function(*arguments)``, called in a process of its own.
+
+    Parameters
+    ----------
+    function : callable
+        Importable by its name; arguments and result can be pickled.
+    name : str
+        What sentences call that which is read.
+    seconds : float
+        The most that it may take.
+    memory : float
+        The most bytes that it may take besides its arguments.
+    advice : str
+        The sentence that tells a way out where that is too little.
+    should_stop : callable
+        Asked ten times a second; where it is true the call is given up.
+
+    Raises
+    ------
+    ValueError
+        What the function raised; or a sentence, if it took too long or too much memory, or raised anything
+        else.
+    StoppedError
+        If `should_stop` was true.
+    """
+    if not _FORKS:
+        return function(*arguments)
+    with _helper().child() as connection:
+        answer = _answer(connection, (function, arguments, memory), seconds, should_stop)
+    if answer is None:
+        raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
+    # Where memory runs out in foreign code, the process ends without a word.
+    kind, value = pickle.loads(answer) if answer else ("memory", None)
+    if kind == "returned":
+        return value  # type: ignore[no-any-return]
+    if kind == "memory":
+        raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
+    if isinstance(value, ValueError):
+        raise value
+    raise ValueError(f"{name} cannot be read ({value}).")
+
+
+def _answer(
+    connection: socket.socket, request: Any, seconds: float, should_stop: Callable[[], bool]
+) -> bytes | None:
+    """Send the request and return the answer, empty if the child died; None if it took too long."""
+    parts: list[bytes] = []
+    pid, deadline = 0, time.monotonic() + _START_SECONDS
+    sending = threading.Thread(target=_send, args=(connection, request), daemon=True)
+    try:
+        while True:
+            if should_stop():
+                raise StoppedError
+            if time.monotonic() > deadline:
+                return None
+            if not select.select([connection], [], [], _PATIENCE)[0]:
+                continue
+            if not pid:
+                if not (first := connection.recv(_PID_BYTES)):
+                    raise RuntimeError("the process that reads files could not be started")
+                pid = int.from_bytes(first, "big")
+                deadline = time.monotonic() + seconds
+                sending.start()
+            elif part := connection.recv(1 << 20):
+                parts.append(part)
+            else:
+                pid = 0
+                return b"".join(parts)
+    finally:
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _send(connection: socket.socket, request: Any) -> None:
+    # A child that died has no use for it.
+    with contextlib.suppress(OSError):
+        connection.sendall(pickle.dumps(request, protocol=5))
+        connection.shutdown(socket.SHUT_WR)
+
+
+class _Helper:
+    """The process that forks a child for every call."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._control, theirs = socket.socketpair()
+        root = str(Path(__file__).resolve().parents[3])
+        path = os.pathsep.join(x for x in (root, os.environ.get("PYTHONPATH", "")) if x)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
+                pass_fds=(theirs.fileno(),),
+                env=os.environ | _ENVIRONMENT | {"PYTHONPATH": path},
+                stdin=subprocess.DEVNULL,
+            )
+
+    def alive(self) -> bool:
+        """Tell whether it serves this process; after a fork it is another's."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def child(self) -> socket.socket:
+        """Return the connection to a new child."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+        return ours
+
+
+_lock = threading.Lock()
+_running: list[_Helper] = []
+
+
+def _helper() -> _Helper:
+    with _lock:
+        if not _running or not _running[0].alive():
+            _running[:] = [_Helper()]
+        return _running[0]
+
+
+# -------------------------------------------------------------------------------------- in the helper process
+
+
+def serve(descriptor: int) -> None:
+    """Fork a child for every connection that comes, until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Of the terminal; the parent decides.
+    for module in _PRELOADED:
+        import_module(module)
+    children: set[int] = set()
+    with socket.socket(fileno=descriptor) as control:
+        while True:
+            ready = select.select([control], [], [], 1.0 if children else None)[0]
+            while children and (ended := os.waitpid(-1, os.WNOHANG)[0]):
+                children.discard(ended)
+            if not ready:
+                continue
+            message, connections, *_ = socket.recv_fds(control, 1, 1)
+            if not message:
+                break
+            pid = os.fork()
+            if not pid:
+                control.close()
+                try:
+                    _work(connections[0])
+                finally:
+                    os._exit(0)
+            children.add(pid)
+            os.close(connections[0])
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _work(descriptor: int) -> None:
+    """Answer one request."""
+    with socket.socket(fileno=descriptor) as connection:
+        connection.sendall(os.getpid().to_bytes(_PID_BYTES, "big"))
+        with connection.makefile("rb") as stream:
+            function, arguments, memory = pickle.load(stream)
+        import resource  # Windows has none.
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        most = int(_addresses() + memory)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        try:
+            answer = pickle.dumps(("returned", function(*arguments)), protocol=5)
+        except MemoryError:
+            answer = pickle.dumps(("memory", None))
+        except ValueError as error:
+            answer = pickle.dumps(("raised", ValueError(str(error))))
+        except Exception as error:
+            answer = pickle.dumps(("raised", f"{type(error).__name__}: {error}"[:300]))
+        connection.sendall(answer)
+
+
+def _addresses() -> int:
+    """Return the bytes of addresses that this process has taken."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
