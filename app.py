@@ -1,5 +1,9 @@
 """The entry page of the dashboard: `streamlit run app.py`."""
 
+from streamlit import App
+
+from fmviz.ui.serving import guarded, in_sessions
 from fmviz.ui.start.page import render
 
-render()
+app = App(__file__, middleware=guarded())
+in_sessions(render)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import pytest
@@ -32,7 +33,9 @@ def test_it_becomes_the_server(became, tmp_path, capsys):
     assert program == sys.executable
     assert line[1:4] == ["-m", "streamlit", "run"]
     assert line[4].endswith("app.py")
-    assert line[5:] == ["--server.address", "0.0.0.0"]
+    assert line[5:7] == ["--server.address", "0.0.0.0"]
+    assert set(line[7::2]) == {"--server.allowedHosts"}
+    assert {"localhost", "127.0.0.1", socket.gethostname()} <= set(line[8::2])
     assert environment["FMVIZ_STORE"] == os.path.abspath("s.sqlite")
 
 
@@ -59,3 +62,13 @@ def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):
 def test_ports_that_there_cannot_be(capsys):
     assert main(["serve", "--port", "70000"]) == 2
     assert "--port 70000 is no port" in capsys.readouterr().err
+
+
+def test_addresses_that_there_cannot_be(capsys):
+    assert main(["serve", "--host", "nope.invalid"]) == 2
+    assert "no address of this computer" in capsys.readouterr().err
+
+
+def test_names_are_allowed_on_purpose():
+    assert "--server.allowedHosts" not in serve.command(None, None)
+    assert serve.command(None, None, ["fm.example.org"])[-2:] == ["--server.allowedHosts", "fm.example.org"]

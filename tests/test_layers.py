@@ -64,9 +64,9 @@ FLOORS: dict[str, Floor] = {
     "ui": Floor(
         ("fmviz/ui/",),
         ("engine", "names", "estimators", "lab", "figures", "report"),
-        (*_TABLES, "plotly", "streamlit"),
+        (*_TABLES, "plotly", "starlette", "streamlit"),
     ),
-    "entry": Floor(("app.py", "pages/"), ("ui",)),
+    "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),
 }
 """From the ground up."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fmviz.cli._terminal import add_store, store_path
 
 HELP = "serve the dashboard"
 
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -18,6 +22,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--port", type=int, help="the port (default: 8501)")
     parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1, this machine alone)")
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which it may be opened, besides localhost and, with --host, the names and "
+        "addresses of this computer; repeatable, *.example.org for all below",
+    )
     add_store(parser)
 
 
@@ -28,11 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())
     sys.stdout.flush()
     # Not a child: signals and the exit code are the server's own.
-    os.execve(sys.executable, command(arguments.port, arguments.host), environment)
+    os.execve(sys.executable, command(arguments.port, arguments.host, arguments.allow), environment)
 
 
-def command(port: int | None, host: str | None) -> list[str]:
-    """Return the command line of the server; raises ValueError on a port that there cannot be."""
+def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> list[str]:
+    """Return the command line of the server; raises ValueError on a port or address that there cannot be."""
     if port is not None and not 1 <= port <= 65_535:
         raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
     line = [sys.executable, "-m", "streamlit", "run", str(entry_page())]
@@ -40,7 +52,29 @@ def command(port: int | None, host: str | None) -> list[str]:
         line += ["--server.port", str(port)]
     if host is not None:
         line += ["--server.address", host]
+    for name in [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else ():
+        line += ["--server.allowedHosts", name]
     return line
+
+
+def own_names(host: str | None) -> list[str]:
+    """Return the names and addresses of this computer, if it is to listen on a given one.
+
+    Raises ValueError where it has no such address.
+    """
+    if host is None:
+        return []
+    try:
+        socket.getaddrinfo(host, None, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise ValueError(
+            f"--host {host} is no address of this computer ({error.strerror}); 127.0.0.1 is this computer "
+            "alone, 0.0.0.0 all its addresses."
+        ) from None
+    names = {host, socket.gethostname(), socket.getfqdn()}
+    with suppress(OSError):
+        names |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+    return sorted(names)
 
 
 def entry_page() -> Path:

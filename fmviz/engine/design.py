@@ -132,6 +132,7 @@ class Design:
             self._from_dense(X)
 
     def _from_sparse(self, X: Any) -> None:
+        check_format(X)
         matrix = sp.csc_array(X, copy=True)
         if matrix.dtype.kind not in "fiub":
             raise ValueError(f"X holds values of type {matrix.dtype}; give real numbers.")
@@ -313,6 +314,24 @@ def augmented(X: Any, n: int = 1) -> Any:
         return sp.hstack([sp.csc_array(X), np.ones((X.shape[0], n))], format="csc")
     table = np.asarray(X)
     return np.hstack([table, np.ones((table.shape[0], n), dtype=table.dtype)])
+
+
+def check_format(X: Any) -> None:
+    """Raise ValueError where a sparse matrix points outside itself: SciPy's and our kernels trust it."""
+    if not sp.issparse(X):
+        return
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            for indices, size in zip(X.coords, X.shape, strict=True):
+                if indices.size and not 0 <= indices.min() <= indices.max() < size:
+                    raise ValueError("an index is outside the shape")
+    except ValueError as error:
+        raise ValueError(
+            f"X is a broken sparse matrix ({error}). Build it anew from rows, columns and values, for "
+            "instance with scipy.sparse.coo_array."
+        ) from None
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fmviz.choices import bound
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import DTYPES, Design, augmented
+from fmviz.engine.design import DTYPES, Design, augmented, check_format
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
@@ -149,6 +149,7 @@ class ModelEstimator(BaseEstimator):
     def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
         """Return X, or X and y, as arrays of finite numbers."""
         dtype = one_of("dtype", self.dtype, DTYPES)
+        check_format(X)
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fmviz.engine.design import Design
+from fmviz.engine.design import Design, check_format
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
@@ -108,6 +108,7 @@ class _BayesianFM(BaseEstimator):
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
+        check_format(X)
         return validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
@@ -261,6 +262,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
             If a parameter or the data are not allowed, with the reason.
         """
         checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
+        check_format(X)
         X, y = validate_data(self, X, y, y_numeric=True, **checks)
         chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
         noise = [np.array([draw.noise for draw in draws]) for draws in chains]
@@ -373,6 +375,7 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
             If a parameter or the data are not allowed, with the reason.
         """
         checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
+        check_format(X)
         X, y = validate_data(self, X, y, **checks)
         target = classes_of(one_column(y))
         self.classes_ = np.arange(target.n_outputs) if target.labels is None else target.labels

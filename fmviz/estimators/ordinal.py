@@ -10,6 +10,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
 from fmviz.engine.target import Target
 
@@ -106,6 +107,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
+        check_format(X)
         return validate_data(
             self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=np.float64, **checks
         )

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import fmviz
 from fmviz.engine.design import Design
 from fmviz.engine.memory import CACHE_LINE, aligned_copy
 
@@ -126,3 +127,14 @@ def test_aligned_copies_begin_with_a_cache_line():
             assert copy.flags.writeable
             assert np.array_equal(copy, source)
             assert not np.shares_memory(copy, source)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("index", [-1, 99])
+def test_sparse_matrices_that_point_outside_themselves_are_refused(form, index):
+    matrix = sp.random_array((9, 6), density=0.5, rng=np.random.default_rng(0), format=form)
+    (matrix.coords[1] if form == "coo" else matrix.indices)[3] = index
+    with pytest.raises(ValueError, match="broken sparse matrix"):
+        Design(matrix)
+    with pytest.raises(ValueError, match="broken sparse matrix"):
+        fmviz.FactorizationMachineRegressor().fit(matrix, np.zeros(9))

@@ -254,12 +254,24 @@ FILES: tuple[Hostile, ...] = (
         lambda: csv(rows().assign(when=["2024-02-31", "0001-01-01", "9999-12-31"] * 20)),
         False,
     ),
+    Hostile(
+        "many members.csv.gz",
+        lambda: gzip.compress(b"") * 40_000 + gzip.compress(csv(rows())),
+        False,
+    ),
+    Hostile(
+        "more digits than numbers have.csv",
+        lambda: csv(rows().assign(a="9" * 400, c="1e308", d=["5", "9" * 400] * 30)),
+        False,
+    ),
+    Hostile("a long blank line.csv", lambda: b" " * 500_000 + b"\n" + csv(rows()), False),
     # libsvm.
+    Hostile("huge.libsvm", lambda: b"1 1:1e308\n-1 2:1\n", True, r"1e\+308"),
     Hostile("negative.libsvm", lambda: b"1 -1:2 3:4\n-1 2:1\n", True, ""),
     Hostile("unsorted.libsvm", lambda: b"1 3:2 1:4\n-1 2:1\n", True, "libsvm"),
     Hostile("ranking.libsvm", lambda: b"2 qid:1 1:0.5 2:1\n1 qid:1 1:0.1\n0 qid:2 2:3\n" * 9, False),
     Hostile("labels.libsvm", lambda: b"1,2 1:1\n3 1:2\n", True, "libsvm"),
-    Hostile("not finite.libsvm", lambda: b"1 1:nan\n-1 2:1\n", True, "finite"),
+    Hostile("not finite.libsvm", lambda: b"1 1:nan\n-1 2:1\n", True, "nan"),
     # Parquet.
     Hostile("cut.parquet", lambda: parquet(pa.Table.from_pandas(rows()))[:-40], True, "broken Parquet"),
     Hostile("nested.parquet", _nested, False, "lists, structures"),

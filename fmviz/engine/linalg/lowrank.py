@@ -140,9 +140,12 @@ class PairGradient:
 
     def _largest_in_blocks(self) -> tuple[float, int, int]:
         X: Any = self._design.matrix
+        # Features that no row has meet nothing, and there may be millions.
+        met = np.flatnonzero(np.diff(self._design.columns.indptr))
+        X = X[:, met] if met.size < X.shape[1] else X
         scaled = self._slope[:, None]
         best = (0.0, 0, 1)
-        for begin in range(0, self._design.n_features, _BLOCK):
+        for begin in range(0, met.size, _BLOCK):
             part = X[:, begin : begin + _BLOCK]
             if sp.issparse(X):
                 size = abs(sp.csc_array(X.T @ sp.csc_array(part.multiply(scaled)))).tocoo()
@@ -158,7 +161,8 @@ class PairGradient:
                 dense[begin + np.arange(width), np.arange(width)] = 0.0
                 i, j = np.unravel_index(int(dense.argmax()), dense.shape)
                 found = (float(dense[i, j]), int(i), int(j) + begin)
-            best = max(best, found)
+            if found[0] > best[0]:
+                best = (found[0], int(met[found[1]]), int(met[found[2]]))
         return best
 
     def leading(

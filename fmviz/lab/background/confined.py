@@ -1,12 +1,13 @@
 """Calls in a process of their own, with limits: whatever a stranger's file holds, it costs no more.
 
-On Linux a helper process, started with the first call, has imported what reads files. It forks a child for
-every call, so that a call takes milliseconds to begin; it ends with its parent, however that ends, and takes
+On Linux a helper process, started with the first call, imports what is called and forks a child for every
+call, so that the next one takes milliseconds to begin. It ends with its parent, however that ends, and takes
 its children with it. Elsewhere calls are made in this process, without limits.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pickle
@@ -18,7 +19,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +30,6 @@ __all__ = ["StoppedError", "confined"]
 Result = TypeVar("Result")
 
 _FORKS = sys.platform == "linux"
-_PRELOADED = ("pyarrow.parquet", "sklearn.datasets", "fmviz.lab.tables.files", "fmviz.lab.store.archive")
 # An allocator that reserves addresses ahead would meet the limit of memory long before it uses any.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -41,6 +40,7 @@ _ENVIRONMENT = {
 _PATIENCE = 0.1
 _START_SECONDS = 120.0
 _PID_BYTES = 8
+_LONGEST_NAME = 4096
 
 
 class StoppedError(Exception):
@@ -83,7 +83,7 @@ def confined(
     """
     if not _FORKS:
         return function(*arguments)
-    with _helper().child() as connection:
+    with _helper().child(function) as connection:
         answer = _answer(connection, (function, arguments, memory), seconds, should_stop)
     if answer is None:
         raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
@@ -142,7 +142,7 @@ class _Helper:
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(x for x in (root, os.environ.get("PYTHONPATH", "")) if x)
         with theirs:
@@ -157,12 +157,19 @@ class _Helper:
         """Tell whether it serves this process; after a fork it is another's."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def child(self) -> socket.socket:
-        """Return the connection to a new child."""
+    def child(self, function: Callable[..., Any]) -> socket.socket:
+        """Return the connection to a new child, which is to call a function."""
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+            socket.send_fds(self._control, [pickle.dumps(function)], [theirs.fileno()])
         return ours
+
+    def close(self) -> None:
+        """Let it end, and its children with it."""
+        self._control.close()
+        if self.owner == os.getpid():
+            self._process.kill()
+            self._process.wait()
 
 
 _lock = threading.Lock()
@@ -172,8 +179,15 @@ _running: list[_Helper] = []
 def _helper() -> _Helper:
     with _lock:
         if not _running or not _running[0].alive():
-            _running[:] = [_Helper()]
+            _end()
+            _running.append(_Helper())
         return _running[0]
+
+
+@atexit.register
+def _end() -> None:
+    while _running:
+        _running.pop().close()
 
 
 # -------------------------------------------------------------------------------------- in the helper process
@@ -182,8 +196,6 @@ def _helper() -> _Helper:
 def serve(descriptor: int) -> None:
     """Fork a child for every connection that comes, until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Of the terminal; the parent decides.
-    for module in _PRELOADED:
-        import_module(module)
     children: set[int] = set()
     with socket.socket(fileno=descriptor) as control:
         while True:
@@ -192,9 +204,12 @@ def serve(descriptor: int) -> None:
                 children.discard(ended)
             if not ready:
                 continue
-            message, connections, *_ = socket.recv_fds(control, 1, 1)
+            message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
             if not message:
                 break
+            # With it its module, which all children then have. What fails here fails in the child, too.
+            with contextlib.suppress(Exception):
+                pickle.loads(message)
             pid = os.fork()
             if not pid:
                 control.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +18,8 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Numbered = tuple[int, Result]
+
+_WATCH_SECONDS = 0.5
 
 
 def stream(
@@ -87,8 +91,10 @@ def _results(
     if backend is None:
         parallel = _parallel(n_jobs)
     else:
-        threads = {"inner_max_num_threads": 1} if backend == "loky" else {}
-        with parallel_config(backend, n_jobs=n_jobs, **threads):
+        own: dict[str, Any] = {}
+        if backend == "loky":
+            own = {"inner_max_num_threads": 1, "initializer": _end_with, "initargs": (os.getpid(),)}
+        with parallel_config(backend, n_jobs=n_jobs, **own):
             parallel = _parallel(n_jobs)
     results = parallel(calls())
     try:
@@ -119,6 +125,17 @@ def _settle() -> None:
     # A worker collects garbage every second, which need not go through all that was imported each time.
     gc.collect()
     gc.freeze()
+
+
+def _end_with(home: int) -> None:
+    """Let this worker end soon after the process that started it, however that ended."""
+
+    def watch() -> None:
+        while os.getppid() == home:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="fmviz-parent", daemon=True).start()
 
 
 def _on_one_thread(function: Callable[[Item], Result], index: int, item: Item, home: int) -> Numbered[Result]:

@@ -21,6 +21,7 @@ from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import equal_sparsity, pairs
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings, Text
 
 MOST = 24
@@ -216,7 +217,7 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
         better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
         st.caption(
             f"Filled: the Pareto front. No other of these runs has as few interactions and a {better} value. "
-            f"On it: {'; '.join(on)}."
+            f"On it: {plain('; '.join(on))}."
         )
     with right:
         table = pd.DataFrame(

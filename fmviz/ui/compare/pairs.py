@@ -24,6 +24,7 @@ from fmviz.lab.store import RunStore, StoredRun
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
 
 TABLE = (
@@ -87,7 +88,7 @@ def _difference(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> 
     told = [w for w in found if isinstance(w, str)]
     weights = [w for w in found if isinstance(w, Weights)]
     if told or len(weights) < 2:
-        st.caption(" ".join(told))
+        st.caption(plain(" ".join(told)))
         return
     apart = difference(*weights)
     d = len(weights[0].W)
@@ -141,9 +142,9 @@ def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     found = [_weights(run.id, run.updated, runs) for run in group]
     weights = [w for w in found if isinstance(w, Weights)]
     title = title_of_run(group[0]).rpartition(" · seed")[0] or title_of_run(group[0])
-    st.markdown(f"**{title}** · seeds {', '.join(str(run.settings.get('seed', 0)) for run in group)}")
+    st.markdown(f"**{plain(title)}** · seeds {', '.join(str(run.settings.get('seed', 0)) for run in group)}")
     if len(weights) < len(group):
-        st.caption(" ".join(dict.fromkeys(w for w in found if isinstance(w, str))))
+        st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
         return
     hashes = {run.data_hash for run in group}
     if len(hashes) > 1:

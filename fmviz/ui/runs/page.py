@@ -19,6 +19,7 @@ from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.values import to_query
 from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings, Several, Text
 
 if TYPE_CHECKING:
@@ -271,8 +272,8 @@ def _tell(runs: RunStore) -> None:
 
 def _one(runs: RunStore, run: StoredRun) -> None:
     with st.container(border=True, key="runs_one"):
-        st.markdown(f"**{title_of_run(run)}** · `{run.id}`")
-        st.markdown(run.message)
+        st.markdown(f"**{plain(title_of_run(run))}** · {plain(run.id)}")
+        st.markdown(plain(run.message))
         if run.details:
             with st.expander("Details", icon=":material/info:"):
                 st.code(run.details, language=None, wrap_lines=True)
@@ -283,11 +284,11 @@ def _one(runs: RunStore, run: StoredRun) -> None:
         key = f"fmviz:runs:title:{run.id}"
         st.text_input("Title", value=run.title, key=key, max_chars=200, on_change=rename, width=420)
         made = ", ".join(f"{name} {value}" for name, value in run.versions.items())
-        st.caption(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}")
+        st.caption(plain(f"Data {run.data_hash or 'not loaded'} · {made or 'versions unknown'}"))
         try:
             experiment = run.experiment
         except ValueError as error:
-            st.warning(str(error), icon=":material/history:")
+            st.warning(plain(str(error)), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
         name = experiment.dataset

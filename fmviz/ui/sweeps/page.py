@@ -27,6 +27,7 @@ from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.escape import plain
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, watch
@@ -218,7 +219,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if len(failed):
         first = next(fit.run for fit in fits if fit.run.status == "failed")
         count = f"{len(failed):,} fits failed; the first" if len(failed) > 1 else "1 fit failed"
-        st.warning(f"{count}: {first.message}", icon=":material/error:")
+        st.warning(f"{count}: {plain(first.message)}", icon=":material/error:")
     metric = main_metric(table)
     means = means_table(table, list(plan.grid), metric)
     if means.empty:

@@ -1,0 +1,84 @@
+"""Calls in a process of their own: results and errors come back, and nothing takes more than it may."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fmviz
+from fmviz.lab.background import confined as module
+from fmviz.lab.background.confined import StoppedError, confined
+
+LIMITS = {"name": "The file", "seconds": 20.0, "memory": 2e8, "advice": "Take less."}
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")
+
+
+def test_results_and_errors_are_those_of_the_call():
+    assert confined(sorted, [3, 1, 2], **LIMITS) == [1, 2, 3]
+    assert confined(os.getpid, **LIMITS) != os.getpid()
+    with pytest.raises(ValueError, match="invalid literal for int"):
+        confined(int, "seven", **LIMITS)
+    with pytest.raises(ValueError, match=r"The file cannot be read \(ZeroDivisionError: .*\)\."):
+        confined(divmod, 1, 0, **LIMITS)
+
+
+def test_what_takes_too_much_is_given_up():
+    with pytest.raises(ValueError, match=r"The file takes more than 200 MB of memory to read\. Take less\."):
+        confined(bytes, 10**10, **LIMITS)
+    with pytest.raises(ValueError, match="The file takes more than 200 MB"):
+        confined(os._exit, 1, **LIMITS)  # As where memory runs out in foreign code.
+    with pytest.raises(ValueError, match="longer than 0 s"):
+        confined(time.sleep, 60, **LIMITS | {"seconds": 0.2})
+    with pytest.raises(StoppedError):
+        confined(time.sleep, 60, **LIMITS, should_stop=lambda: True)
+
+
+def alive(pid: int) -> bool:
+    try:
+        # A process that has ended may wait for its parent to ask after it.
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+PARENT = """
+import os, time
+from fmviz.lab.background import confined as module
+module.confined(os.getpid, name="", seconds=9, memory=1e8, advice="")
+print(module._running[0]._process.pid, flush=True)
+module.confined(time.sleep, 600, name="", seconds=900, memory=1e8, advice="")
+"""
+
+
+def test_nothing_outlives_its_parent():
+    root = str(Path(fmviz.__file__).parents[1])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": root},
+    )
+    helper = int(parent.stdout.readline())
+    children = Path(f"/proc/{helper}/task/{helper}/children")
+    deadline = time.monotonic() + 20
+    while not (forked := children.read_text().split()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert forked
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.communicate()
+    while any(map(alive, (helper, *map(int, forked)))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, (helper, *map(int, forked))))
+
+
+def test_a_helper_that_has_died_is_replaced():
+    confined(os.getpid, **LIMITS)
+    module._running[0]._process.kill()
+    module._running[0]._process.wait()
+    assert confined(sorted, [2, 1], **LIMITS) == [1, 2]

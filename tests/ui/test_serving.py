@@ -1,0 +1,51 @@
+"""The dashboard as it is served: names that are answered, headers, and the warning of a public address."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from starlette.responses import PlainTextResponse
+from streamlit import config
+
+from fmviz.ui import serving
+
+
+def get(monkeypatch, host: str, ancestors: str = "") -> tuple[int, dict[str, str]]:
+    """Return status and headers of an answer."""
+    monkeypatch.setenv(serving.FRAME_ANCESTORS, ancestors)
+    monkeypatch.setattr(config, "get_option", {"server.allowedHosts": ["localhost", "*.example.org"]}.get)
+    sent: list[dict] = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host.encode())]}
+    asyncio.run(serving.Guard(PlainTextResponse("a page"))(scope, None, send))
+    return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+
+
+@pytest.mark.parametrize("host", ["localhost:8501", "fm.example.org"])
+def test_pages_say_who_may_embed_them(monkeypatch, host):
+    status, headers = get(monkeypatch, host)
+    assert status == 200
+    assert headers["content-security-policy"].startswith("frame-ancestors 'self';")
+    assert headers["x-frame-options"] == "SAMEORIGIN"
+    assert headers["x-content-type-options"] == "nosniff"
+    _, headers = get(monkeypatch, host, "https://moodle.example.edu")
+    assert "frame-ancestors https://moodle.example.edu;" in headers["content-security-policy"]
+    assert "x-frame-options" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.com", "localhost.evil.com:8501", "a@localhost"])
+def test_other_names_are_not_answered(monkeypatch, host):
+    assert get(monkeypatch, host)[0] == 421
+
+
+@pytest.mark.parametrize(
+    ("address", "private"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False), (None, False)]
+)
+def test_a_public_address_is_warned_of(monkeypatch, capsys, address, private):
+    monkeypatch.setattr(config, "get_option", {"server.address": address}.get)
+    serving.tell_who_can_reach_it()
+    assert ("without a login" in capsys.readouterr().err) != private
