@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fmviz.engine.drive import never
 from fmviz.engine.memory import in_words
@@ -90,7 +90,7 @@ def confined(
     # Where memory runs out in foreign code, the process ends without a word.
     kind, value = pickle.loads(answer) if answer else ("memory", None)
     if kind == "returned":
-        return value  # type: ignore[no-any-return]
+        return cast(Result, value)
     if kind == "memory":
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
     if isinstance(value, ValueError):

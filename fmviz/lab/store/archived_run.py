@@ -87,7 +87,7 @@ def _trace(told: Mapping[str, Any]) -> list[Record]:
             raise ValueError(f"a record lacks {min(missing)}")
         if len(record) > len(_SCALARS) + _MOST_METRICS:
             raise ValueError(f"a record has {len(record):,} numbers")
-        clean = {_metric(name): _number(record, name) for name in record}
+        clean: Record = {_metric(name): _number(record, name) for name in record}
         for name in ("epoch", "used_features", "used_interactions"):
             clean[name] = int(_number(record, name, 0, 2**62))
         if not before < clean["epoch"] <= _MOST_EPOCHS:

@@ -126,7 +126,8 @@ def read_confined(
     # How much it unfolds to is seen by unfolding it alone.
     if data.startswith(_GZIP):
         data = call(_unfolded, data, name, within)
-    return call(read, data, asked, name, within)  # type: ignore[no-any-return]
+    source: Source = call(read, data, asked, name, within)
+    return source
 
 
 def detect(data: bytes, name: str = "The file") -> str:
