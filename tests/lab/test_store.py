@@ -30,6 +30,7 @@ from fmviz.lab.store import (
     ownership,
 )
 from fmviz.lab.store import store as process_store
+from fmviz.lab.store.database import Database
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
 from fmviz.lab.store.schema import MIGRATIONS
 
@@ -193,6 +194,29 @@ def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
         other.runs()
     with pytest.raises(StoreError, match="name another file with FMVIZ_STORE"):
         other.begin(SMALL)
+
+
+def test_a_store_on_a_disk_that_cannot_be_written_to_is_read(store, monkeypatch):
+    run = store.begin(Experiment())
+    store.close()
+
+    def refuse(_database):
+        error = sqlite3.OperationalError("attempt to write a readonly database")
+        error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+        raise error
+
+    monkeypatch.setattr(Database, "_open_to_write", refuse)
+    there = RunStore(store.path)
+    assert [one.id for one in there.runs()] == [run]
+    with pytest.raises(StoreError, match="readonly"):
+        there.begin(Experiment())
+
+
+def test_nobody_else_reads_a_store(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    path.touch(mode=0o644)
+    RunStore(path).begin(Experiment())
+    assert {oct(one.stat().st_mode & 0o777) for one in tmp_path.iterdir()} == {"0o600"}
 
 
 def test_the_store_is_where_it_is_wanted(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ T = TypeVar("T")
 # SQLite itself waits for a lock, but not in every case: while the first process turns on the write-ahead
 # log or recovers it, others are refused at once.
 WAIT_SECONDS = 60.0
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class StoreError(RuntimeError):
@@ -51,6 +52,7 @@ class Database:
         self._opened: dict[str, sqlite3.Connection] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _keep_private(path)
             self._patiently(self._migrate)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
@@ -105,6 +107,18 @@ class Database:
         return self._opened[purpose]
 
     def _open(self) -> sqlite3.Connection:
+        try:
+            return self._open_to_write()
+        except sqlite3.OperationalError as error:
+            # What lies on a disk that cannot be written to can still be read.
+            if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or not self.path.is_file():
+                raise
+        address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _open_to_write(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -167,3 +181,11 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
     """Insert a row into a table of the store."""
     places = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", tuple(values.values()))
+
+
+def _keep_private(path: Path) -> None:
+    """Make a file if there is none, and see that nobody but its owner can read it."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)

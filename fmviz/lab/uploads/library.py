@@ -142,7 +142,7 @@ def _bytes(file: str) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Whoever reads at the same time must not find half of it.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="new_")
     try:
