@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._jit import jitable
-from .errors import one_of, whole_number
+from .errors import LARGEST, one_of, whole_number
 from .linalg.mixed_precision import Widened
 from .memory import aligned_copy
 
@@ -360,4 +360,9 @@ def _check_finite(values: np.ndarray) -> None:
         kinds = "NaN" if np.isnan(values).any() else "infinity"
         raise ValueError(
             f"X contains {kinds} ({bad} value(s) that are not finite); drop or fill those entries first."
+        )
+    if values.size and (largest := max(-float(values.min()), float(values.max()))) > LARGEST:
+        raise ValueError(
+            f"X holds a value of size {largest:g}, whose square is no number; scale its columns first, for "
+            "instance with scikit-learn's StandardScaler."
         )

@@ -10,6 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+LARGEST = 1e150
+"""The squares of larger numbers are infinite, and with them means, scales and fits."""
+
 
 class CollapseWarning(UserWarning):
     """A fit that was to have interactions ended with none: P = 0.

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .errors import LARGEST
+
 Kind = Literal["real", "binary", "class", "ordinal", "several"]
 
 
@@ -55,6 +57,8 @@ class Target:
             raise ValueError(f"y has shape {values.shape}; give one number a row, or one row of numbers.")
         if not np.isfinite(values).all():
             raise ValueError("y contains NaN or infinity; drop those rows first.")
+        if (largest := float(np.abs(values).max(initial=0.0))) > LARGEST:
+            raise ValueError(f"y holds a value of size {largest:g}, whose square is no number; scale it.")
         signs = bool(np.isin(values, (-1.0, 1.0)).all())
         if values.ndim == 2:
             return cls(values, "several" if signs else "real")

@@ -14,12 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
+from fmviz.engine.errors import LARGEST
 from fmviz.lab.background.confined import confined
 from fmviz.lab.tables.limits import UPLOADS, Limits
 from fmviz.lab.tables.parquet import read_parquet
 from fmviz.lab.tables.source import ENCODINGS, Reading, Source
 from fmviz.lab.tables.text import read_text
-from fmviz.lab.tables.values import LARGEST
 
 __all__ = ["detect", "read", "read_confined"]
 

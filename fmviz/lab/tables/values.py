@@ -7,8 +7,9 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from fmviz.engine.errors import LARGEST
+
 __all__ = [
-    "LARGEST",
     "STRAY",
     "date_format",
     "date_parts",
@@ -23,9 +24,6 @@ __all__ = [
 
 STRAY = 0.05
 """Up to this share of other words a column is still one of numbers, or of dates."""
-
-LARGEST = 1e150
-"""The squares of larger numbers are infinite, and with them means, scales and fits."""
 
 _SAMPLE = 500
 _DATE_FORMATS = (
