@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+from itertools import cycle
+
 import streamlit as st
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.uploads.names import is_upload
 
-__all__ = ["forget", "label", "menu", "mine", "remember"]
+__all__ = ["forget", "label", "menu", "mine", "owner", "remember"]
 
 _MINE = "fmviz:own:mine"
+_OWNER = "fmviz:own:owner"
+
+
+def owner() -> str:
+    """Return a name for whoever sits at this browser: of its cookie against forged requests, a hash.
+
+    Where it takes no cookies, of this session alone.
+    """
+    try:
+        _, mask, masked, _ = st.context.cookies["_streamlit_xsrf"].strip('"').split("|")
+        # Every answer masks the same token anew.
+        pairs = zip(bytes.fromhex(masked), cycle(bytes.fromhex(mask)), strict=False)
+        token = bytes(one ^ other for one, other in pairs)
+    except (KeyError, ValueError):
+        token = st.session_state.setdefault(_OWNER, secrets.token_bytes(16))
+    return hashlib.sha256(token).hexdigest()[:20]
 
 
 def mine() -> list[str]:

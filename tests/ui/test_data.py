@@ -211,6 +211,18 @@ def test_delete_and_undo():
     assert dataset_spec(name).unavailable() is None
 
 
+def test_only_who_brought_a_set_deletes_it():
+    app = brought()
+    app.button(key="data_keep").click().run()
+    name = address(app)["dataset"]
+    other = page("data", dataset=name).run()
+    button = other.button(key=f"data_delete_{name}")
+    assert button.label == "Take off the list"
+    button.click().run()
+    assert dataset_spec(name).unavailable() is None
+    assert name not in other.selectbox(key="shared_dataset").options
+
+
 def test_a_set_is_opened_as_it_was_made():
     app = brought(columns='{"age":["word","drop"]}')
     app.selectbox(key="data_target").set_value("smoker").run()

@@ -81,7 +81,10 @@ def read(
     """
     asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
-    data = _unfolded(data, name, within)
+    return _read(_unfolded(data, name, within), asked, name, within)
+
+
+def _read(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
         return read_parquet(data, name, within)
@@ -109,7 +112,7 @@ def read_confined(
     StoppedError
         If `should_stop` was true.
     """
-    within = within or UPLOADS
+    asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
 
     def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -126,7 +129,7 @@ def read_confined(
     # How much it unfolds to is seen by unfolding it alone.
     if data.startswith(_GZIP):
         data = call(_unfolded, data, name, within)
-    source: Source = call(read, data, asked, name, within)
+    source: Source = call(_read, data, asked, name, within)
     return source
 
 

@@ -19,7 +19,7 @@ __all__ = ["import_file", "import_upload"]
 
 
 def import_upload(
-    file: str, recipe: Recipe, title: str, should_stop: Callable[[], bool] = never
+    file: str, recipe: Recipe, title: str, should_stop: Callable[[], bool] = never, owner: str = ""
 ) -> Generator[Trial, None, Upload]:
     """Make the data set of a file and a recipe, and enter it under its name.
 
@@ -31,6 +31,8 @@ def import_upload(
         As `fmviz.lab.uploads.library.encoded` does, or if the file is not there.
     """
     name, title = library.name_of(file, recipe), library.title_of(title)
+    # Of two who bring the same, the first.
+    before = library.find(name)
     dataset = library.encoded(file, recipe).dataset(name, title)
     settings = yield from first_settings(dataset, should_stop)
     found = Upload(
@@ -44,6 +46,7 @@ def import_upload(
         library.size_of_file(file) or 0,
         settings,
         time.time(),
+        owner=owner if before is None else before.owner,
     )
     library.put(found)
     return found

@@ -81,6 +81,8 @@ class Upload:
         Seconds since the epoch.
     deleted : float or None
         When it was deleted.
+    owner : str
+        Who brought it, and may delete it; empty in sets of earlier versions, which everybody may.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Upload:
     suggested: Mapping[str, Any]
     created: float
     deleted: float | None = None
+    owner: str = ""
 
 
 @dataclass(frozen=True, eq=False)

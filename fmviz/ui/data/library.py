@@ -52,25 +52,32 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                 args=(settings, one),
                 help="Look at its columns, and encode it in another way.",
             )
+            own = one.owner in ("", session_uploads.owner())
             st.button(
-                "Delete",
-                icon=":material/delete:",
+                "Delete" if own else "Take off the list",
+                icon=":material/delete:" if own else ":material/playlist_remove:",
                 key=f"data_delete_{one.name}",
-                on_click=_delete,
+                on_click=_delete if own else _take_off,
                 args=(settings, one),
-                help="It can be restored for a week.",
+                help="It can be restored for a week."
+                if own
+                else "Only the browser that brought it can delete it.",
             )
     st.caption(
         "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
-        "they stay on this computer until they are deleted."
+        "only the browser that brought it can delete it, and until then it stays on this computer."
     )
+
+
+def _take_off(settings: Settings, one: Upload) -> None:
+    session_uploads.forget(one.name)
+    if settings["dataset"] == one.name:
+        settings.set(dataset=next(iter(DATASETS)))
 
 
 def _delete(settings: Settings, one: Upload) -> None:
     library.delete(one.name)
-    session_uploads.forget(one.name)
-    if settings["dataset"] == one.name:
-        settings.set(dataset=next(iter(DATASETS)))
+    _take_off(settings, one)
     st.session_state[TOLD] = (f"{plain(one.title)} was deleted.", one.name)
 
 

@@ -179,7 +179,7 @@ def _want(name: str, what: str) -> None:
 
 def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None:
     """Enter the data set, and go on."""
-    file, title = settings["file"], settings["title"]
+    file, title, owner = settings["file"], settings["title"], session_uploads.owner()
 
     def failed(sentence: str, details: str) -> None:
         st.session_state.pop(_WANTED, None)
@@ -187,7 +187,7 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
 
     def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
         if library.why_not(name) is not None:
-            for trial in import_upload(file, recipe, title, should_stop):
+            for trial in import_upload(file, recipe, title, should_stop, owner):
                 yield trial.message
 
     if not done(f"data:enter:{name}:{title}", enter, "Encoding, and trying strengths.", failed):

@@ -50,7 +50,7 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> No
 
     def start() -> None:
         session_uploads.remember(name)
-        tasks.submit(key, partial(_searched, file, recipe, title, changes))
+        tasks.submit(key, partial(_searched, file, recipe, title, session_uploads.owner(), changes))
         settings.set(search=True)
 
     if linked and settings["search"] and possible and task is None and not settings.notices:
@@ -76,12 +76,17 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> No
 
 
 def _searched(
-    file: str, recipe: Recipe, title: str, changes: dict[str, float], should_stop: Callable[[], bool]
+    file: str,
+    recipe: Recipe,
+    title: str,
+    owner: str,
+    changes: dict[str, float],
+    should_stop: Callable[[], bool],
 ) -> Iterator[Step]:
     """Enter the data set where it is not there yet, and search."""
     name = library.name_of(file, recipe)
     if not library.undelete(name):
-        yield from import_upload(file, recipe, title, should_stop)
+        yield from import_upload(file, recipe, title, should_stop, owner)
     if not should_stop():
         yield from first_fit(_experiment(name, changes), store(), should_stop)
 
