@@ -46,7 +46,7 @@ class _Panels:
 
     def __init__(self, titles: Sequence[str], methods: Sequence[str], columns: int) -> None:
         across = min(columns, max(1, len(titles)))
-        down = max(1, -(-len(titles) // across))
+        self.down = down = max(1, -(-len(titles) // across))
         self.figure = make_subplots(
             down,
             across,
@@ -267,7 +267,7 @@ def lines(
     x: str = "x",
     y: str = "y",
     columns: int = 2,
-    log: bool = False,
+    log: bool | str = False,
     ticks: Literal["powers of two", "numbers"] = "powers of two",
 ) -> go.Figure:
     """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
@@ -283,8 +283,8 @@ def lines(
         Names.
     columns : int
         Panels beside each other.
-    log : bool
-        Whether y is on a logarithmic axis.
+    log : bool or str
+        Whether y is on a logarithmic axis; a word: in the panels with this word in their titles.
     ticks : {"powers of two", "numbers"}
         What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
         x as it is.
@@ -311,8 +311,81 @@ def lines(
     if at:
         names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
         panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names)
-    if log:
-        panels.figure.update_yaxes(type="log", dtick=1)
+    for title, place in panels.places.items():
+        if log is True or (log and log in title):
+            panels.figure.update_yaxes(type="log", dtick=1, **place)
+    return panels.titled(x_title, y_title)
+
+
+def boxes(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) -> go.Figure:
+    """Draw how numbers spread: a panel for each ``panel``, a box for each ``method`` and ``stage``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With "ratios": rows of ``panel``, ``method``, ``stage`` and ``y``.
+    x_title, y_title : str
+        Of the axes.
+    columns : int
+        Panels beside each other.
+    """
+    rows = tables.get("ratios", ())
+    panels = _Panels(_values(rows, "panel"), _values(rows, "stage"), columns)
+    for title, stage in product(panels.places, panels.methods):
+        mine = [row for row in rows if row["panel"] == title and row["stage"] == stage]
+        panels.figure.add_box(
+            x=[row["method"] for row in mine],
+            y=[row["y"] for row in mine],
+            name=stage,
+            legendgroup=stage,
+            showlegend=title == next(iter(panels.places)),
+            offsetgroup=stage,
+            marker={"color": panels.color(stage), "size": 3},
+            line={"width": 1.5},
+            **panels.places[title],
+        )
+    panels.figure.update_layout(boxmode="group")
+    return panels.titled(x_title, y_title)
+
+
+def cells(tables: Tables, *, x_title: str, y_title: str = "", columns: int = 2) -> go.Figure:
+    """Draw the cells of a table of accuracies: a panel for each ``data``, a place for each ``method``.
+
+    Parameters
+    ----------
+    tables : mapping
+        With "test": rows of ``data``, ``method`` and ``score``, which are points; and "cells": rows of
+        ``data``, ``method``, ``accuracy``, ``std``, which is None or drawn twice to both sides, and
+        ``printed``, which is None or a diamond.
+    x_title, y_title : str
+        Of the axes.
+    columns : int
+        Panels beside each other.
+    """
+    single = [row for row in tables.get("test", ()) if row["score"] is not None]
+    rows = tables.get("cells", ())
+    methods = list(reversed(_values(rows or single, "method")))
+    panels = _Panels(_values(rows or single, "data"), ("mean ± 2 std", "printed", "one split"), columns)
+    for title, place in panels.places.items():
+        mine = [row for row in rows if row["data"] == title]
+        if not mine:
+            here = [row for row in single if row["data"] == title]
+            score, method = ([row[name] for row in here] for name in ("score", "method"))
+            marker = {"color": panels.color("one split"), "symbol": "line-ns-open", "size": 8}
+            panels.add(title, "one split", score, method, "%{y}: %{x:.2f}", mode="markers", marker=marker)
+            continue
+        mean, method = ([row[name] for row in mine] for name in ("accuracy", "method"))
+        bars = {"array": [2.0 * (row["std"] or 0.0) for row in mine], "thickness": 1.5}
+        marker = {"color": panels.color("mean ± 2 std"), "size": 8}
+        panels.add(
+            title, "mean ± 2 std", mean, method, "%{y}: %{x:.2f}", mode="markers", error_x=bars, marker=marker
+        )
+        known = [row for row in mine if row["printed"] is not None]
+        marker = {"color": panels.color("printed"), "symbol": "diamond-open", "size": 10}
+        value, method = ([row[name] for row in known] for name in ("printed", "method"))
+        panels.add(title, "printed", value, method, "%{y}: %{x:.2f}", mode="markers", marker=marker)
+        panels.figure.update_yaxes(categoryorder="array", categoryarray=methods, **place)
+    panels.figure.update_layout(height=panels.figure.layout.height + 14 * len(methods) * panels.down)
     return panels.titled(x_title, y_title)
 
 
@@ -321,6 +394,8 @@ KINDS: dict[str, Callable[..., go.Figure]] = {
     "curves": curves,
     "sparsity": sparsity,
     "lines": lines,
+    "boxes": boxes,
+    "cells": cells,
     "operators": operators,
 }
 """What an artefact's picture may be, by its name."""

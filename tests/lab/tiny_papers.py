@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fmviz.lab.papers.blondel2016 import fig3
 from fmviz.lab.papers.protocols import benchmarks
+from fmviz.lab.papers.protocols.class_machines import WINE
 
 TINY = {
     "atarashi2021_fig3": {
@@ -42,4 +43,12 @@ TINY = {
         "data": ["diabetes"], "bases": [3, 6], "seeds": 1, "epochs": 5, "grid": [-1.0, 1.0, 2],
         "folds_used": 1,
     },
+    "blondel2017_fig2": {"data": [WINE], "iterations": 3, "early": 2},
+    "blondel2017_fig3": {"data": [WINE], "splits": 1, "units": 4, "bases": 2, "shares": [0.3]},
+    "blondel2017_fig4": {
+        "data": [], "splits": 1, "drawn": 600, "units": 4, "bases": 2, "lambda_w": [1e-3], "shares": [0.5],
+    },
+    "blondel2017_fig5": {"data": [WINE], "splits": 1, "steps": 2},
+    "blondel2017_table2": {"data": [WINE], "splits": 1, "units": 2, "bases": 2, "shares": [0.3]},
+    "blondel2017_table4": {"data": [WINE], "splits": 1, "units": 2, "bases": 2, "shares": [0.3]},
 }  # fmt: skip

@@ -89,6 +89,8 @@ class Published:
         The table or section of the paper.
     tolerance : float
         The relative deviation up to which the two are called equal.
+    spread : str
+        The column that holds the standard deviation of ours, two of which are tolerated in its place.
     """
 
     table: str
@@ -97,6 +99,7 @@ class Published:
     value: float
     source: str
     tolerance: float = 0.0
+    spread: str = ""
 
 
 @dataclass(frozen=True)
@@ -321,14 +324,19 @@ class Artefact:
         for one in self.published:
             found = rows_where(tables, one.table, **one.where)
             ours = found[0].get(one.column) if found else None
-            deviation = None if ours is None else (ours - one.value) / (abs(one.value) or 1.0)
+            unit = abs(one.value) or 1.0
+            deviation = None if ours is None else (ours - one.value) / unit
+            tolerance: float | None = one.tolerance
+            if one.spread:
+                std = found[0].get(one.spread) if found else None
+                tolerance = None if std is None else 2.0 * std / unit
             rows.append(
                 {
                     "what": ", ".join([*(_named(*item) for item in one.where.items()), one.column]),
                     "published": one.value,
                     "ours": ours,
                     "deviation": deviation,
-                    "within": None if deviation is None else abs(deviation) <= one.tolerance,
+                    "within": None if deviation is None or tolerance is None else abs(deviation) <= tolerance,
                     "source": one.source,
                 }
             )

@@ -7,6 +7,8 @@ REFERENCES = {
     "Feature Interactions, JMLR 22, 2021",
     "blondel2016": "Blondel, Ishihata, Fujino & Ueda, Polynomial Networks and Factorization Machines: New "
     "Insights and Efficient Training Algorithms, ICML 2016",
+    "blondel2017": "Blondel, Niculae, Otsuka & Ueda, Multi-output Polynomial Networks and Factorization "
+    "Machines, NIPS 2017",
 }
 """By the names of their folders."""
 SUMS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,16 +36,32 @@ class Parts(NamedTuple):
 
 def wanted(repro: Reproduction) -> list[str]:
     """Return the data sets of ``settings["data"]`` that are here; drawn ratings where there are none."""
+    return available(repro, SETS, (DRAWN,))
+
+
+def available(repro: Reproduction, sets: Mapping[str, str], instead: Sequence[str]) -> list[str]:
+    """Return the data sets of ``settings["data"]`` that are here; those `instead` where there are none.
+
+    Parameters
+    ----------
+    repro : Reproduction
+        It is told what is left out.
+    sets : mapping of str to str
+        The names in `fmviz.lab.catalog`; what has none is on every machine.
+    instead : sequence of str
+        Stand-ins, which are on every machine.
+    """
     names = []
     for name in repro.settings["data"]:
-        reason = None if name == DRAWN else dataset_spec(SETS[name]).unavailable()
+        reason = dataset_spec(sets[name]).unavailable() if name in sets else None
         if reason is None:
             names.append(name)
         else:
             repro.note(f"{name} is not here and left out. {reason}")
     if not names:
-        repro.note("Drawn ratings stand in, since none of the data sets is here.")
-    return names or [DRAWN]
+        told = " and ".join(instead).capitalize()
+        repro.note(f"{told} stand in, since none of the data sets is here.")
+    return names or list(instead)
 
 
 def whole(data: str, drawn: int) -> tuple[Any, np.ndarray]:
