@@ -69,14 +69,3 @@ def validated_path(
             if change <= 1e-9 or n_bases == problem.rank:
                 break
         method.close()
-
-
-def best_of(steps: Iterable[Step]) -> Step:
-    """Return the step of the highest score, of those the one with the fewest bases.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    return max(steps, key=lambda step: (step.score, -step.n_bases))
