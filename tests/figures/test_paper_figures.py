@@ -82,7 +82,7 @@ def test_nothing_yet_is_an_empty_figure(kind):
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(
-        ValueError, match="no figure 'pie'; there are descent, curves, sparsity, lines, operators"
+        ValueError, match="no figure 'pie'; there are descent, curves, sparsity, lines, boxes, cells"
     ):
         papers.draw("pie", {})
 
@@ -149,3 +149,40 @@ def test_no_two_methods_have_one_colour():
             for name in ("TI", "CS", "L1", "L21"):
                 assert colors.get(name, REGULARIZER_COLORS[name.lower()]) == REGULARIZER_COLORS[name.lower()]
         assert list(figure.layout.xaxis.ticktext) == ["1", "2"]
+
+
+def test_boxes_are_of_methods_and_stages():
+    rows = [
+        {"panel": p, "method": m, "stage": s, "y": 0.5}
+        for p in "ab"
+        for m in ("x", "y")
+        for s in ("early", "late")
+    ]
+    figure = papers.draw("boxes", {"ratios": rows}, **TITLES)
+    assert [(box.name, list(box.x), box.showlegend) for box in figure.data[:3]] == [
+        ("early", ["x", "y"], True),
+        ("late", ["x", "y"], True),
+        ("early", ["x", "y"], False),
+    ]
+    assert figure.layout.boxmode == "group"
+
+
+def test_cells_are_means_beside_what_is_printed():
+    test = [{"data": d, "method": "one", "score": 90.0} for d in ("x", "y")]
+    cells = [
+        {"data": "x", "method": "one", "accuracy": 90.0, "std": 1.5, "printed": 88.0},
+        {"data": "x", "method": "two", "accuracy": 80.0, "std": None, "printed": None},
+    ]
+    (running, _) = papers.draw("cells", {"test": test}, **TITLES).data
+    assert (list(running.x), list(running.y)) == ([90.0], ["one"])
+    figure = papers.draw("cells", {"test": test, "cells": cells}, **TITLES)
+    mean, printed = figure.data
+    assert (list(mean.x), list(mean.error_x.array)) == ([90.0, 80.0], [3.0, 0.0])
+    assert (list(printed.x), list(printed.y)) == ([88.0], ["one"])
+    assert list(figure.layout.yaxis.categoryarray) == ["two", "one"]
+
+
+def test_some_panels_have_a_logarithmic_axis():
+    rows = [{"panel": p, "method": "m", "x": x, "y": 1.0} for p in ("objective", "accuracy") for x in (1, 2)]
+    layout = papers.draw("lines", {"lines": rows}, log="objective", **TITLES).layout
+    assert (layout.yaxis.type, layout.yaxis2.type) == ("log", None)

@@ -46,7 +46,8 @@ TINY = {
     "blondel2017_fig2": {"data": [WINE], "iterations": 3, "early": 2},
     "blondel2017_fig3": {"data": [WINE], "splits": 1, "units": 4, "bases": 2, "shares": [0.3]},
     "blondel2017_fig4": {
-        "data": [], "splits": 1, "drawn": 600, "units": 4, "bases": 2, "lambda_w": [1e-3], "shares": [0.5],
+        "data": [], "splits": 1, "drawn": 600, "units": 4, "bases": 2, "ridges": [1e-3],
+        "ridges_of_levels": [1e-4], "shares": [0.5],
     },
     "blondel2017_fig5": {"data": [WINE], "splits": 1, "steps": 2},
     "blondel2017_table2": {"data": [WINE], "splits": 1, "units": 2, "bases": 2, "shares": [0.3]},

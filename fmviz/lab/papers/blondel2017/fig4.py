@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -15,7 +15,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.path import validated_path
+from fmviz.engine.shared_basis.path import Step, validated_path
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target
@@ -65,6 +65,8 @@ METHODS: dict[str, Machine] = {
     BIASES: Machine("l1", levels=False, alone=True),
     "biases alone, several outputs": Machine("l1", alone=True),
 }
+# λ beyond which no basis is worth its price.
+_NONE = 1e3
 # Those of which the statement is.
 GROUPS = tuple(name for name in SEVERAL if not name.startswith("ℓ₁,"))
 
@@ -102,7 +104,8 @@ def fitted(
     units: int,
     bases: int,
     accuracy: float,
-    lambda_w: tuple[float, ...],
+    ridges: tuple[float, ...],
+    ridges_of_levels: tuple[float, ...],
     shares: tuple[float, ...],
 ) -> Row:
     """Return the machines on the way: λ, bases, RMSE on validation rows, and `MEASURES` on test rows."""
@@ -135,21 +138,22 @@ def fitted(
         return -rmse(rated.y[chosen], predicted("chosen", end))
 
     solver = get_solver("conditional_gradient", {"bases": bases, "accuracy": accuracy})
-    epochs = -(-units // bases) + 2
 
-    def path(ridge: float, some: tuple[float, ...]) -> Iterator[tuple[float, int, float, Parameters]]:
+    def path(at: Problem, strengths: Iterable[float], epochs: int) -> Iterator[Step]:
+        return validated_path(at, score, strengths, solver, np.random.default_rng([trial.seed, 1]), epochs)
+
+    grid = ridges_of_levels if machine.levels else ridges
+    ends = {ridge: next(path(problem.at(lambda_w=ridge), (_NONE,), 1)) for ridge in grid}
+    ridge = max(ends, key=lambda one: ends[one].score)
+    way = [ends[ridge]]
+    if not machine.alone:
         at = problem.at(lambda_w=ridge)
         top = largest_strength(at)
-        rng = np.random.default_rng([trial.seed, 1])
-        for step in validated_path(at, score, [share * top for share in some], solver, rng, epochs):
-            yield step.strength, step.n_bases, -step.score, step.parameters
-
-    # Without a basis first: λ a little above the largest, which the search may have missed.
-    ridge = min(lambda_w, key=lambda one: next(path(one, (1.01,)))[2])
+        way += path(at, [share * top for share in shares], -(-units // bases) + 2)
     points = []
-    for strength, count, error, end in path(ridge, (1.01,) if machine.alone else (1.01, *shares)):
-        f = predicted("test", end)
-        points.append([strength, count, error, *_measured(rated.y[test], f, rated.user[test])])
+    for step in way:
+        measured = _measured(rated.y[test], predicted("test", step.parameters), rated.user[test])
+        points.append([step.strength, step.n_bases, -step.score, *measured])
     return {"points": points, "lambda_w": ridge}
 
 
@@ -168,7 +172,7 @@ def _run(repro: Reproduction) -> Iterator[str]:
     ]
     repro.total += len(trials)
     own = {name: settings[name] for name in ("drawn", "units", "bases", "accuracy")}
-    own |= {name: tuple(settings[name]) for name in ("lambda_w", "shares")}
+    own |= {name: tuple(settings[name]) for name in ("ridges", "ridges_of_levels", "shares")}
     columns = ("points", "lambda_w")
     for trial, found in each(repro, partial(fitted, **own), trials, columns, "fig4", own):
         for size in range(settings["bases"], settings["units"] + 1, settings["bases"]):
