@@ -47,8 +47,8 @@ from .data import ml100k_like
 
 # λ over λ_max, of which held-out rows choose with the number of epochs, and new bases of an epoch.
 SHARES, BASES = (5e-3, 3e-3, 2e-3, 1e-3), 50
-# By how much ours may be behind the peer's accuracy, and times its time that a choice may take.
-BEHIND, TIMES = 0.013, 5.0
+# By how much ours may be behind the peer's accuracy, and how many times its time it may take.
+BEHIND, TIMES = 0.013, 6.0
 
 
 def gaps() -> None:

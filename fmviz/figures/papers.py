@@ -268,7 +268,7 @@ def lines(
     y: str = "y",
     columns: int = 2,
     log: bool | str = False,
-    ticks: Literal["powers of two", "numbers"] = "powers of two",
+    ticks: Literal["powers of two", "numbers", "linear"] = "powers of two",
 ) -> go.Figure:
     """Draw a column of a table against another: a panel for each ``panel``, a line for each ``method``.
 
@@ -285,9 +285,9 @@ def lines(
         Panels beside each other.
     log : bool or str
         Whether y is on a logarithmic axis; a word: in the panels with this word in their titles.
-    ticks : {"powers of two", "numbers"}
+    ticks : {"powers of two", "numbers", "linear"}
         What is named on the horizontal axis, which is logarithmic: every second x, as a power of 2, or every
-        x as it is.
+        x as it is; or "linear", for an axis that is not.
     """
     rows = tables.get(table, ())
     panels = _Panels(_values(rows, "panel"), sorted(_values(rows, "method")), columns)
@@ -308,7 +308,7 @@ def lines(
         )
     powers = ticks == "powers of two"
     at = sorted({row[x] for row in rows})[:: 2 if powers else 1]
-    if at:
+    if at and ticks != "linear":
         names = [f"2<sup>{math.log2(value):.0f}</sup>" if powers else f"{value:,}" for value in at]
         panels.figure.update_xaxes(type="log", tickvals=at, ticktext=names)
     for title, place in panels.places.items():

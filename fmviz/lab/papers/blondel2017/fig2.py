@@ -96,9 +96,8 @@ def _stages(tables: Tables, settings: Settings) -> Iterator[tuple[str, Medians]]
             method: [row["y"] for row in rows if row["method"] == method and stage in (row["stage"], "all")]
             for method in METHODS
         }
-        full = len({row["seed"] for row in rows}) if rows else 0
-        done = full and all(found.values())
-        yield f"{name}, {stage}", {method: median(ys) for method, ys in found.items()} if done else {}
+        medians = {method: median(ys) for method, ys in found.items() if ys}
+        yield f"{name}, {stage}", medians if len(medians) == len(METHODS) else {}
 
 
 def _told(medians: Medians) -> str:

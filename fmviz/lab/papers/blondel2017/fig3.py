@@ -50,8 +50,8 @@ def _sizes_of(settings: Settings, data: str) -> Sequence[int]:
 
 def _leads(tables: Tables, data: str, first: str, second: str, some: Sequence[int]) -> list[float]:
     """Return for every split by how much a method is ahead on average over numbers of bases."""
-    each = [gaps(tables, data, first, second, bases=size) for size in some]
-    if not each or not all(each) or len(set(map(len, each))) > 1:
+    each = [one for size in some if (one := gaps(tables, data, first, second, bases=size))]
+    if len(set(map(len, each))) != 1:
         return []
     return [fmean(one) for one in zip(*each, strict=True)]
 
@@ -126,7 +126,7 @@ def _few(found: Reached) -> Said:
         f"Within {SAME:g} point of its {found.goal:.1f}% with {told} bases, beside "
         f"{found.vectors:.0f} support vectors."
     )
-    if found.data == SEGMENT:
+    if found.data not in (*FROM, SATIMAGE):
         return "not settled", f"The paper says nothing of it. {words}"
     if found.data == LETTER:
         return verdict(found.bases is None or found.bases >= 100), words

@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
@@ -88,7 +89,7 @@ def ratings(data: str, drawn: int) -> Rated:
     else:
         X, y = rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
     # Both ones of a row; users come first.
-    return Rated(X, y, X.tocsr().indices.reshape(-1, 2).min(axis=1))
+    return Rated(X, y, sp.csr_array(X).indices.reshape(-1, 2).min(axis=1))
 
 
 def parts(n: int, seed: int) -> list[np.ndarray]:
@@ -226,7 +227,7 @@ def _cases(*opponents: str, measures: tuple[str, ...]) -> Callable[..., Any]:
     return partial(_leads, {one: one.removeprefix("one output, ") for one in opponents}, measures)
 
 
-_say = partial(by_margin, unit="better")
+_say = partial(by_margin, unit="")
 
 ARTEFACT = figure(
     __name__,

@@ -8,7 +8,7 @@ from itertools import product
 from statistics import fmean
 
 from fmviz.lab.papers.declared import declared, figure
-from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
+from fmviz.lab.papers.judging import Said, by_majority, over, verdict
 from fmviz.lab.papers.protocols.class_machines import (
     KERNEL,
     LETTER,
@@ -61,8 +61,8 @@ def _run(repro: Reproduction) -> Iterator[str]:
 
 
 def _among(tables: Tables, settings: Settings, some: tuple[str, ...]) -> list[str]:
-    """Return the data sets of some names that there are, else one that stands for them."""
-    return [name for name in names(tables, settings) if name in some] or ["vowel and letter"]
+    """Return the data sets of some names that there are, else the first of them."""
+    return [name for name in names(tables, settings) if name in some] or [some[0]]
 
 
 def _groups(tables: Tables, settings: Settings) -> Iterator[tuple[str, Gaps]]:
@@ -100,10 +100,11 @@ def _random(tables: Tables, settings: Settings) -> Iterator[tuple[str, dict[str,
 def _mostly(found: dict[str, Gaps]) -> Said:
     said = {name: by_margin(one) for name, one in found.items()}
     wins = sum(held == "holds" for held, _ in said.values())
+    told = "; ".join(f"{name}: {words[0].lower()}{words[1:-1]}" for name, (_, words) in said.items())
+    words = f"Ahead on {wins} of {len(said)} data sets. {told[0].upper()}{told[1:]}."
     if all(held == "not settled" for held, _ in said.values()):
-        return "not settled", f"{listed((name, words) for name, (_, words) in said.items())}"
-    told = listed(((name, words[:-1]) for name, (_, words) in said.items()), "{} {}")
-    return by_majority(wins, len(said)), f"Ahead on {wins} of {len(said)}: {told}."
+        return "not settled", words
+    return by_majority(wins, len(said)), words
 
 
 def _used(tables: Tables, settings: Settings) -> Iterator[tuple[str, tuple[float, float] | None]]:

@@ -56,7 +56,7 @@ def _comparable(found: list[float]) -> Said:
     if len(found) < 3:
         return "not settled", f"{len(found)} splits tell nothing of their spread."
     mean, error = fmean(found), standard_error(found)
-    return verdict(abs(mean) <= max(SAME, error)), f"{mean:+.2f} ± {error:.2f} points."
+    return verdict(abs(mean) <= max(SAME, error)), f"Ahead by {mean:+.2f} ± {error:.2f} points."
 
 
 def _times(tables: Tables, settings: Settings) -> Iterator[tuple[str, tuple[float, float] | None]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,12 +77,17 @@ def split_of(data: str, seed: int) -> Split:
     train, rest = train_test_split(np.arange(y.size), test_size=0.5, random_state=seed, stratify=y)
     chosen, test = train_test_split(rest, test_size=0.5, random_state=seed, stratify=y[rest])
     X = MinMaxScaler((-1.0, 1.0)).fit(X[train]).transform(X)
-    return Split(*(Rows(X[part], y[part]) for part in (train, chosen, test)), labels)
+    first, second, third = (Rows(X[part], y[part]) for part in (train, chosen, test))
+    return Split(first, second, third, labels)
+
+
+# Linear weights and biases are those of the dummy feature.
+_NETWORK: Mapping[str, Any] = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False}
 
 
 def problems(split: Split, **about: Any) -> tuple[Problem, Problem, Problem]:
     """Return the problems of the rows to train, to choose by and to test, with a dummy feature of 1."""
-    given = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False} | about
+    given = {**_NETWORK, **about}
 
     def problem(rows: Rows) -> Problem:
         return Problem.build(augmented(rows.X), Target(rows.y, "class", split.labels), **given)
@@ -166,9 +171,9 @@ class Shared:
     """
 
     penalty: str
-    refit: Literal["output", "full"] = "output"
+    refit: str = "output"
     loss: str = "logistic"
-    way: Literal["ours", "published", "random"] = "ours"
+    way: str = "ours"
 
     def solver(self, grid: Grid) -> Solver:
         """Return what fits it."""
@@ -223,8 +228,7 @@ def _course(
     X: np.ndarray, signs: np.ndarray, others: Sequence[np.ndarray], trial: Trial, grid: Grid
 ) -> list[Course]:
     """Return for every share the course of the network of one class."""
-    given = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False}
-    problem = Problem.build(X, signs, loss="logistic", penalty="l1", rank=grid.units, **given)
+    problem = Problem.build(X, signs, loss="logistic", penalty="l1", rank=grid.units, **_NETWORK)
     top, designs = largest_strength(problem), [Design(other) for other in others]
 
     def nothing(_: Any) -> float:

@@ -133,8 +133,8 @@ def cells(repro: Reproduction, methods: Sequence[str], printed: Printed) -> None
                 accuracy=fmean(found),
                 std=std,
                 error=None if std is None else standard_error(found),
-                used=fmean(used),
-                used_std=stdev(used) if len(used) > 1 else None,
+                bases=fmean(used),
+                bases_std=stdev(used) if len(used) > 1 else None,
                 splits=len(found),
                 printed=value,
                 printed_bases=bases,
@@ -148,9 +148,9 @@ def published_cells(printed: Printed, source: str) -> Iterator[Published]:
     """Yield the printed accuracies and counts of bases, each tolerated within two standard deviations."""
     for method in printed:
         for data in SETS:
-            for column, value in zip(("accuracy", "used"), printed_on(printed, method, data), strict=False):
+            for column, value in zip(("accuracy", "bases"), printed_on(printed, method, data), strict=False):
                 where = {"data": data, "method": method}
-                spread = "std" if column == "accuracy" else "used_std"
+                spread = "std" if column == "accuracy" else "bases_std"
                 yield Published("cells", where, column, value, source, spread=spread)
 
 
@@ -177,14 +177,14 @@ def standard_error(values: Sequence[float]) -> float:
     return stdev(values) / len(values) ** 0.5
 
 
-def by_margin(gaps: Sequence[float], least: float = 0.0, unit: str = "points") -> Said:
+def by_margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") -> Said:
     """Say whether gaps, one a split, are above `least` in the mean: by more than their standard error."""
     if len(gaps) < 3:
         told = "One split tells" if len(gaps) == 1 else f"{len(gaps)} splits tell"
         return "not settled", f"{told} nothing of the spread."
     mean, error = fmean(gaps), standard_error(gaps)
     held = None if abs(mean - least) <= error else mean > least
-    return verdict(held), f"{mean:+.3g} ± {error:.2g} {unit}."
+    return verdict(held), f"Ahead by {mean:+.3g} ± {error:.2g}{unit}."
 
 
 def gaps(tables: Tables, data: str, first: str, second: str, bases: int | None = None) -> list[float]:
