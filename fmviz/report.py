@@ -21,7 +21,7 @@ from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.figures import sketch, training
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.raster import matrix_png
@@ -105,17 +105,20 @@ class Outcome:
 
     def each(self) -> list[Outcome]:
         """Return what is told of every output, named; of one only itself."""
-        if self.parameters is None or (m := self.parameters.n_machines) is None:
+        if self.parameters is None:
             return [self]
+        m = self.model.n_outputs_of(self.parameters)
         names = [f"output {c + 1}" for c in range(m)] if self.dataset is None else self.dataset.outputs
         return [
             replace(
                 self,
-                parameters=self.parameters.of_output(c),
+                model=model,
+                parameters=parameters,
                 dataset=None if self.dataset is None else self.dataset.of_output(c),
-                output=names[c],
+                output=names[c] if m > 1 else "",
             )
             for c in range(m)
+            for model, parameters in [self.model.of_output(self.parameters, c)]
         ]
 
 
@@ -224,23 +227,20 @@ def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 def _model(outcome: Outcome) -> str:
     told = outcome.experiment
-    penalty = PENALTIES[told.regularizer].label
+    penalty = ALL_PENALTIES[told.regularizer].label
     return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {told.solver}."
 
 
 def _formulas(outcome: Outcome) -> list[Markup]:
     """Return the objective, the model, the loss and the strengths as MathML."""
     told, notation = outcome.experiment, outcome.model.notation
-    objective = (
-        r"\min\ \frac{1}{N}\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
-        rf"+{notation.lambda_p}{notation.shrinkage}+{notation.lambda_sparse}\,{notation.penalty}"
-    )
+    objective = r"\min\ " + notation.objective.replace(r"\tfrac", r"\frac")
     parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[told.loss].formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
         parts.append(outcome.model.penalty_words(told.penalty)[0])
     strengths = [
         rf"\lambda_w={told.lambda_w:g}",
-        f"{notation.lambda_p}={told.lambda_p:g}",
+        *([f"{notation.lambda_p}={told.lambda_p:g}"] if notation.shrinkage else []),
         f"{notation.lambda_sparse}={told.lambda_sparse:g}",
     ]
     # The converter does not know sizes of brackets.

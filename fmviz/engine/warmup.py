@@ -65,8 +65,9 @@ def tiny_problem(
 
 
 def _tiny_target(loss: Loss) -> Target:
-    if isinstance(loss, VectorLoss) and "class" in loss.kinds:
-        return Target.of_labels(np.arange(6) % 3)
+    kinds = loss.kinds if isinstance(loss, VectorLoss) else ()
+    if "class" in kinds or "ordinal" in kinds:
+        return Target.of_labels(np.arange(6) % 3, ordered="ordinal" in kinds)
     signs = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
     return Target.of(np.column_stack([signs, -signs]) if isinstance(loss, VectorLoss) else signs)
 

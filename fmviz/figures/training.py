@@ -17,8 +17,12 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 
-X = Literal["epoch", "seconds"]
-X_TITLES: dict[str, str] = {"epoch": "epoch", "seconds": "seconds in the solver"}
+X = Literal["epoch", "seconds", "used_bases"]
+X_TITLES: dict[str, str] = {
+    "epoch": "epoch",
+    "seconds": "seconds in the solver",
+    "used_bases": "bases in use",
+}
 MOST_POINTS = 2_000
 
 # Readable on both themes, and apart under the common colour vision deficiencies.

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from fmviz.engine.compatibility import why_not
-from fmviz.engine.losses import LOSSES, Loss, get_loss
+from fmviz.engine.losses import LOSSES, Loss, get_loss, why_no_form
 from fmviz.engine.models import MODELS, Model, get_model
-from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.penalties import ALL_PENALTIES, Penalty, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS, Change, Schedule, changes_of
 from fmviz.engine.settings import Bound, ParamSpec, check_params, declared, setting, specs_of_fields
@@ -30,7 +30,7 @@ def _strength(default: float, symbol: str, of: str) -> Any:
 OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
     "dataset": lambda name: dataset_spec(name).params,
     "model": lambda name: MODELS[name].params,
-    "regularizer": lambda name: PENALTIES[name].params,
+    "regularizer": lambda name: ALL_PENALTIES[name].params,
     "loss": lambda name: LOSSES[name].params,
     "solver": lambda name: SOLVERS[name].params if name in SOLVERS else (),
 }
@@ -76,7 +76,7 @@ class Experiment:
     model: str = setting("fm", choices=EXPERIMENT_MODELS, help="What is fitted.")
     regularizer: str = setting(
         "ti",
-        choices=tuple(PENALTIES),
+        choices=tuple(ALL_PENALTIES),
         help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
     )
     solver: str = setting(
@@ -195,8 +195,10 @@ class Experiment:
     def applicable(self) -> Experiment:
         """Return the experiment with another regularizer or solver where these do not suit the model."""
         found = self
+        if found._why_no_form() is not None:
+            found = replace(found, loss="logistic", loss_params=())
         if found._why_not_penalty() is not None:
-            others = (replace(found, regularizer=name, regularizer_params=()) for name in PENALTIES)
+            others = (replace(found, regularizer=name, regularizer_params=()) for name in ALL_PENALTIES)
             found = next((other for other in others if other._why_not_penalty() is None), found)
         if found._why_not_strengths() is not None:
             found = replace(found, lambda_sparse=0.0, changes=())
@@ -212,7 +214,14 @@ class Experiment:
                 f"The {LOSSES[self.loss].label.lower()} loss needs classes, but the target of "
                 f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
             )
-        return self._why_not_penalty(self.solver) or self._why_not_strengths()
+        return self._why_no_form() or self._why_not_penalty(self.solver) or self._why_not_strengths()
+
+    def _why_no_form(self) -> str | None:
+        """Return None, or why the loss cannot be one of all outputs together, where the model asks that."""
+        task = dataset_spec(self.dataset).task
+        if not self.machine.multi_output or task in ("regression", "binary"):
+            return None
+        return why_no_form(self.criterion, task)
 
     def _why_not_penalty(self, solver: str = "auto") -> str | None:
         """Return None, or why model, regularizer, loss and solver do not go together."""
@@ -333,13 +342,16 @@ def suggested(
     model : str, optional
         What is to be fitted; by default what the data set is made for, or else a factorization machine.
     model_params : tuple of (str, value)
-        The model's own parameters.
+        The model's own parameters; without any those that suit the data.
     """
-    known = {k: v for k, v in dataset_spec(dataset).suggested.items() if k in _BY_NAME}
+    spec = dataset_spec(dataset)
+    known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")
     chosen = get_model(made_for if model is None else model, dict(model_params))
-    settings = {**known, **chosen.suited} | {"model": chosen.name, "model_params": model_params}
+    settings = {**known, **chosen.suited, **spec.suited.get(chosen.name, {}), "model": chosen.name}
+    if model_params or "model_params" not in settings:
+        settings["model_params"] = model_params
     if chosen.columnar:
         given = settings.get("regularizer", "ti")
-        settings["regularizer"] = PENALTIES[given].beyond_pairs or given
+        settings["regularizer"] = ALL_PENALTIES[given].beyond_pairs or given
     return Experiment(dataset=dataset, **settings).applicable()

@@ -161,9 +161,7 @@ class Run:
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
         for snapshot in self.stream(budget, should_stop, **checkpoints):
-            yield replace(
-                snapshot, metrics=self.measure(snapshot.parameters), status=self._status_of(snapshot)
-            )
+            yield self._measured_snapshot(snapshot)
 
     def end(self, seconds: float | None = None) -> Snapshot:
         """Run and return the last snapshot alone, with its metrics.
@@ -173,7 +171,11 @@ class Run:
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
         *_, last = self.stream(budget, never)
-        return replace(last, metrics=self.measure(last.parameters), status=self._status_of(last))
+        return self._measured_snapshot(last)
+
+    def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
+        return replace(snapshot, metrics=figures, status=self._status_of(snapshot))
 
     def _status_of(self, snapshot: Snapshot) -> Status | None:
         """Return the status, with a word on a fit that has no interaction."""
@@ -222,19 +224,21 @@ class Run:
         model = self.problem.model
         used = union(model, parameters)
         found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        if (m := parameters.n_machines) is None:
-            return found | self._recovery(self.dataset, parameters)
-        each = [self._recovery(self.dataset.of_output(c), parameters.of_output(c)) for c in range(m)]
+        found |= model.further_counts(parameters)
+        each = [
+            self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
+            for c in range(model.n_outputs_of(parameters))
+        ]
         # Recovered is what is recovered in all outputs.
         return found | {
             name: float((np.min if "recovered" in name else np.mean)([one[name] for one in each]))
             for name in each[0]
         }
 
-    def _recovery(self, dataset: Dataset, parameters: Parameters) -> dict[str, float]:
+    def _recovery(self, dataset: Dataset, model: Model, parameters: Parameters) -> dict[str, float]:
         """Return how the interactions of one output compare with the truth, where it is known."""
         found: dict[str, float] = {}
-        model, truth, triples = self.problem.model, dataset.truth, dataset.true_triples
+        truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
             return found
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
@@ -271,13 +275,7 @@ class Run:
         problem = self.problem
         f = predict(problem.model, design, parameters)
         target = Target.of(self.dataset.target_of(y))
-        if f.ndim == 1:
-            loss = float(np.mean(problem.loss.value(f, y)))
-        else:
-            outputs = target.outputs()
-            loss = float(
-                np.mean([np.mean(problem.loss.value(f[:, c], one.values)) for c, one in enumerate(outputs)])
-            )
+        loss = problem.on_rows(design, y).empirical_risk(f)
         levels = self.dataset.levels if target.kind == "ordinal" else None
         found = {"loss": loss, **prediction_figures(target, f, problem.loss.probability(f), levels)}
         return {f"{name}_{figure}": value for figure, value in found.items()}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.interpretation.threshold import lambda_max
@@ -47,7 +47,7 @@ def draw_thresholds(*experiments: Experiment) -> None:
     found: dict[str, list[str]] = {}
     for experiment in experiments:
         if words := _threshold(experiment):
-            found.setdefault(words, []).append(PENALTIES[experiment.regularizer].label)
+            found.setdefault(words, []).append(ALL_PENALTIES[experiment.regularizer].label)
     if len(experiments) == 1:
         lines = list(found)
     else:

@@ -167,11 +167,15 @@ class Settings:
 
     def set(self, **values: Any) -> None:
         """Change settings and the address bar; ValueError, and no change at all, if a value is invalid."""
+        self.hold(**values)
+        st.session_state.pop(self._notice_key, None)
+        self.write_url()
+
+    def hold(self, **values: Any) -> None:
+        """Change settings as `set` does, but leave the address bar to the page's next run."""
         checked = {self._home(name): self.table[name].check(value) for name, value in values.items()}
         for home, value in checked.items():
             st.session_state[home] = value
-        st.session_state.pop(self._notice_key, None)
-        self.write_url()
 
     def reset(self, *names: str) -> None:
         """Put the named settings, or all of the page's own, back to their defaults."""

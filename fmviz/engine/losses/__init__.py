@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..settings import bind, registry
-from ..target import Target
+from ..target import Kind, Target
 from .base import Loss
 from .scalar import ScalarLoss, evaluate
 
@@ -26,7 +26,7 @@ LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))
 
 # Those of several classes, a prediction for each.
 # isort: off
-from .vector import Separate, VectorLoss
+from .vector import AtMost, Separate, VectorLoss
 from .multiclass_logistic import MulticlassLogistic
 from .smoothed_hinge import SmoothedHinge
 from .multiclass_squared_hinge import MulticlassSquaredHinge
@@ -53,27 +53,34 @@ def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Lo
 def loss_of_outputs(loss: Loss, target: Target) -> Loss:
     """Return the form that a loss has for all outputs of a target together.
 
-    That is the loss itself for one output. For several classes it is the multi-class form, for several real
-    targets or labels the sum over them.
+    That is the loss itself for one output. For several classes it is the multi-class form; for several real
+    targets or labels the sum over them, and for ordered classes that over their levels.
 
     Raises
     ------
     ValueError
         If the loss has no such form.
     """
-    if target.kind in ("class", "ordinal"):
-        found = _OF_CLASSES.get(loss.name, loss)
-        if isinstance(found, VectorLoss) and target.kind in found.kinds:
-            return found
+    if (reason := why_no_form(loss, target.kind)) is not None:
+        raise ValueError(reason)
+    if target.kind == "class":
+        return _OF_CLASSES.get(loss.name, loss)
+    if isinstance(loss, VectorLoss) or target.n_outputs == 1:
+        return loss
+    return AtMost(loss) if target.kind == "ordinal" else Separate(loss)
+
+
+def why_no_form(loss: Loss, kind: Kind) -> str | None:
+    """Return None, or why a loss cannot be one of all outputs of a target of this kind together."""
+    if kind == "class":
+        form = _OF_CLASSES.get(loss.name, loss)
+        if isinstance(form, VectorLoss) and kind in form.kinds:
+            return None
         names = ", ".join(repr(name) for name in (*_OF_CLASSES, "smoothed_hinge"))
-        raise ValueError(
-            f"loss = {loss.name!r} has no form for {target.n_outputs} classes at once; choose one of {names}."
-        )
-    if isinstance(loss, VectorLoss):
-        if target.kind in loss.kinds:
-            return loss
-        raise ValueError(
+        return f"loss = {loss.name!r} has no form for several classes at once; choose one of {names}."
+    if isinstance(loss, VectorLoss) and kind not in loss.kinds:
+        return (
             f"loss = {loss.name!r} scores several classes against each other, and this target has none; "
-            "choose 'squared' for numbers, and 'logistic' for two classes or several labels."
+            "choose 'squared' for numbers, and 'logistic' for two classes, ordered ones or several labels."
         )
-    return Separate(loss) if target.n_outputs > 1 else loss
+    return None

@@ -71,7 +71,7 @@ class VectorLoss(Loss):
         The kinds of `fmviz.engine.target.Target` that it takes.
     """
 
-    kinds: ClassVar[tuple[Kind, ...]] = ("class", "ordinal")
+    kinds: ClassVar[tuple[Kind, ...]] = ("class",)
     task: ClassVar[Any] = "class"
     scalar: ClassVar[ScalarLoss]
     rows: ClassVar[RowLoss]
@@ -157,9 +157,13 @@ class Separate(VectorLoss):
     formula: ClassVar[str] = r"\sum_c \ell(f_c, y_c)"
     kinds: ClassVar[tuple[Kind, ...]] = ("real", "binary", "several")
 
+    def targets(self, Y: np.ndarray, m: int) -> np.ndarray:
+        """Return what each of m outputs is to be, shape (B, m)."""
+        return np.ascontiguousarray(Y.reshape(-1, m))
+
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorLoss.value_and_gradient`."""
-        F, Y = np.ascontiguousarray(F), np.ascontiguousarray(Y.reshape(F.shape))
+        F, Y = np.ascontiguousarray(F), self.targets(Y, F.shape[1])
         value, gradient = np.empty(F.shape[0]), np.empty(F.shape)
         kernel: Any = _entries(self.loss.scalar)
         kernel(F, Y, self.loss.theta, value, gradient)
@@ -167,7 +171,8 @@ class Separate(VectorLoss):
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """See `VectorLoss.curvature`."""
-        return self.loss.second(F.ravel(), Y.reshape(F.shape).ravel()).reshape(F.shape).max(axis=1)
+        targets = self.targets(Y, F.shape[1]).ravel()
+        return self.loss.second(F.ravel(), targets).reshape(F.shape).max(axis=1)
 
     def mu(self) -> float | None:
         """Return that of ℓ."""
@@ -175,7 +180,7 @@ class Separate(VectorLoss):
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         """See `VectorLoss.conjugate`."""
-        found = self.loss.conjugate(a.ravel(), y.reshape(a.shape).ravel())
+        found = self.loss.conjugate(a.ravel(), self.targets(y, a.shape[1]).ravel())
         return None if found is None else found.reshape(a.shape).sum(axis=1)
 
     def probability(self, f: np.ndarray) -> np.ndarray | None:
@@ -186,3 +191,17 @@ class Separate(VectorLoss):
     def why_no_gap(self) -> WhyNot | None:
         """See `Loss.why_no_gap`."""
         return self.loss.why_no_gap()
+
+
+@dataclass(frozen=True)
+class AtMost(Separate):
+    """Σ_c ℓ(f_c, ±1) for one of C ordered classes: output c of C − 1 says whether y is at most c (McRank)."""
+
+    name: ClassVar[str] = "at_most"
+    label: ClassVar[str] = "Sum over levels"
+    formula: ClassVar[str] = r"\sum_c \ell(f_c, \pm 1),\quad +1 \text{ if } y \le c"
+    kinds: ClassVar[tuple[Kind, ...]] = ("ordinal",)
+
+    def targets(self, Y: np.ndarray, m: int) -> np.ndarray:
+        """See `Separate.targets`."""
+        return np.where(Y[:, None] <= np.arange(m), 1.0, -1.0)

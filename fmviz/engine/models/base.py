@@ -26,7 +26,7 @@ class Notation:
     matrix, weights : str
         The matrix of parameters, and the matrix of the pairs' weights.
     lambda_p, lambda_sparse, shrinkage, penalty : str
-        LaTeX of both strengths and of what they multiply.
+        LaTeX of both strengths and of what they multiply; `shrinkage` is empty where λ_p multiplies nothing.
     shrinkage_term, penalty_term : str
         Both terms in plain characters.
     """
@@ -39,6 +39,15 @@ class Notation:
     penalty: str = r"\Omega(P)"
     shrinkage_term: str = "λₚ ‖P‖²"
     penalty_term: str = "λ Ω(P)"
+
+    @property
+    def objective(self) -> str:
+        """LaTeX of all that is minimised."""
+        shrinkage = f"+{self.lambda_p}{self.shrinkage}" if self.shrinkage else ""
+        return (
+            r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
+            rf"{shrinkage}+{self.lambda_sparse}\,{self.penalty}"
+        )
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,18 @@ class Model(Bound):
     def for_outputs(self, n_outputs: int) -> Model:
         """Return the model of so many outputs; asked of those that are `multi_output`."""
         return self
+
+    def n_outputs_of(self, parameters: Parameters) -> int:
+        """Return how many outputs parameters have: machines side by side, or outputs of one."""
+        return parameters.n_machines or 1
+
+    def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
+        """Return one of the outputs as a machine of its own, with its parameters; of a single one itself."""
+        return self, parameters if parameters.n_machines is None else parameters.of_output(output)
+
+    def further_counts(self, parameters: Parameters) -> dict[str, int]:
+        """Return what is counted of a fit beside its features and interactions, by the name in its record."""
+        return {}
 
     @property
     def radius(self) -> float:

@@ -35,6 +35,15 @@ from .convex import ConvexFM
 
 # How near the bound of a norm comes to what is found before the search for a better one ends.
 _ENOUGH = 1e-3
+# What a norm of the rows of V is, and what it selects.
+_NORMS: Mapping[float | None, tuple[str, str]] = {
+    1.0: (r"\sum_{r,c} |v_{rc}|", "single weights, so that each output has bases of its own"),
+    2.0: (r"\sum_r \|v_r\|_2", "bases, each for all outputs together"),
+    np.inf: (
+        r"\sum_r \max_c |v_{rc}|",
+        "bases, each for all outputs together and with weights that tend to be equally large",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -74,21 +83,25 @@ class SharedBasis(Model):
         matrix="V",
         weights="W",
         penalty=r"\Omega(V)",
+        shrinkage="",
+        shrinkage_term="",
         penalty_term="λ Ω(V)",
     )
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
     columnar: ClassVar[bool] = True
     multi_output: ClassVar[bool] = True
-    in_experiments: ClassVar[bool] = False
     copies: ClassVar[int] = 6
+    # One basis an epoch, so that they can be seen to come.
     suited: ClassVar[Mapping[str, Any]] = {
-        "max_epochs": 50,
+        "max_epochs": 60,
         "tol": 1e-4,
         "lambda_p": 0.0,
-        "lambda_sparse": 1e-3,
-        "rank": 50,
+        "lambda_sparse": 5e-3,
+        "rank": 30,
         "regularizer": "l21",
+        "solver": "conditional_gradient",
+        "solver_params": (("bases", 1),),
     }
 
     @property
@@ -122,13 +135,17 @@ class SharedBasis(Model):
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         """See `Model.why_not`."""
-        if penalty.row_norm is not None or penalty.name == "l2":
+        if penalty.row_norm is not None or penalty.smooth:
             return None
         return WhyNot(
             "rows_of_v",
             f"{penalty.label} is no sum of norms of the rows of V, which is what decides which bases there "
             "are. Choose ℓ₁, ℓ₂,₁ (which is ℓ₁/ℓ₂ here) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
         )
+
+    def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
+        """See `Model.penalty_words`."""
+        return _NORMS.get(penalty.row_norm, (r"\|V\|_F^2", "nothing: every basis stays"))
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """See `Model.check_strengths`."""
@@ -182,7 +199,15 @@ class SharedBasis(Model):
         """Return the number of pairs that share a basis in use in which both are non-zero."""
         return used_interactions(np.ascontiguousarray(self.live(parameters)))
 
-    def of_output(self, parameters: Parameters, output: int) -> tuple[ConvexFM, Parameters]:
+    def n_outputs_of(self, parameters: Parameters) -> int:
+        """See `Model.n_outputs_of`."""
+        return int(parameters["V"].shape[1])
+
+    def further_counts(self, parameters: Parameters) -> dict[str, int]:
+        """See `Model.further_counts`: the bases in use."""
+        return {"used_bases": int(np.count_nonzero(parameters["V"].any(axis=1)))}
+
+    def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
         """Return one output as a machine of its own: P diag(V_:c) Pᵀ with its linear part."""
         V, w, bias = parameters["V"], parameters["w"], parameters["intercept"]
         found = Parameters(

@@ -29,6 +29,8 @@ from .l1_linf import L1LInf
 
 OUTPUT_PENALTIES: dict[str, Penalty] = {"l1": L1(), "l1_l2": L21(), "l1_linf": L1LInf(), "l2": L2()}
 """Every penalty on the output layer V of a shared basis, by the name that it has there."""
+ALL_PENALTIES: dict[str, Penalty] = PENALTIES | {one.name: one for one in OUTPUT_PENALTIES.values()}
+"""Every penalty, on P or on V, by its own name."""
 
 
 def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:

@@ -147,7 +147,6 @@ class ConditionalGradient(BasisSolver):
     """
 
     name: ClassVar[str] = "conditional_gradient"
-    in_experiments: ClassVar[bool] = False
     label: ClassVar[str] = "Conditional gradient"
     source: ClassVar[str] = "blondel2017, Algorithm 1"
     about: ClassVar[str] = (
@@ -271,7 +270,6 @@ class ProjectedGradient(BasisSolver):
     """
 
     name: ClassVar[str] = "projected_gradient"
-    in_experiments: ClassVar[bool] = False
     label: ClassVar[str] = "Projected gradient"
     source: ClassVar[str] = "blondel2017, Section 6.4"
     about: ClassVar[str] = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskView
 from fmviz.lab.background.thinned import Frame, thin
@@ -75,6 +76,8 @@ class JobView(TaskView):
     output : int or None
         Which of several outputs its parameters, its data and the pictures of its frames are of; None where
         they are of all.
+    model : Model or None
+        What its parameters are of, where that is not the model of the experiment: one of several outputs.
     """
 
     experiment: Experiment
@@ -86,17 +89,32 @@ class JobView(TaskView):
     saved: bool
     unsaved: str
     output: int | None = None
+    model: Model | None = None
+
+    @property
+    def machine(self) -> Model:
+        """The model that its parameters are of."""
+        return self.model or self.experiment.machine
+
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs there are."""
+        return 1 if self.parameters is None else self.machine.n_outputs_of(self.parameters)
 
     def of_output(self, c: int) -> JobView:
         """Return the view of one of several outputs; itself where there is one only."""
-        if self.parameters is None or self.parameters.n_machines is None:
+        if self.parameters is None:
+            return self
+        model, parameters = self.machine.of_output(self.parameters, c)
+        if parameters is self.parameters:
             return self
         return replace(
             self,
-            parameters=self.parameters.of_output(c),
+            model=model,
+            parameters=parameters,
             dataset=None if self.dataset is None else self.dataset.of_output(c),
             frames=tuple(frame.of_output(c) for frame in self.frames),
-            output=c,
+            output=c if self.n_outputs > 1 else None,
         )
 
     @property

@@ -97,16 +97,51 @@ class ThinnedOutputs:
 
     each: tuple[Thinned, ...]
 
+    def of_output(self, c: int) -> Thinned:
+        """Return those of one output."""
+        return self.each[c]
+
     @property
     def values(self) -> np.ndarray:
         """What is kept of all, in one dimension."""
         return np.concatenate([one.values.ravel() for one in self.each])
 
 
+@dataclass(frozen=True, eq=False)
+class ThinnedBasis:
+    """The bases in use of a machine of several outputs, and what each output takes of them.
+
+    Attributes
+    ----------
+    factors : ThinnedFactors
+        The bases as columns.
+    V : (k, m) ndarray
+        The rows of V that are not zero.
+    """
+
+    factors: ThinnedFactors
+    V: np.ndarray
+
+    @property
+    def values(self) -> np.ndarray:
+        """What is kept, in one dimension."""
+        return np.concatenate([self.factors.values.ravel(), self.V.ravel()])
+
+    def of_output(self, c: int) -> Thinned:
+        """Return the bases with the weights that one output gives them."""
+        return replace(self.factors, coefficients=self.V[:, c])
+
+
 def thin(parameters: Parameters) -> Any:
-    """Return what is kept of the parameters of any model, a `Thinned`, or `ThinnedOutputs` of several."""
+    """Return what is kept of the parameters of any model.
+
+    That is a `Thinned`; of several outputs `ThinnedOutputs`, or `ThinnedBasis` where they share one.
+    """
     if (m := parameters.n_machines) is not None:
         return ThinnedOutputs(tuple(thin(parameters.of_output(c)) for c in range(m)))
+    if "V" in parameters:
+        live = parameters["V"].any(axis=1)
+        return ThinnedBasis(ThinnedFactors.of(parameters.P[:, live]), parameters["V"][live])
     if parameters.W is not None:
         return ThinnedWeights.of(parameters.W)
     return ThinnedFactors.of(parameters.P, coefficients=parameters.coefficients)
@@ -122,7 +157,7 @@ class Frame:
         Of the snapshot.
     objective : float
         Of the snapshot.
-    thinned : ThinnedFactors, ThinnedWeights or ThinnedOutputs
+    thinned : ThinnedFactors, ThinnedWeights, ThinnedOutputs or ThinnedBasis
         Of its parameters.
     """
 
@@ -138,7 +173,12 @@ class Frame:
 
     def of_output(self, c: int) -> Frame:
         """Return the frame with the picture of one of several outputs; its counts are those of all."""
-        return replace(self, thinned=self.thinned.each[c])
+        return replace(self, thinned=self.thinned.of_output(c))
+
+    @property
+    def key(self) -> str:
+        """What a slider over the epochs displays."""
+        return f"epoch {self.epoch:,}"
 
     @property
     def finite(self) -> bool:

@@ -162,6 +162,8 @@ class DatasetSpec:
         Returns None, or the sentence that says why the set cannot be loaded here and how to get it.
     suggested : mapping
         Settings under which a first training run says something (``rank``, ``lambda_w``, ...).
+    suited : mapping of str to mapping
+        The same for other models than a factorization machine, by their names; over what suits these anyway.
     """
 
     name: str
@@ -174,6 +176,7 @@ class DatasetSpec:
     licence: str = ""
     unavailable: Callable[[], str | None] = field(default=lambda: None)
     suggested: Mapping[str, Any] = field(default_factory=dict)
+    suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __call__(self, **params: Any) -> Dataset:
         """Validate the parameters, check that the set is available, and load it."""

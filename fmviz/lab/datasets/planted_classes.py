@@ -90,4 +90,12 @@ SPEC = DatasetSpec(
         "fit_intercept": True,
         "validation": 0.25,
     },
+    suited={
+        "shared_basis": {
+            "model_params": (("kernel", "anova"),),
+            "lambda_sparse": 0.08,
+            "fit_linear": False,
+            "max_epochs": 40,
+        }
+    },
 )

@@ -22,6 +22,7 @@ def _spec(
     licence: str,
     scaling: Scaling | None = None,
     suggested: Mapping[str, Any],
+    shared_basis: Mapping[str, Any],
 ) -> DatasetSpec:
     def load() -> Dataset:
         bunch = read()
@@ -68,6 +69,7 @@ def _spec(
             "tol": 1e-3,
             **suggested,
         },
+        suited={"shared_basis": shared_basis},
     )
     return spec
 
@@ -104,6 +106,7 @@ IRIS = _spec(
     source="Fisher (1936); UCI Machine Learning Repository; carried by scikit-learn",
     licence="CC BY 4.0 (UCI)",
     suggested={},
+    shared_basis={"lambda_sparse": 0.02},
 )
 WINE = _spec(
     "wine",
@@ -115,6 +118,7 @@ WINE = _spec(
     source="Aeberhard & Forina (1991); UCI Machine Learning Repository; carried by scikit-learn",
     licence="CC BY 4.0 (UCI)",
     suggested={},
+    shared_basis={"lambda_sparse": 0.01},
 )
 DIGITS = _spec(
     "digits",
@@ -128,4 +132,5 @@ DIGITS = _spec(
     # Pixels count ink from 0 to 16.
     scaling=Scaling(0.0, 16.0, deviations=False),
     suggested={"rank": 10, "lambda_sparse": 1e-3, "lambda_w": 1e-3, "max_epochs": 300},
+    shared_basis={"lambda_sparse": 5e-3},
 )

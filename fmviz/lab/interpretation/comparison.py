@@ -55,14 +55,14 @@ class Weights:
         ValueError
             If the model has no pairs or several outputs, or there are more than `MOST_FEATURES` features.
         """
-        if parameters.n_machines is not None:
+        if (m := model.n_outputs_of(parameters)) > 1:
             raise ValueError(
-                f"These runs have {parameters.n_machines:,} outputs with weights of their own each. Curves "
+                f"These runs have {m:,} outputs with weights of their own each. Curves "
                 "and tables compare them; the page Interactions reads one output at a time."
             )
         if parameters.W is None and 2 not in orders_of(model):
             raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
-        pairs = pairs_of(model, parameters)
+        pairs = pairs_of(*model.of_output(parameters, 0))
         d = pairs.n_features
         if d > MOST_FEATURES:
             raise ValueError(

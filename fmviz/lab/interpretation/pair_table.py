@@ -96,11 +96,10 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     ValueError
         If the model has no pairs.
     """
-    if parameters.n_machines is not None:
-        parts = []
-        for c, output in enumerate(dataset.outputs):
-            parts.append(pair_table(model, parameters.of_output(c), dataset, top))
-            parts[-1].insert(0, "output", output)
-        return pd.concat(parts, ignore_index=True)
-    found = pairs_of(model, parameters).ranked(top)
-    return named_pairs(found.i, found.j, found.weight, dataset)
+    parts = []
+    for c in range(model.n_outputs_of(parameters)):
+        found = pairs_of(*model.of_output(parameters, c)).ranked(top)
+        parts.append(named_pairs(found.i, found.j, found.weight, dataset))
+        if dataset.outputs:
+            parts[-1].insert(0, "output", dataset.outputs[c])
+    return pd.concat(parts, ignore_index=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.runs.table import METRICS, metrics_of
 from fmviz.lab.search.sweep import FAILED
 from fmviz.lab.search.sweep_plan import SweepPlan
@@ -21,7 +21,7 @@ def method_name(method: dict[str, object]) -> str:
     """Return what a method of a plan is called: its regularizer, and whatever else it sets."""
     rest = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
     penalty = str(method.get("regularizer", ""))
-    label = PENALTIES[penalty].label if penalty in PENALTIES else penalty
+    label = ALL_PENALTIES[penalty].label if penalty in ALL_PENALTIES else penalty
     return ", ".join([part for part in (label, *rest) if part]) or "default"
 
 

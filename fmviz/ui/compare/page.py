@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
@@ -243,4 +243,4 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
 
 def _penalty(run: StoredRun) -> str:
     name = str(run.settings.get("regularizer", "?"))
-    return PENALTIES[name].label if name in PENALTIES else name
+    return ALL_PENALTIES[name].label if name in ALL_PENALTIES else name

@@ -41,7 +41,7 @@ class Opened:
     experiment : Experiment
         Its settings.
     model : Model
-        With its own parameters.
+        With its own parameters; of several outputs, that of the one which is read.
     parameters : Parameters
         The last ones.
     attributes : Attributes
@@ -56,6 +56,10 @@ class Opened:
         The data; `attributes` are those of one of several outputs.
     output : int
         Which.
+    whole_model : Model
+        The model of all outputs.
+    whole_parameters : Parameters
+        And its parameters.
     """
 
     run: StoredRun
@@ -68,6 +72,8 @@ class Opened:
     no_pairs: str
     whole: Dataset
     output: int
+    whole_model: Model
+    whole_parameters: Parameters
 
     @property
     def dataset(self) -> Dataset:
@@ -107,23 +113,25 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
             f"{dataset.X.shape[1]:,} now. Train it anew."
         )
     whole = dataset
-    if (m := parameters.n_machines) is not None:
-        if m != len(dataset.outputs):
-            raise ValueError(
-                f"{title_of_run(found)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
-                "now. Train it anew."
-            )
-        output = min(output, m - 1)
-        parameters, dataset = parameters.of_output(output), dataset.of_output(output)
+    m = experiment.machine.n_outputs_of(parameters)
+    if m != max(1, len(dataset.outputs)):
+        raise ValueError(
+            f"{title_of_run(found)} has {m:,} outputs, but its data set has {len(dataset.outputs):,} "
+            "now. Train it anew."
+        )
+    output = min(output, m - 1)
+    model, every = experiment.machine, parameters
+    single, parameters = model.of_output(every, output)
+    dataset = dataset.of_output(output)
     attributes = Attributes(dataset)
     pairs, why = None, ""
     try:
-        pairs = pairs_of(experiment.machine, parameters)
+        pairs = pairs_of(single, parameters)
     except ValueError as error:
         why = str(error)
     wording = Wording(attributes, experiment.loss)
     return Opened(
-        found, experiment, experiment.machine, parameters, attributes, wording, pairs, why, whole, output
+        found, experiment, single, parameters, attributes, wording, pairs, why, whole, output, model, every
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.capsule import Capsule
@@ -41,7 +41,7 @@ _STATUS = {
 }
 TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
-    Several("penalty", (), tuple(PENALTIES), help="Runs with these regularizers; none for all."),
+    Several("penalty", (), tuple(ALL_PENALTIES), help="Runs with these regularizers; none for all."),
     Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
     Text("find", help="Words in the title, the settings or the message."),
     ParamSpec("bin", "bool", False, help="Runs that were deleted in the last week, instead."),
@@ -82,7 +82,7 @@ def _filters(settings: Settings) -> None:
         )
         for name, label, words in (
             ("data", "Data set", {name: spec.title for name, spec in DATASETS.items()}),
-            ("penalty", "Regularizer", {name: spec.label for name, spec in PENALTIES.items()}),
+            ("penalty", "Regularizer", {name: spec.label for name, spec in ALL_PENALTIES.items()}),
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
@@ -119,7 +119,7 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     frame["penalty"] = frame["regularizer"].map(
-        lambda name: PENALTIES[name].label if name in PENALTIES else name
+        lambda name: ALL_PENALTIES[name].label if name in ALL_PENALTIES else name
     )
     shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
     shown += ["penalty", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]

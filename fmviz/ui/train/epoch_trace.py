@@ -158,7 +158,7 @@ def _matrices(view: JobView, found: lab.Inside, stop: int, made: Sequence[Step])
     ends = [found.start.P, found.at(len(found.stops)).P]
     pairs = d <= _MOST_PAIRS
     assert view.dataset is not None
-    letter = view.experiment.machine.notation.matrix
+    letter = view.machine.notation.matrix
     panel = Panel(
         "",
         [FactorFrame(here, caption=f"{int((here == 0).sum()):,} of {here.size:,} entries are exactly zero")],

@@ -40,7 +40,7 @@ _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}ₛ"
 
 def choose(view: JobView, settings: Settings) -> Look | None:
     """Draw the choice of order and slice; return None for models of pairs alone."""
-    model = view.experiment.machine
+    model = view.machine
     several = model.columnar or model.lifted
     if not several or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
         return None
@@ -188,7 +188,7 @@ def draw_sets(view: JobView, dataset: Dataset, look: Look, top: int) -> None:
 
 def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
     """Draw the choice of a subset of features and its weight, for the model of all subsets."""
-    if view.experiment.machine.order is not None or not isinstance(view.thinned, ThinnedFactors):
+    if view.machine.order is not None or not isinstance(view.thinned, ThinnedFactors):
         return
     st.markdown("**The weight of a subset**")
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_subset_row"):
@@ -196,7 +196,7 @@ def draw_subset(view: JobView, dataset: Dataset, settings: Settings) -> None:
         _features(settings, "subset", "Features", names, most=None, placeholder="Choose some features")
         chosen = settings["subset"]
         if chosen:
-            weight = interactions_of(view.experiment.machine, view.thinned, 2).entry(chosen)
+            weight = interactions_of(view.machine, view.thinned, 2).entry(chosen)
             st.metric(" × ".join(plain(names[j]) for j in chosen), f"{weight:.4g}", width="content")
         else:
             st.caption(
@@ -285,5 +285,5 @@ def coefficients_table(view: JobView) -> pd.DataFrame:
     """Return λ, a row a column of P."""
     assert view.parameters is not None
     weights = view.parameters.multipliers
-    names = column_headings(view.experiment.machine, weights.size)
+    names = column_headings(view.machine, weights.size)
     return pd.DataFrame({"column": names, "lambda": weights})

@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.interactions.pairs import GivenPairs
-from fmviz.engine.models import MODELS, Model
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
@@ -103,7 +103,8 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
     d = dataset.X.shape[1]
     truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
     compared = truth is not None and _compare_toggle(settings, d)
-    frames = _strip(view, look, compared) if not view.state.active else ()
+    # Where there are several outputs, the slices above go through the epochs.
+    frames = _strip(view, look, compared) if not view.state.active and view.output is None else ()
     scrub = len(frames) > 1
     shown = frames if scrub else (_last_frame(view),)
     learned = _panel(view, dataset, shown, look)
@@ -124,7 +125,7 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
         why_zero.take_click(settings, "train_matrix", d)
         options |= {"clickable": True, "mark": why_zero.mark(settings, d)}
     # A key a run: a new one starts at its last epoch.
-    driver = _driver(view)
+    driver = driver_key(view)
     if scrub:
         options["driver_key"] = driver
     if structure_only is None and len(panels) == 2:
@@ -150,19 +151,16 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
     return look
 
 
-def _driver(view: JobView) -> str:
+def driver_key(view: JobView) -> str:
+    """Return the key of the slider over the epochs."""
     return f"train_frame_{view.id}_{view.epoch}"
 
 
 def looked_at(view: JobView) -> int | None:
     """Return the earlier epoch that the filmstrip of a run at rest shows, or None."""
-    key = None if view.state.active else st.session_state.get(_driver(view))
-    epoch = next((frame.epoch for frame in view.frames if _frame_key(frame) == key), None)
+    key = None if view.state.active else st.session_state.get(driver_key(view))
+    epoch = next((frame.epoch for frame in view.frames if frame.key == key), None)
     return None if epoch == view.epoch else epoch
-
-
-def _frame_key(frame: Frame) -> str:
-    return f"epoch {frame.epoch:,}"
 
 
 def _compare_toggle(settings: Settings, d: int) -> bool:
@@ -182,7 +180,7 @@ def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
             if view.output is None
             else f" of {plain((dataset.class_labels or ('', dataset.target_name))[1])}"
         )
-        return f"The interactions {MODELS[view.experiment.model].notation.weights}{of}"
+        return f"The interactions {view.machine.notation.weights}{of}"
     held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
     return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
 
@@ -199,7 +197,7 @@ def _notes(view: JobView) -> None:
             text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
         st.caption(text)
     largest = np.abs(thinned.values).max(initial=0.0)
-    if MODELS[view.experiment.model].convex or not isinstance(thinned, ThinnedFactors):
+    if view.machine.convex or not isinstance(thinned, ThinnedFactors):
         if largest == 0.0 and view.epoch > 0:
             st.info(
                 "**W has no interaction.** Its penalties outweigh what any pair would gain. Lower λ or "
@@ -208,7 +206,7 @@ def _notes(view: JobView) -> None:
             )
     elif largest < 1e-6 * view.experiment.init_scale:
         how = "all but" if thinned.rows.size else "exactly"
-        letter = MODELS[view.experiment.model].notation.matrix
+        letter = view.machine.notation.matrix
         st.info(
             f"**{letter} is {how} zero.** That is a stationary point of every factorization machine, and a "
             "strong regularizer drives a small start into it for good. Lower λ or λₚ, or raise the scale of "
@@ -242,11 +240,10 @@ def _strip(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...
 def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     records = {record["epoch"]: record for record in view.history}
     drawn = [
-        _picture(frame.thinned, _frame_key(frame), _caption(frame, records, look, view), look)
-        for frame in frames
+        _picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
     ]
     d = dataset.X.shape[1]
-    notation = MODELS[view.experiment.model].notation
+    notation = view.machine.notation
     labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
     if labels is None and isinstance(drawn[0], CodesFrame):
         labels = dataset.feature_names
@@ -279,7 +276,7 @@ def _support_panel(
         codes[list(held)] = codes[:, list(held)] = NOT_AN_INTERACTION
         exactly = "exactly recovered (PSSR 1)" if found.exact else "not exactly recovered (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {found.f1:.3f}, {exactly}"
-        drawn.append(ClassesFrame(codes, found.counts, key=_frame_key(frame), caption=caption))
+        drawn.append(ClassesFrame(codes, found.counts, key=frame.key, caption=caption))
     return Panel(
         "Against the truth",
         drawn,
@@ -353,8 +350,8 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
         return
     st.markdown("**The strongest interactions**")
     thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None
-    table = pairs_table(view.experiment.machine, thinned or view.parameters, dataset)
-    weight = "⟨pᵢ, pⱼ⟩" if MODELS[view.experiment.model].factorised else "wᵢⱼ"
+    table = pairs_table(view.machine, thinned or view.parameters, dataset)
+    weight = "⟨pᵢ, pⱼ⟩" if view.machine.factorised else "wᵢⱼ"
     if table.empty:
         st.caption("The model uses no interaction.")
         return

@@ -12,7 +12,6 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.of_order import orders_of
-from fmviz.engine.models import MODELS
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
@@ -29,7 +28,7 @@ from fmviz.ui.charts import chart, curves
 from fmviz.ui.guard import fragment
 from fmviz.ui.outputs import choose_output
 from fmviz.ui.state import Settings
-from fmviz.ui.train import epoch_trace, higher_order
+from fmviz.ui.train import epoch_trace, higher_order, slices
 from fmviz.ui.train.interactions import draw_matrix, draw_pairs, looked_at
 from fmviz.ui.train.strengths import adopt, changed_words
 from fmviz.ui.train.why_zero import draw_why
@@ -89,6 +88,7 @@ def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> Non
         return
     history = pd.DataFrame(view.history)
     _numbers(view)
+    slices.draw(view, settings)
     if not stale:
         epoch_trace.draw(settings, job, view)
     if settings.shows("curves", "Curves"):
@@ -125,7 +125,7 @@ def _status(view: JobView, moving: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
         st.badge(label, color=color, icon=icon)
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
-            gap = MODELS[view.experiment.model].certificate == "gap"
+            gap = view.machine.certificate == "gap"
             widgets.certificate_badge(
                 float(view.last["certificate"]), GOOD_CERTIFICATE, "duality gap" if gap else "certificate"
             )
@@ -170,9 +170,9 @@ def _compiling_words(kernel: str) -> str:
 def _numbers(view: JobView) -> None:
     last = view.last
     d = view.dataset.X.shape[1] if view.dataset is not None else 0
-    factorised = MODELS[view.experiment.model].factorised
+    factorised = view.machine.factorised
     rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
-    machine = view.experiment.machine
+    machine = view.machine
     if machine.lifted:
         rows = "those in a product that some column makes of entries that are not zero"
     pairs = (
@@ -194,16 +194,23 @@ def _numbers(view: JobView) -> None:
             "Sweeps over all parameters." if factorised else "Steps of all parameters at once.",
         ),
         ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
-        (
-            "Features",
-            f"{last['used_features']:,}",
-            f"Used features: {rows}, of {d:,}.",
+        *(
+            [
+                (
+                    "Features",
+                    f"{last['used_features']:,}",
+                    f"Used features: {rows}, of {d:,}.",
+                ),
+                (
+                    "Interactions",
+                    f"{last['used_interactions']:,}",
+                    f"Used interactions: {pairs}; counted exactly.",
+                ),
+            ]
+            if "used_bases" not in last
+            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.")]
         ),
-        (
-            "Interactions",
-            f"{last['used_interactions']:,}",
-            f"Used interactions: {pairs}; counted exactly.",
-        ),
+        *_predicted_cell(view),
         _certificate_cell(view),
         ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
     )
@@ -211,13 +218,25 @@ def _numbers(view: JobView) -> None:
     with st.container(horizontal=True, gap="small", key="train_numbers"):
         for label, value, help_text in cells:
             st.metric(label, value, help=help_text, width=108)
-    if words := higher_order.order_words(view.experiment.machine, last):
+    if words := higher_order.order_words(view.machine, last):
         st.caption(words)
+
+
+def _predicted_cell(view: JobView) -> list[tuple[str, str, str]]:
+    """Return how well several outputs are predicted, where there are several."""
+    if view.dataset is None or not view.dataset.outputs:
+        return []
+    for metric in ("accuracy", "rmse"):
+        for rows, words in (("validation", "the validation rows"), ("train", "the training rows")):
+            if (value := view.last.get(f"{rows}_{metric}")) is not None:
+                told = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
+                return [(figures.METRICS[metric], told, f"On {words}.")]
+    return []
 
 
 def _certificate_cell(view: JobView) -> tuple[str, str, str]:
     solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
-    if MODELS[view.experiment.model].certificate == "stationarity":
+    if view.machine.certificate == "stationarity":
         value = view.last["certificate"]
         words = (
             "The largest step that a minimisation over one entry (or row) would still make, relative to the "
@@ -225,16 +244,25 @@ def _certificate_cell(view: JobView) -> tuple[str, str, str]:
         )
         return "Certificate", "–" if math.isnan(value) else f"{value:.1e}", words
     # Not every epoch has one.
-    epoch, value = next(
-        ((r["epoch"], r["certificate"]) for r in reversed(view.history) if math.isfinite(r["certificate"])),
-        (0, 1.0),
-    )
+    found = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
+    epoch, value = (0, 1.0) if found is None else (found["epoch"], found["certificate"])
+    least = None if found is None else found.get("least_certificate")
     words = (
         "The relative duality gap: the objective is at most this part of itself above the least possible, "
         f"proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth epoch; this is "
         f"that of epoch {epoch:,}."
     )
-    return "Duality gap", f"{value:.1e}", words
+    if least is None:
+        return "Duality gap", f"{value:.1e}", words
+    words += (
+        " The steepest direction to another basis is known between two bounds. With the lower one the gap "
+        "would be the first number, which no better proof can bring it below; the second number is proved."
+    )
+    return "Duality gap", f"{_share(least)} to {_share(value)}", words
+
+
+def _share(gap: float) -> str:
+    return "0" if gap < 5e-5 else f"{gap:.2%}" if gap < 0.1 else f"{gap:.0%}"
 
 
 # Six numbers in one row, whose digits stay in place while they change.
@@ -255,7 +283,12 @@ def _seconds(seconds: float) -> str:
 
 def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
-        widgets.param(settings, "x", "Curves against", labels={"epoch": "Epochs", "seconds": "Seconds"})
+        widgets.param(
+            settings,
+            _axis(history),
+            "Curves against",
+            labels={"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"},
+        )
         names = figures.metric_names(history)
         if settings["metric"] not in names:
             settings.set(metric=names[0])
@@ -269,15 +302,15 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
             required=True,
         )
         widgets.param(settings, "parts", "Parts of the objective")
-    live = _live(view, settings)
+    live, x = _live(view, settings), settings[_axis(history)]
     left, right = st.columns(2)
-    notation = view.experiment.machine.notation
+    notation = view.machine.notation
     with left:
         st.markdown("**Objective**")
         made = changed_words(view.experiment, view.epoch)
         figure = figures.objective(
             with_jumps(history, view.experiment),
-            settings["x"],
+            x,
             parts=settings["parts"],
             terms={"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term},
             color=regularizer_color(view.experiment.regularizer),
@@ -290,20 +323,33 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
             live=live,
         )
     with right:
-        st.markdown("**What the model uses**")
-        parts = higher_order.interaction_columns(view.experiment.machine, history)
-        counts = higher_order.true_counts(view.experiment.machine, view.dataset, bool(parts))
-        figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
-        curves(
-            _marked(figure, view, history, settings),
-            key="train_sparsity",
-            alt="The numbers of used interactions and of used features.",
-            live=live,
-        )
+        if "used_bases" in history:
+            # Its bases join all features; they are what is chosen.
+            _prediction(view, history, settings)
+        else:
+            _uses(view, history, settings)
     if made:
         st.caption(made)
     if view.stride > 1:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
+
+
+def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+    st.markdown("**What the model uses**")
+    parts = higher_order.interaction_columns(view.machine, history)
+    counts = higher_order.true_counts(view.machine, view.dataset, bool(parts))
+    figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
+    curves(
+        _marked(figure, view, history, settings),
+        key="train_sparsity",
+        alt="The numbers of used interactions and of used features.",
+        live=_live(view, settings),
+    )
+
+
+def _axis(history: pd.DataFrame) -> str:
+    """Return the setting that has the axis of the curves."""
+    return "against" if "used_bases" in history else "x"
 
 
 def _live(view: JobView, settings: Settings) -> bool:
@@ -314,29 +360,35 @@ def _live(view: JobView, settings: Settings) -> bool:
 def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
     """Mark the changes of strengths, and the epoch that is looked at."""
     words = change_words(view.experiment, view.epoch)
-    return mark_epochs(figure, history, settings["x"], words, looked_at(view))
+    return mark_epochs(figure, history, settings[_axis(history)], words, looked_at(view))
+
+
+def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
+    metric = settings["metric"]
+    st.markdown("**Prediction**")
+    figure = figures.prediction(history, metric, settings[_axis(history)], revision=f"{view.id}:{metric}")
+    curves(
+        _marked(figure, view, history, settings),
+        key="train_prediction",
+        alt=f"{figures.METRICS[metric]} on the training rows"
+        + (" and the validation rows." if f"validation_{metric}" in history else "."),
+        live=_live(view, settings),
+    )
+    if view.experiment.validation == 0:
+        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
 
 
 def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     planted = "support_f1" in history or "support_f1_3" in history
-    columns = st.columns(2) if planted else [st.container()]
-    with columns[0]:
-        metric = settings["metric"]
-        st.markdown("**Prediction**")
-        figure = figures.prediction(history, metric, settings["x"], revision=f"{view.id}:{metric}")
-        curves(
-            _marked(figure, view, history, settings),
-            key="train_prediction",
-            alt=f"{figures.METRICS[metric]} on the training rows"
-            + (" and the validation rows." if f"validation_{metric}" in history else "."),
-            live=_live(view, settings),
-        )
-        if view.experiment.validation == 0:
-            st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
+    above = "used_bases" in history
+    columns = st.columns(2) if planted and not above else [st.container()]
+    if not above:
+        with columns[0]:
+            _prediction(view, history, settings)
     if planted:
-        with columns[1]:
+        with columns[-1]:
             st.markdown("**Recovery of the truth**")
-            figure = figures.recovery(history, settings["x"], revision=view.id)
+            figure = figures.recovery(history, settings[_axis(history)], revision=view.id)
             curves(
                 _marked(figure, view, history, settings),
                 key="train_recovery",
@@ -369,7 +421,7 @@ def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parame
 
 
 def _recovery_words(view: JobView) -> str:
-    last, matrix = view.last, MODELS[view.experiment.model].notation.matrix
+    last, matrix = view.last, view.machine.notation.matrix
     said = []
     for key, kind in (("", " of pairs"), ("_3", " of triples")):
         if f"support_f1{key}" not in last:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import METRICS
 from fmviz.lab.background.job import Job
@@ -27,6 +27,7 @@ from fmviz.ui.train import (
     higher_order,
     interactions,
     live,
+    slices,
 )
 from fmviz.ui.train.settings import (
     EXPERT,
@@ -43,6 +44,13 @@ from fmviz.ui.train.strengths import NOW, adopt, draw_now
 
 _VIEW: tuple[Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    ParamSpec(
+        "against",
+        "choice",
+        "used_bases",
+        choices=("used_bases", "epoch", "seconds"),
+        help="The axis of curves of a machine on a shared basis.",
+    ),
     ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
     ParamSpec(
         "metric",
@@ -56,6 +64,7 @@ _VIEW: tuple[Setting, ...] = (
     *controls.VIEW,
     *NOW,
     *interactions.VIEW,
+    *slices.VIEW,
     *higher_order.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
@@ -258,7 +267,7 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
         ("the solver that fits", {}, {}),
         ("the strength λ = 0", {"lambda_sparse": 0.0}, {}),
         ("the squared loss", {"loss": "squared"}, {"loss_params": ()}),
-        (PENALTIES[suits.regularizer].label, penalty, {"regularizer_params": ()}),
+        (ALL_PENALTIES[suits.regularizer].label, penalty, {"regularizer_params": ()}),
         *resets,
         ("a factorization machine", {"model": "fm"}, {"model_params": ()}),
     )

@@ -12,7 +12,7 @@ from fmviz.choices import why_not
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
-from fmviz.engine.penalties import PENALTIES, Penalty
+from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
 from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
@@ -69,6 +69,8 @@ _OF_MODEL = (
     "fit_intercept",
     "changes",
 )
+# Nor where one model has all outputs together and the other a machine for each.
+_OF_OUTPUTS = ("rank", "loss")
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
@@ -145,10 +147,22 @@ def suggest(settings: Settings, linked: bool) -> None:
     # A link that names no start means the one that there was before there were others.
     wanted = suggested(dataset, model, own) if linked and given else _suggested(dataset, model, own)
     new = {name: getattr(wanted, name) for name in NAMES}
-    settings.set(**new)
+    _take(settings, wanted)
     st.session_state.pop(_NOTE, None)
     if before is not None and kept != new:
         st.session_state[_NOTE] = kept
+
+
+def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
+    """Set what an experiment has under these names, and the own parameters of its model and solver."""
+    for owner in ("model", "solver"):
+        given = dict(getattr(wanted, f"{owner}_params"))
+        specs = OWNERS[owner](getattr(wanted, owner))
+        # The table of this run of the page may not have them yet.
+        table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs]
+        values = {f"{owner}_{spec.name}": given.get(spec.name, spec.default) for spec in specs}
+        Settings("train", table).hold(**values)
+    settings.set(**{name: getattr(wanted, name) for name in names})
 
 
 def _suggested(dataset: str, model: str, own: tuple[tuple[str, Any], ...]) -> Experiment:
@@ -197,7 +211,7 @@ def settings_panel(settings: Settings) -> Experiment:
                 st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Regularization**")
-        if not (model.convex and model.factorised and PENALTIES[settings["regularizer"]].smooth):
+        if not (model.convex and model.factorised and ALL_PENALTIES[settings["regularizer"]].smooth):
             _regularizer(settings)
         _own(settings, "regularizer")
         _formulas(settings, model)
@@ -206,6 +220,8 @@ def settings_panel(settings: Settings) -> Experiment:
             ("lambda_sparse", notation.lambda_sparse, omega, notation.penalty_term),
             ("lambda_p", notation.lambda_p, f"${notation.shrinkage}$", notation.shrinkage_term),
         ):
+            if not term:
+                continue
             words = f"The objective holds {term}, without a ½ in front."
             if name == "lambda_sparse" and settings[name] == 0 and (reason := takes_no_penalty(model)):
                 st.caption(f":material/lock: {reason}")
@@ -235,14 +251,11 @@ def settings_panel(settings: Settings) -> Experiment:
         with st.expander("More", icon=":material/tune:", key="train_more"):
             widgets.param(settings, "validation", "Validation share", style="slider")
             widgets.scale(settings, "tol", "Tolerance", highest=0.1)
-            if model.factorised:
+            if model.factorised and not model.multi_output:
                 widgets.param(settings, "start", "Start", labels=START_LABELS)
                 widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
     with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
-        st.latex(
-            r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2"
-            rf"+{notation.lambda_p}{notation.shrinkage}+{notation.lambda_sparse}\,{notation.penalty}"
-        )
+        st.latex(notation.objective)
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
@@ -275,7 +288,8 @@ def _suited(settings: Settings) -> Callable[[], None]:
         freed = before.machine.fits_coefficients and not now.machine.fits_coefficients
         if model == before.model and not freed and now.why_not() is None:
             return
-        settings.set(**{name: getattr(wanted, name) for name in _OF_MODEL})
+        together = now.machine.multi_output or before.machine.multi_output
+        _take(settings, wanted, (*_OF_MODEL, *(_OF_OUTPUTS if together else ())))
 
     return suit
 
@@ -330,8 +344,9 @@ def _model(settings: Settings) -> None:
 
 def _regularizer(settings: Settings) -> None:
     now = experiment_of(settings)
-    reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in PENALTIES}
-    labels = {name: penalty.label for name, penalty in PENALTIES.items()}
+    known = ALL_PENALTIES if now.machine.multi_output else PENALTIES
+    reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in known}
+    labels = {name: penalty.label for name, penalty in ALL_PENALTIES.items()}
     fits = [name for name, why in reasons.items() if why is None]
     _select(settings, "regularizer", "Regularizer Ω", fits, labels)
     _missing(settings, "regularizer", reasons, labels, key="train_why_not_penalty")
@@ -339,8 +354,7 @@ def _regularizer(settings: Settings) -> None:
 
 def load_suggested(settings: Settings) -> None:
     """Load the settings that say something on the chosen data set."""
-    wanted = _suggested(settings["dataset"], settings["model"], _model_params(settings))
-    settings.set(**{name: getattr(wanted, name) for name in NAMES})
+    _take(settings, _suggested(settings["dataset"], settings["model"], _model_params(settings)))
     st.session_state[_SEEN] = settings["dataset"]
     st.session_state.pop(_NOTE, None)
 

@@ -32,7 +32,7 @@ _MOST_LISTED = 5_000
 
 def explains(view: JobView) -> bool:
     """Return whether a pair of this run can be explained: a factorization machine of order 2 that rests."""
-    return view.experiment.machine.plain and not view.state.active and view.parameters is not None
+    return view.machine.plain and not view.state.active and view.parameters is not None
 
 
 def chosen(settings: Settings, d: int) -> tuple[int, int] | None:

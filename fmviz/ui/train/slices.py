@@ -1,0 +1,208 @@
+"""The outputs of a run side by side: a slice of weights for each, and the bases that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
+from fmviz.engine.models import Model
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.interpretation.windows import tile_labels
+from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.state import Settings, Whole
+from fmviz.ui.train.interactions import driver_key
+
+VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; at most 12."),)
+"""The settings of what is drawn of several outputs."""
+MOST = 12
+"""So many slices are drawn at once."""
+# More features are drawn as tiles, of which twelve are small.
+_EXACT, _TILES = 128, 64
+_STRIP_BYTES = 2_000_000
+_HEIGHT = 210
+# Rows that a growing V has at least, so that it does not jump with every basis.
+_LEAST_ROWS = 8
+
+
+def draw(view: JobView, settings: Settings) -> None:
+    """Draw the slices of a run with several outputs, and what they share; nothing for one output."""
+    dataset, parameters = view.dataset, view.parameters
+    if dataset is None or parameters is None or not dataset.outputs or not parameters.finite():
+        return
+    model = view.machine.of_output(parameters, 0)[0]
+    if model.factorised and 2 not in orders_of(model):
+        return
+    frames = _frames(view, len(dataset.outputs))
+    shared = isinstance(frames[-1].thinned, ThinnedBasis)
+    left, right = st.columns([2, 1]) if shared else (st.container(), None)
+    driver = driver_key(view) if len(frames) > 1 else None
+    with left:
+        _slices(view, dataset, model, frames, settings, driver)
+        if driver is not None:
+            _look_back(frames, driver)
+    if right is not None:
+        with right:
+            _output_layer(dataset, frames, driver)
+
+
+def _look_back(frames: Sequence[Frame], driver: str) -> None:
+    keys = [frame.key for frame in frames]
+    st.select_slider(
+        "Look back: an earlier epoch",
+        keys,
+        value=keys[-1],
+        key=driver,
+        help="Drag, or use the arrow keys. The pictures follow while you drag; when you let go, the curves "
+        "mark the epoch.",
+    )
+
+
+def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
+    """Return the epochs that are drawn: the last alone while a run goes on, else as many as are light."""
+    finite = [frame for frame in view.frames if frame.finite]
+    if view.state.active or len(finite) < 2:
+        return tuple(finite[-1:])
+    assert view.dataset is not None, "there is something to draw"
+    cells = min(view.dataset.X.shape[1], _EXACT) ** 2 * min(m, MOST)
+    most = max(2, _STRIP_BYTES // cells)
+    kept = np.unique(np.linspace(0, len(finite) - 1, min(most, len(finite))).round().astype(int))
+    return tuple(finite[i] for i in kept)
+
+
+def _chosen(dataset: Dataset, settings: Settings) -> list[int]:
+    """Return the outputs whose slices are drawn; where they are many, draw the choice."""
+    names = dataset.outputs
+    every = list(range(len(names)))
+    if len(names) <= MOST:
+        return every
+    chosen = [c for c in settings["slices"] if c < len(names)][:MOST] or every[:MOST]
+    if not settings.shows("slices", "Which outputs are drawn"):
+        return chosen
+    key = settings.key("slices")
+    st.multiselect(
+        f"Drawn, of {len(names)}",
+        every,
+        default=chosen,
+        format_func=lambda c: dataset.outputs[c],
+        max_selections=MOST,
+        key=key,
+        disabled=settings.locks("slices"),
+        on_change=lambda: settings.set(slices=tuple(st.session_state[key])),
+    )
+    return chosen
+
+
+def _slices(
+    view: JobView,
+    dataset: Dataset,
+    model: Model,
+    frames: Sequence[Frame],
+    settings: Settings,
+    driver: str | None,
+) -> None:
+    d, m = dataset.X.shape[1], len(dataset.outputs)
+    each = {"class": "class", "ordinal": "level", "several": "label"}.get(dataset.task, "target")
+    st.markdown(f"**What speaks for each {each}**: the weights of all pairs, one slice a {each}")
+    shown = _chosen(dataset, settings)
+    labels = dataset.feature_names if d <= _EXACT else tile_labels(d, _TILES)
+    panels = [
+        Panel(
+            plain_title(dataset.outputs[c]),
+            [_slice(model, frame, c) for frame in frames],
+            row_labels=labels,
+            col_labels=labels,
+            gram_label="W",
+        )
+        for c in shown
+    ]
+    if dataset.truth is not None and dataset.truth.ndim == 3 and d <= _EXACT and m <= 6:
+        for c in shown:
+            codes, scale = encode_codes(dataset.truth[c], grey_diagonal=True)
+            title = f"{dataset.outputs[c]}, in truth"
+            panels.append(
+                Panel(
+                    title,
+                    [CodesFrame(codes, scale)],
+                    row_labels=labels,
+                    col_labels=labels,
+                    gram_label="W",
+                )
+            )
+    columns = len(shown) if len(shown) <= 4 else -(-len(shown) // 2)
+    matrix_view(
+        panels,
+        key="train_slices",
+        driver_key=driver,
+        columns=min(columns, 6),
+        min_width=90,
+        max_height=_HEIGHT if len(panels) <= 4 else _HEIGHT // 4 * 3,
+    )
+
+
+def plain_title(name: str) -> str:
+    """Return the name of an output as the heading of a panel, short enough for a small one."""
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _slice(model: Model, frame: Frame, c: int) -> CodesFrame:
+    thinned = frame.thinned.of_output(c)
+    if thinned.n_features > _EXACT:
+        found = thinned.values if isinstance(thinned, ThinnedWeights) else None
+        if found is None:
+            found = pairs_of(model, thinned, entries=True).pooled(_TILES)
+        codes, scale = encode_codes(found)
+    elif isinstance(thinned, ThinnedWeights):
+        codes, scale = encode_codes(thinned.values, grey_diagonal=True)
+    else:
+        interactions = interactions_of(model, thinned, 2)
+        codes, scale = encode_codes(interactions.matrix(), grey_diagonal=not interactions.repeats)
+    return CodesFrame(codes, scale, key=frame.key)
+
+
+def _output_layer(dataset: Dataset, frames: Sequence[Frame], driver: str | None) -> None:
+    """Draw V: what every output takes of every basis."""
+    st.markdown("**The bases they share**: the rows of V")
+    last: ThinnedBasis = frames[-1].thinned
+    rows = max(_LEAST_ROWS, *(len(frame.thinned.V) for frame in frames))
+    drawn = []
+    for frame in frames:
+        V = np.zeros((rows, len(dataset.outputs)))
+        V[: len(frame.thinned.V)] = frame.thinned.V
+        codes, scale = encode_codes(V)
+        n = len(frame.thinned.V)
+        drawn.append(CodesFrame(codes, scale, key=frame.key, caption=f"{n:,} bas{'is' if n == 1 else 'es'}"))
+    matrix_view(
+        [
+            Panel(
+                "",
+                drawn,
+                row_labels=basis_labels(last, dataset, rows),
+                col_labels=dataset.outputs,
+                gram_label="V",
+            )
+        ],
+        key="train_output_layer",
+        driver_key=driver,
+        columns=1,
+        min_width=120,
+        max_height=330,
+        named=True,
+    )
+
+
+def basis_labels(basis: ThinnedBasis, dataset: Dataset, rows: int) -> list[str]:
+    """Return a name for every row of V: its number, and the features that it is mostly made of."""
+    found = []
+    for r in range(rows):
+        name = f"basis {r + 1}"
+        if r < len(basis.V):
+            h = basis.factors.values[:, r]
+            top = np.argsort(-np.abs(h), kind="stable")[:2]
+            name += ": " + ", ".join(dataset.feature_names[basis.factors.rows[j]] for j in top if h[j])
+        found.append(name)
+    return found
