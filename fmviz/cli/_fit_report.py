@@ -98,7 +98,8 @@ def _notes(fit: Fit) -> list[str]:
         negative, positive = target.labels
         notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
     else:
-        notes.append(_MANY[target.task].format(n=len(target.parts or target.labels), name=target.name))
+        words = _TOGETHER if fit.run.problem.model.multi_output else _MANY
+        notes.append(words[target.task].format(n=len(target.parts or target.labels), name=target.name))
     return notes
 
 
@@ -111,6 +112,15 @@ _MANY = {
     "{name} is at most this one, and the median is predicted.",
     "several": "Each of the {n} labels {name} has a machine of its own; a positive score says that it "
     "applies.",
+}
+_TOGETHER = {
+    "regression": "{n} targets, {name}, are fitted together on one basis, each less its mean and over its "
+    "standard deviation; objective, weights and errors are of these.",
+    "class": "The {n} classes of {name} have scores on one basis, which are fitted together; the largest "
+    "score decides.",
+    "ordinal": "The {n} classes of {name} are in an order: for each but the last a score on one basis tells "
+    "whether {name} is at most this one, and the median is predicted.",
+    "several": "The {n} labels {name} have scores on one basis; a positive one says that the label applies.",
 }
 
 

@@ -41,6 +41,7 @@ _FIRST = {
 }
 _PRINTED = 10
 _OPTIONS: dict[str, type] = {
+    "model": str,
     "regularizer": str,
     "solver": str,
     "loss": str,
@@ -266,7 +267,7 @@ def _own(
 
     given = _given(arguments)
     # Checked before the data, which may take long to read.
-    asked = _experiment({**_FIRST, **given})
+    asked = _experiment({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
     recipe = _recipe(source, columns, name, arguments)
@@ -284,7 +285,17 @@ def _own(
 def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
     """Return the settings of a fit to these data, given some of them."""
     loss = "squared" if dataset.task == "regression" else "logistic"
-    return _experiment({**_FIRST, "loss": loss, **given})
+    return _experiment({**_first_settings(given), "loss": loss, **given})
+
+
+def _first_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a first fit starts from, of the model that is given."""
+    from fmviz.engine.models import get_model
+    from fmviz.lab.experiment import Experiment
+
+    model = get_model(given.get("model", "fm"))
+    suited = Experiment(model=model.name, **model.suited).to_dict(defaults=False)
+    return {**_FIRST, **suited}
 
 
 def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:

@@ -219,7 +219,7 @@ class Experiment:
     def _why_no_form(self) -> str | None:
         """Return None, or why the loss cannot be one of all outputs together, where the model asks that."""
         task = dataset_spec(self.dataset).task
-        if not self.machine.multi_output or task in ("regression", "binary"):
+        if not self.machine.multi_output or task == "regression" or task == "binary":
             return None
         return why_no_form(self.criterion, task)
 

@@ -35,7 +35,7 @@ _OVERLAP = 4
 # λ_w is no longer lowered where so many times in a row linear fits have become worse.
 _LINEAR_PATIENCE = 2
 # A loss that is lower by less of itself is not counted as lower.
-_GAIN = 1e-4
+GAIN = 1e-4
 # Fits are compared by what they predict, which settles long before the last weights do.
 _BUDGET = Budget(epochs=100, tol=1e-3, fall=FALL, report_every=None)
 # From so many rows on, one part kept out tells enough.
@@ -77,8 +77,9 @@ class Trial:
     @property
     def message(self) -> str:
         """The trial in a sentence."""
+        shrinkage = f"λ_p = {self.lambda_p:.3g}, " if self.lambda_p else ""
         return (
-            f"λ_p = {self.lambda_p:.3g}, λ = {self.lambda_sparse:.3g}: validation loss {self.loss:.5g}, "
+            f"{shrinkage}λ = {self.lambda_sparse:.3g}: validation loss {self.loss:.5g}, "
             f"{self.used_interactions:,.0f} interactions."
         )
 
@@ -119,8 +120,9 @@ class Validation:
     def message(self) -> str:
         """What was chosen, in a sentence."""
         best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
+        shrinkage = f", λ_p = {best.lambda_p:.3g}" if best.lambda_p else ""
         return (
-            f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}, λ_p = {best.lambda_p:.3g} "
+            f"Chosen on rows kept out of training: λ = {best.lambda_sparse:.3g}{shrinkage} "
             f"and λ_w = {best.lambda_w:.3g}, the best of {len(tried)} fits with λ from {max(tried):.3g} to "
             f"{min(tried):.3g}."
         )
@@ -290,7 +292,7 @@ def _path(
         pairs = float(np.mean([end.used_interactions for end in fits]))
         trial = Trial(problem.lambda_w, problem.lambda_p, strength, tuple(losses), pairs)
         yield trial, starts
-        worse = 0 if trial.loss < least * (1.0 - _GAIN) else worse + 1
+        worse = 0 if trial.loss < least * (1.0 - GAIN) else worse + 1
         least = min(least, trial.loss)
         if worse >= patience:
             return

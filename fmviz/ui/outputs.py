@@ -10,6 +10,9 @@ from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 
 OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
+AGAINST = ParamSpec(
+    "against", "int", -1, -1, 100_000, help="The class that the chosen one is told from; -1 for all others."
+)
 _WORDS = {"class": "Class", "ordinal": "At most", "several": "Label"}
 
 
@@ -31,3 +34,24 @@ def choose_output(settings: Settings, dataset: Dataset) -> int:
         width=320,
     )
     return int(settings["output"])
+
+
+def choose_against(settings: Settings, dataset: Dataset) -> None:
+    """Draw the menu of the classes that the chosen one can be told from, where there are several."""
+    names, chosen = dataset.outputs, settings["output"]
+    if dataset.task != "class":
+        return
+    others = [-1, *(c for c in range(len(names)) if c != chosen)]
+    if settings["against"] not in others:
+        settings.set(against=-1)
+    widgets.control(
+        settings,
+        "against",
+        st.selectbox,
+        "Against",
+        others,
+        format_func=lambda c: "all others" if c < 0 else names[c],
+        help="Another class: what is read is the difference of the two scores, what speaks for the one against "
+        "the other.",
+        width=320,
+    )

@@ -64,6 +64,8 @@ def _threshold(experiment: Experiment) -> str | None:
     if found is None:
         return None
     low, high = found
+    if experiment.machine.multi_output:
+        return f"From $\\lambda = {low:.3g}$ on no basis is left."
     if high == 0.0:
         return "No interaction is left at any $\\lambda$: lower $\\lambda_p$."
     if high <= 1.001 * low:

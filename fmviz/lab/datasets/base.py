@@ -145,6 +145,17 @@ class Dataset:
             target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
         )
 
+    def of_contrast(self, one: int, other: int) -> Dataset:
+        """Return the data set whose target says whether a row is of one class, in contrast to another one."""
+        found = self.of_output(one)
+        names = self.outputs
+        truth = None
+        if self.truth is not None and self.truth.ndim == 3:
+            truth = self.truth[one] - self.truth[other]
+        return replace(
+            found, class_labels=(names[other], f"{names[one]} against {names[other]}"), truth=truth
+        )
+
 
 @dataclass(frozen=True)
 class DatasetSpec:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from fmviz.engine.outputs.side_by_side import machines
 from fmviz.engine.outputs.starts import references, thresholds
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.problem import Problem
+from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -19,7 +21,8 @@ _MOST_ENTRIES = 3_000_000
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
     """Return the ends of an interval that holds it, or None where there is none or it would take long.
 
-    See `fmviz.lambda_max`; of several outputs it is the largest of theirs.
+    See `fmviz.lambda_max`; of several outputs it is the largest of theirs. On a shared basis both ends are
+    the largest one that is found, see `fmviz.engine.shared_basis.strength.largest_strength`.
     """
     return _found(_core(experiment))[0]
 
@@ -61,7 +64,13 @@ def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
         problem = Run.prepare(experiment).problem
     except ValueError:
         return None, 0.0
-    if problem.design.nnz > _MOST_ENTRIES or problem.model.why_no_threshold() is not None:
+    if problem.design.nnz > _MOST_ENTRIES:
+        return None, 0.0
+    if problem.model.multi_output and problem.penalty.row_norm is not None:
+        assert isinstance(problem, Problem), "it has all outputs itself"
+        top = largest_strength(problem)
+        return (top, top), 0.0
+    if problem.model.why_no_threshold() is not None:
         return None, 0.0
     if why_no_threshold(machines(problem)[0]) is not None:
         return None, references(problem).lambda_sparse

@@ -27,10 +27,13 @@ class Wording:
         Of the data.
     loss : str
         What the model was fitted by: the logistic loss makes f the log-odds.
+    compared : bool
+        Whether f is a score that says something beside those of other classes alone.
     """
 
     attributes: Attributes
     loss: str
+    compared: bool = False
 
     @property
     def dataset(self) -> Dataset:
@@ -45,7 +48,7 @@ class Wording:
     @property
     def log_odds(self) -> bool:
         """Whether f is the log-odds of the class +1."""
-        return self.binary and LOSSES[self.loss].probability(np.zeros(1)) is not None
+        return self.binary and not self.compared and LOSSES[self.loss].probability(np.zeros(1)) is not None
 
     @property
     def scaling(self) -> Scaling | None:
@@ -85,6 +88,8 @@ class Wording:
 
     def why_no_probability(self) -> str:
         """Return why a binary model tells no probability."""
+        if self.compared:
+            return "This score says something beside those of the other classes alone: the largest decides."
         return (
             f"The {LOSSES[self.loss].label.lower()} loss fits a score whose sign is the class, and no "
             "probability; the logistic loss fits one."

@@ -10,17 +10,23 @@ import numpy as np
 
 from fmviz.engine.drive import chosen_solver
 from fmviz.engine.outputs.side_by_side import machines
-from fmviz.engine.problem import Formulation
+from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.starts.informed import quick_settings
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
 __all__ = ["can_be_tuned", "tuned", "with_strengths"]
 
 
 def can_be_tuned(problem: Formulation) -> bool:
-    """Return whether the strengths of such a machine can be chosen here: it is one of second order."""
+    """Return whether the strengths of such a machine can be chosen here.
+
+    It is one of second order, or has several outputs on a shared basis that a norm of rows chooses.
+    """
+    if problem.model.multi_output:
+        return problem.penalty.row_norm is not None and not problem.model.radius
     return problem.model.why_no_threshold() is None
 
 
@@ -45,12 +51,22 @@ def tuned(
     """
     experiment, problem = prepared.experiment, prepared.problem
     rng = np.random.default_rng([experiment.seed, 2])
-    y, classes = problem.y, problem.loss.task == "binary"
+    y, together = problem.y, problem.model.multi_output
+    classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
     folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng)
     size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
     solver.on(machines(problem)[0])
+    if isinstance(problem, Problem) and together:
+        quickly: dict[str, Any] = {"count": 7, "patience": 2} if quick else {}
+        basis = yield from search_basis_strength(
+            problem, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
+        )
+        return {
+            "lambda_w": float(f"{basis.best.lambda_w:.4g}"),
+            "lambda_sparse": float(f"{basis.best.lambda_sparse:.4g}"),
+        }, basis
     chosen = "auto" if experiment.solver == "auto" else solver
     found = yield from search_strengths(problem, folds, rng, solver=chosen, should_stop=should_stop, **size)
     best = found.best

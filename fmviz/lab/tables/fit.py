@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fmviz.engine.design import Design
-from fmviz.engine.losses import LOSSES, get_loss
+from fmviz.engine.losses import LOSSES, get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
 from fmviz.engine.outputs.side_by_side import predict
 from fmviz.engine.parameters import Parameters
@@ -173,7 +173,11 @@ class SavedModel:
         """Return the probabilities of +1 that scores stand for, in their shape; None if for none."""
         if self.averaged is not None:
             return np.asarray(ndtr(scores)) if self.averaged.binary else None
-        return get_loss(self.loss).probability(scores) if self.loss else None
+        if not self.loss:
+            return None
+        loss = get_loss(self.loss)
+        together = get_model(self.model, self.model_params).multi_output
+        return (loss_of_outputs(loss, self.target.engine) if together else loss).probability(scores)
 
     def _scored(self, X: Any) -> np.ndarray:
         if self.averaged is not None:

@@ -11,6 +11,7 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.interactions.pairs import PairWeights
 from fmviz.engine.models import Model
+from fmviz.engine.outputs.contrast import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -56,6 +57,8 @@ class Opened:
         The data; `attributes` are those of one of several outputs.
     output : int
         Which.
+    against : int
+        The class that it is told from; -1 for all others.
     whole_model : Model
         The model of all outputs.
     whole_parameters : Parameters
@@ -72,6 +75,7 @@ class Opened:
     no_pairs: str
     whole: Dataset
     output: int
+    against: int
     whole_model: Model
     whole_parameters: Parameters
 
@@ -83,12 +87,14 @@ class Opened:
     @property
     def key(self) -> str:
         """A name of this state of the run."""
-        return f"{self.run.id}:{self.run.updated}:{self.output}"
+        return f"{self.run.id}:{self.run.updated}:{self.output}:{self.against}"
 
 
 @st.cache_resource(max_entries=4, show_spinner="Opening the run and its data.")
-def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0) -> Opened:
-    """Open one output of a run of the store at `path`, as it was at a time.
+def opened(
+    run: str, updated: float, path: str, _runs: RunStore, output: int = 0, against: int = -1
+) -> Opened:
+    """Open one output of a run of the store at `path`, as it was at a time; of classes, one against another.
 
     Raises
     ------
@@ -121,17 +127,36 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
         )
     output = min(output, m - 1)
     model, every = experiment.machine, parameters
-    single, parameters = model.of_output(every, output)
-    dataset = dataset.of_output(output)
+    if 0 <= against < m and against != output and whole.task == "class":
+        single, parameters = contrast(model, every, output, against)
+        dataset = whole.of_contrast(output, against)
+    else:
+        against = -1
+        single, parameters = model.of_output(every, output)
+        dataset = whole.of_output(output)
     attributes = Attributes(dataset)
     pairs, why = None, ""
     try:
         pairs = pairs_of(single, parameters)
     except ValueError as error:
         why = str(error)
-    wording = Wording(attributes, experiment.loss)
+    # Of classes that are fitted together the difference of two scores is the log-odds of these two; of those
+    # that are fitted each against the rest a score by itself is.
+    compared = whole.task == "class" and (against < 0) == model.multi_output
     return Opened(
-        found, experiment, single, parameters, attributes, wording, pairs, why, whole, output, model, every
+        found,
+        experiment,
+        single,
+        parameters,
+        attributes,
+        Wording(attributes, experiment.loss, compared),
+        pairs,
+        why,
+        whole,
+        output,
+        against,
+        model,
+        every,
     )
 
 

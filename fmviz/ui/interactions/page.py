@@ -22,7 +22,7 @@ from fmviz.ui.interactions.opened import (
     changed_data,
     opened,
 )
-from fmviz.ui.outputs import OUTPUT, choose_output
+from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.state import Settings, Text
 from fmviz.ui.watching import watch
 
@@ -32,6 +32,7 @@ TABLE = (
     Text("run", limit=40, help="The run that is read, by its id."),
     ParamSpec("view", "choice", "pairs", choices=tuple(_VIEWS), help="How the model is read."),
     OUTPUT,
+    AGAINST,
     *pairs.TABLE,
     *attributes.TABLE,
     *matrix.TABLE,
@@ -41,7 +42,7 @@ TABLE = (
 EXPERT = ("siblings", "sort", "edges", "compact")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
 # What is said of one run and makes no sense for another.
-_OWN = ("output", "find", "pair", "window", "row", "change", "seek")
+_OWN = ("output", "against", "find", "pair", "window", "row", "change", "seek")
 _EXAMPLE_EPOCHS = 60
 _OWNER = "fmviz:interactions:session"
 
@@ -113,7 +114,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
 
 def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     try:
-        reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"])
+        reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"], settings["against"])
     except ValueError as error:
         st.error(str(error), icon=":material/error:")
         st.button(
@@ -125,7 +126,9 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
         )
         return
     _header(reading)
-    choose_output(settings, reading.whole)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_outputs"):
+        choose_output(settings, reading.whole)
+        choose_against(settings, reading.whole)
     widgets.param(settings, "view", "Read it by", labels=_VIEWS)
     if settings["view"] == "row":
         row.draw(settings, reading)
@@ -144,7 +147,7 @@ def _header(reading: Opened) -> None:
     figures += [f"{METRICS[name]} {value:.4g}" for name, value in list(metrics_of(run).items())[:2]]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
-            f"**{dataset.title}**, {reading.model.label.lower()}: {what}. {' · '.join(figures)}.",
+            f"**{dataset.title}**, {reading.whole_model.label.lower()}: {what}. {' · '.join(figures)}.",
             width="content",
         )
         st.page_link(

@@ -22,6 +22,7 @@ from fmviz.lab.interpretation.wording import number
 from fmviz.lab.runner import split
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.interactions import every_output
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.interactions.parts import unit_of
 from fmviz.ui.state import Settings, Text
@@ -72,6 +73,7 @@ def draw(settings: Settings, reading: Opened) -> None:
         _bars(reading, now)
         _sums(reading, now)
         _table(reading, now, place)
+        every_output.draw(reading, changed, place)
 
 
 def _pick(settings: Settings, reading: Opened) -> int:
@@ -242,6 +244,8 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
 
     if wording.binary:
         truth = (dataset.class_labels or ("-1", "+1"))[int(y > 0)]
+        if reading.whole.task in ("class", "ordinal"):
+            truth = (reading.whole.class_labels or ())[int(reading.whole.y[place])]
         cells.append(
             (
                 wording.what[:1].upper() + wording.what[1:],

@@ -1,0 +1,101 @@
+"""λ of a machine on a shared basis, chosen by validation: a path over λ outside, bases inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.drive import Budget
+from fmviz.engine.outputs.drive import iterate
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
+from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
+
+from .validation import GAIN, Folds, Trial, Validation
+
+LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
+"""The ends of the path, as shares of λ_max."""
+_COUNT, _PATIENCE = 12, 3
+# Fits are compared by what they predict; a certificate takes longer than an epoch.
+_BUDGET = Budget(epochs=20, tol=1e-3, report_every=None)
+# The settings by which a search finds several bases in one epoch.
+_QUICK = {"bases": 10, "accuracy": 1e-5}
+
+
+def search_basis_strength(
+    problem: Problem,
+    folds: Folds,
+    rng: np.random.Generator,
+    *,
+    solver: Solver,
+    count: int = _COUNT,
+    patience: int = _PATIENCE,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Generator[Trial, None, Validation]:
+    """Choose λ by the mean loss on rows kept out; yield every trial when it is done.
+
+    The path goes down from half of λ_max, each fit from the one before, and ends early where validation keeps
+    getting worse. λ_w is the share of its reference that estimators take.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the model "shared_basis", with all rows; its strengths have no say.
+    folds : sequence of (int ndarray, int ndarray)
+        Training rows and rows kept out.
+    rng : numpy Generator
+        Draws the starts.
+    solver : Solver
+        Its settings are kept, but for those that decide how many bases an epoch adds.
+    count, patience, should_stop
+        As for `fmviz.paths.validation.search_strengths`.
+
+    Returns
+    -------
+    Validation
+
+    Raises
+    ------
+    ValueError
+        If it is stopped before the first fit.
+    """
+    known = {spec.name for spec in solver.params}
+    method = get_solver(
+        solver.name, {**solver.settings, **{name: value for name, value in _QUICK.items() if name in known}}
+    )
+    problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
+    top = largest_strength(problem)
+    parts = [(problem.of_rows(train), problem.of_rows(held_out)) for train, held_out in folds]
+    starts = [train.start(0.0, rng) for train, _ in parts]
+    trials: list[Trial] = []
+    best: tuple[Trial, Parameters] | None = None
+    worse = 0
+    for share in np.geomspace(LARGEST_SHARE, SMALLEST_SHARE, count):
+        if should_stop() or worse >= patience:
+            break
+        ends: list[Any] = []
+        for (train, _), start in zip(parts, starts, strict=True):
+            *_, end = iterate(
+                train.at(lambda_sparse=float(share * top)), method, _BUDGET, should_stop, start=start, rng=rng
+            )
+            ends.append(end)
+        starts = [end.parameters for end in ends]
+        trial = Trial(
+            problem.lambda_w,
+            0.0,
+            float(share * top),
+            tuple(held_out.risk(fit) for (_, held_out), fit in zip(parts, starts, strict=True)),
+            float(np.mean([end.used_interactions for end in ends])),
+        )
+        trials.append(trial)
+        yield trial
+        worse = 0 if best is None or trial.loss < best[0].loss * (1.0 - GAIN) else worse + 1
+        if best is None or trial.loss < best[0].loss:
+            best = trial, starts[0]
+    if best is None:
+        raise ValueError("Stopped before the first fit.")
+    return Validation(trials, *best, 0.0)
