@@ -51,7 +51,7 @@ def choose_against(settings: Settings, dataset: Dataset) -> None:
         "Against",
         others,
         format_func=lambda c: "all others" if c < 0 else names[c],
-        help="Another class: what is read is the difference of the two scores, what speaks for the one against "
+        help="Another class: what is read is the difference of the two scores, which speaks for one against "
         "the other.",
         width=320,
     )
