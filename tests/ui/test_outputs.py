@@ -57,3 +57,22 @@ def test_three_classes_and_two_labels_of_a_table_are_taken(store):
     app.multiselect[0].set_value(["wet"]).run()
     assert not app.exception
     assert "2 labels, each with a machine of its own: **hot** (20), **wet** (19)" in words(app)
+
+
+def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
+    shared = {
+        **{"dataset": "iris", "model": "shared_basis", "regularizer": "l21", "loss": "logistic", "rank": 4},
+        **{"max_epochs": 3, "lambda_sparse": 0.02, "lambda_p": 0.0, "validation": 0.2},
+    }
+    job = tasks.manager().start(Experiment(**shared, solver_params=(("bases", 1),)))
+    app = page("train", **{name: str(value) for name, value in shared.items()}, solver_bases="1", run=job.id)
+    said = words(app)
+    assert "one slice a class" in said
+    assert "the rows of V" in said
+    assert {one.label: one.value for one in app.metric}["Bases"] == "3"
+    assert app.segmented_control(key="train_against").value == "used_bases"
+    against = page("interactions", run=job.id, output="2", against="1")
+    assert "log-odds of “virginica against versicolor”" in against.dataframe[0].value["sentence"].iloc[0]
+    assert "score for “virginica”" in words(page("interactions", run=job.id, output="2"))
+    row = page("interactions", run=job.id, view="row", row="3")
+    assert "Every output of this row" in words(row)

@@ -11,11 +11,14 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 
 # Stored entries of X up to which it takes a moment.
 _MOST_ENTRIES = 3_000_000
+# Of λ_max: some bases on data sets of every size; weaker ones, as a search finds, suit many rows.
+_BASIS_SHARE = 0.05
 
 
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
@@ -34,6 +37,17 @@ def emptying_strength(experiment: Experiment) -> float:
     """
     interval, reference = _found(_core(experiment))
     return reference if interval is None else interval[1]
+
+
+def following_data(experiment: Experiment) -> Experiment:
+    """Return the suggested experiment with a λ that follows the data, where nobody has chosen one for them.
+
+    That is a share of λ_max for a machine on a shared basis, whose λ does not carry over from other models.
+    """
+    if not experiment.machine.multi_output or experiment.model in dataset_spec(experiment.dataset).suited:
+        return experiment
+    top = emptying_strength(experiment)
+    return replace(experiment, lambda_sparse=float(f"{_BASIS_SHARE * top:.1g}")) if top else experiment
 
 
 def _core(experiment: Experiment) -> Experiment:

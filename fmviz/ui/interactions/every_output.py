@@ -55,7 +55,7 @@ def draw(reading: Opened, x: np.ndarray, place: int) -> None:
         "Terms of every output (CSV)",
         lambda: table.set_axis(names, axis=1).rename_axis("term").reset_index().to_csv(index=False),
         f"terms-{reading.run.id[:6]}-row{place + 1}-every-output.csv",
-        key="interactions_every_output_csv",
+        key="interactions_terms_of_all_csv",
     )
 
 

@@ -35,6 +35,8 @@ from fmviz.ui.train.why_zero import draw_why
 
 POLL_SECONDS = 0.4
 GOOD_CERTIFICATE = 1e-3
+# What is known of the steepest direction to another basis is an interval, about so wide.
+_GOOD_BASIS_GAP = 0.02
 
 _BADGES: dict[TaskState, tuple[str, Any, str]] = {
     TaskState.QUEUED: ("Queued", "gray", ":material/hourglass_top:"),
@@ -126,8 +128,9 @@ def _status(view: JobView, moving: bool) -> None:
         st.badge(label, color=color, icon=icon)
         if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
             gap = view.machine.certificate == "gap"
+            good = _GOOD_BASIS_GAP if "least_certificate" in view.last else GOOD_CERTIFICATE
             widgets.certificate_badge(
-                float(view.last["certificate"]), GOOD_CERTIFICATE, "duality gap" if gap else "certificate"
+                float(view.last["certificate"]), good, "duality gap" if gap else "certificate"
             )
         if view.state not in (TaskState.FAILED, TaskState.DIVERGED):
             st.markdown(sentence, width="content")
@@ -217,7 +220,7 @@ def _numbers(view: JobView) -> None:
     st.html(_NUMBERS_STYLE)
     with st.container(horizontal=True, gap="small", key="train_numbers"):
         for label, value, help_text in cells:
-            st.metric(label, value, help=help_text, width=108)
+            st.metric(label, value, help=help_text, width=108 if len(value) <= 9 else 128)
     if words := higher_order.order_words(view.machine, last):
         st.caption(words)
 
@@ -254,15 +257,19 @@ def _certificate_cell(view: JobView) -> tuple[str, str, str]:
     )
     if least is None:
         return "Duality gap", f"{value:.1e}", words
-    words += (
-        " The steepest direction to another basis is known between two bounds. With the lower one the gap "
-        "would be the first number, which no better proof can bring it below; the second number is proved."
+    words = (
+        "The relative duality gap: the objective is at most the second number of itself above the least that "
+        "any bases reach, proved from the parameters alone. The steepest direction to another basis is known "
+        "between two bounds: no better proof brings the gap below the first number. Computed every tenth "
+        f"epoch; this is that of epoch {epoch:,}."
     )
-    return "Duality gap", f"{_share(least)} to {_share(value)}", words
+    return "Duality gap", _interval(least, value), words
 
 
-def _share(gap: float) -> str:
-    return "0" if gap < 5e-5 else f"{gap:.2%}" if gap < 0.1 else f"{gap:.0%}"
+def _interval(least: float, most: float) -> str:
+    """Return both ends of a gap in percent, once where they look alike."""
+    ends = [f"{100 * end:.0f}" if most >= 0.1 else f"{100 * end:.2g}" for end in (least, most)]
+    return f"{'–'.join(dict.fromkeys(ends))} %"
 
 
 # Six numbers in one row, whose digits stay in place while they change.

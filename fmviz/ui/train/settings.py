@@ -17,6 +17,7 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import EXPERIMENT_MODELS, EXPERIMENT_SOLVERS, OWNERS, SPECS, Experiment, suggested
+from fmviz.lab.interpretation.threshold import following_data
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.values import to_query
 from fmviz.ui import widgets
@@ -145,7 +146,8 @@ def suggest(settings: Settings, linked: bool) -> None:
     kept = settings.as_dict(*NAMES)
     own = _model_params(settings) if model == settings["model"] else ()
     # A link that names no start means the one that there was before there were others.
-    wanted = suggested(dataset, model, own) if linked and given else _suggested(dataset, model, own)
+    fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
+    wanted = fresh(dataset, model, own)
     new = {name: getattr(wanted, name) for name in NAMES}
     _take(settings, wanted)
     st.session_state.pop(_NOTE, None)
@@ -167,7 +169,7 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
 
 def _suggested(dataset: str, model: str, own: tuple[tuple[str, Any], ...]) -> Experiment:
     """Return what is suggested, with a start that does not collapse where it need not."""
-    return dataclasses.replace(suggested(dataset, model, own), start="informed")
+    return following_data(dataclasses.replace(suggested(dataset, model, own), start="informed"))
 
 
 def _note(settings: Settings) -> None:

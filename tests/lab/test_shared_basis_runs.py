@@ -1,0 +1,109 @@
+"""Machines on a shared basis as experiments: every kind of target, the store, links, the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fmviz.engine.design import Design
+from fmviz.engine.losses import get_loss, loss_of_outputs
+from fmviz.engine.outputs.contrast import contrast
+from fmviz.engine.target import Target
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.runner import Run
+from fmviz.lab.search.tuning import can_be_tuned, tuned
+from fmviz.lab.tables.fit import prepare
+from fmviz.paths.validation import finished
+from fmviz.report import Outcome, html
+
+FEW = {"max_epochs": 2, "rank": 3, "validation": 0.25, "solver_params": (("bases", 1),)}
+NAMES = ("a", "b", "c", "d")
+
+
+def dataset(task: str) -> Dataset:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    score = np.column_stack([X[:, 0] * X[:, 1], X[:, 2] ** 2 - 1.0, X[:, 0] * X[:, 3]])
+    labels: tuple[str, ...] | None = ("low", "mid", "high")
+    y = {
+        "class": score.argmax(axis=1).astype(float),
+        "ordinal": np.digitize(score[:, 0], [-0.4, 0.4]).astype(float),
+        "several": np.where(score > 0, 1.0, -1.0),
+        "regression": score,
+    }[task]
+    targets = () if task != "regression" else ("p", "q", "r")
+    return Dataset(
+        name=task, title=task, task=task, X=X, y=y, feature_names=NAMES, groups=NAMES,
+        class_labels=None if targets else labels, targets=targets,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["class", "ordinal", "several", "regression"])
+def test_every_kind_of_target_is_fitted_measured_and_reported(task):
+    data = dataset(task)
+    loss = "squared" if task == "regression" else "logistic"
+    experiment = replace(suggested("iris", "shared_basis"), loss=loss, **FEW)
+    run = prepare(data, experiment, np.arange(60), np.arange(60, 80))
+    end = run.end()
+    model, found = run.problem.model, end.parameters
+    assert end.metrics["used_bases"] == 2
+    assert {"train_loss", "validation_loss"} <= end.metrics.keys()
+    assert end.metrics["validation_loss"] == pytest.approx(
+        run.problem.on_rows(*run.validation).empirical_risk(model.predict(run.validation[0], found))
+    )
+    assert list(pair_table(model, found, data, 1)["output"]) == list(data.outputs)
+    outcome = Outcome("t", experiment, model, "", [end.record()], found, data)
+    page = html(outcome)
+    assert all(name.replace("≤", "&le;") in page or name in page for name in data.outputs)
+
+
+def test_the_loss_of_levels_is_that_of_their_labels():
+    F, levels = np.random.default_rng(0).normal(size=(6, 2)), np.arange(6) % 3
+    ordered = Target.of_labels(levels, ordered=True)
+    labels = Target.of(np.where(levels[:, None] <= np.arange(2), 1.0, -1.0))
+    one, other = (loss_of_outputs(get_loss("logistic"), target) for target in (ordered, labels))
+    for made, known in zip(
+        one.value_and_gradient(F, ordered.values), other.value_and_gradient(F, labels.values), strict=True
+    ):
+        np.testing.assert_allclose(made, known)
+    np.testing.assert_allclose(one.curvature(F, ordered.values), other.curvature(F, labels.values))
+
+
+@pytest.mark.parametrize("model", ["shared_basis", "fm"])
+def test_a_contrast_is_the_difference_of_two_outputs(model):
+    data = dataset("class")
+    experiment = replace(suggested("iris", model), **{**FEW, "solver_params": ()})
+    run = prepare(data, experiment, np.arange(80))
+    found = run.end().parameters
+    machine = run.problem.model
+    single, parameters = contrast(machine, found, 2, 0)
+    design = Design(data.X)
+    each = [one.predict(design, p) for one, p in (machine.of_output(found, c) for c in (2, 0))]
+    np.testing.assert_allclose(single.predict(design, parameters), each[0] - each[1], atol=1e-10)
+
+
+def test_settings_go_through_links_and_json_and_back():
+    experiment = Experiment(
+        dataset="iris", model="shared_basis", regularizer="l1_linf", loss="logistic", lambda_p=0.0,
+        model_params=(("kernel", "anova"),), solver="conditional_gradient",
+        solver_params=(("bases", 2), ("refit", "full")),
+    )  # fmt: skip
+    assert experiment.why_not() is None
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert "no form for several classes" in replace(experiment, loss="squared").why_not()
+    assert suggested("planted_classes", "shared_basis").model_params == (("kernel", "anova"),)
+
+
+def test_its_strength_is_chosen_by_validation():
+    experiment = replace(suggested("iris", "shared_basis"), rank=4)
+    run = prepare(dataset("class"), experiment, np.arange(60), np.arange(60, 80))
+    assert can_be_tuned(run.problem)
+    settings, found = finished(tuned(run, quick=True))
+    assert settings["lambda_sparse"] == pytest.approx(found.best.lambda_sparse, rel=1e-3)
+    assert found.best.loss == min(trial.loss for trial in found.trials)
+    assert isinstance(run, Run)
