@@ -84,19 +84,20 @@ def overlay(
 
 def trade_off(
     names: Sequence[str],
-    interactions: Sequence[float],
+    counts: Sequence[float],
     metric: Sequence[float],
     front: Sequence[bool],
     title: str,
     height: int = 360,
+    what: str = "interactions",
 ) -> go.Figure:
-    """Draw a metric against the number of interactions, with the Pareto front marked.
+    """Draw a metric against the number of interactions or of bases, with the Pareto front marked.
 
     Parameters
     ----------
     names : sequence of str
         The runs.
-    interactions, metric : sequence of float
+    counts, metric : sequence of float
         One value a run; runs without a value are left out.
     front : sequence of bool
         Which runs are on the Pareto front.
@@ -104,8 +105,10 @@ def trade_off(
         The name of the metric.
     height : int
         In pixels.
+    what : str
+        What is counted, in the plural.
     """
-    x, y, on = (np.asarray(v, dtype=float) for v in (interactions, metric, front))
+    x, y, on = (np.asarray(v, dtype=float) for v in (counts, metric, front))
     figure = go.Figure()
     order = np.flatnonzero(on > 0)
     order = order[np.argsort(x[order], kind="stable")]
@@ -131,11 +134,11 @@ def trade_off(
                 "symbol": "circle" if on[place] else "circle-open",
                 "line": {"width": 2, "color": run_style(place)[0]},
             },
-            hovertemplate="%{x:,} interactions<br>%{y:.5g}",
+            hovertemplate=f"%{{x:,}} {what}<br>%{{y:.5g}}",
             showlegend=False,
         )
     drawn = x[np.isfinite(x) & np.isfinite(y)]
-    figure.update_xaxes(title="used interactions", type="log" if useful_log(drawn) else "linear")
+    figure.update_xaxes(title=f"used {what}", type="log" if useful_log(drawn) else "linear")
     figure.update_yaxes(title=title)
     return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 

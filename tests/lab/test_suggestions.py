@@ -27,16 +27,19 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
         pytest.skip(reason)
     experiment = suggested(dataset, model)
     run = Run.prepare(experiment)
+    if run.problem.model.multi_output and not run.dataset.outputs:
+        pytest.skip("one output has nothing to share a basis with")
     last = run.end()
     best = []
     for problem in machines(run.problem):
-        y = problem.y
+        y, m = problem.y, problem.target.n_outputs
         rates = np.linspace(y.min() - 3.0, y.max() + 3.0, 601)
-        best.append(min(problem.empirical_risk(np.full(y.size, rate)) for rate in rates))
+        shape = (y.size,) if m == 1 else (y.size, m)
+        best.append(min(problem.empirical_risk(np.full(shape, rate)) for rate in rates))
     assert last.loss < 0.7 * np.mean(best)
     assert last.status.converged, last.status.message
     if run.problem.model.certificate == "gap":
-        assert last.certificate < 1e-3
+        assert last.certificate < (0.05 if run.problem.model.multi_output else 1e-3)
 
 
 def test_what_is_planted_for_a_model_is_found_by_it():

@@ -62,7 +62,8 @@ def test_three_classes_and_two_labels_of_a_table_are_taken(store):
 def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
     shared = {
         **{"dataset": "iris", "model": "shared_basis", "regularizer": "l21", "loss": "logistic", "rank": 4},
-        **{"max_epochs": 3, "lambda_sparse": 0.02, "lambda_p": 0.0, "validation": 0.2},
+        **{"max_epochs": 3, "lambda_sparse": 1e-3, "lambda_p": 0.0, "validation": 0.2},
+        "solver": "conditional_gradient",
     }
     job = tasks.manager().start(Experiment(**shared, solver_params=(("bases", 1),)))
     app = page("train", **{name: str(value) for name, value in shared.items()}, solver_bases="1", run=job.id)

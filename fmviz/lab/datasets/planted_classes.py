@@ -96,6 +96,7 @@ SPEC = DatasetSpec(
             "lambda_sparse": 0.08,
             "fit_linear": False,
             "max_epochs": 40,
-        }
+        },
+        "all_subsets": {"lambda_sparse": 5e-3},
     },
 )

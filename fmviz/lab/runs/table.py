@@ -105,7 +105,8 @@ def differing(runs: Sequence[StoredRun], only: bool = True) -> pd.DataFrame:
         Columns ``what`` and the ids of the runs; all values are texts.
     """
     names = list(dict.fromkeys(name for run in runs for name in run.settings))
-    figures = ["epoch", "objective", "used_features", "used_interactions", "certificate", *METRICS]
+    figures = ["epoch", "objective", "used_features", "used_interactions"]
+    figures += ["used_bases", "certificate", *METRICS]
     rows = []
     for what, table in (*((n, "settings") for n in names), *((n, "last") for n in figures)):
         values = [getattr(run, table).get(what) for run in runs]

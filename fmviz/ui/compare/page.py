@@ -27,7 +27,7 @@ from fmviz.ui.state import Settings, Text
 MOST = 24
 OFFERED = 300
 _CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
-_CURVES |= {"used_features": "Used features", **METRICS}
+_CURVES |= {"used_features": "Used features", "used_bases": "Bases in use", **METRICS}
 TABLE = (
     Text("runs", limit=MOST * 16, help="The runs, by their ids."),
     ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
@@ -202,21 +202,23 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
         width=260,
     )
     values = [f.get(metric, math.nan) for f in found]
-    interactions = [float(run.last.get("used_interactions", math.nan)) for run in picked]
-    front = pareto(interactions, values, metric.endswith(LOWER_IS_BETTER))
+    # Bases join all features: where there are some, their number is what is small.
+    what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
+    counts = [float(run.last.get(f"used_{what}", math.nan)) for run in picked]
+    front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
     names = [_name(run) for run in picked]
     left, right = st.columns(2)
     with left:
         curves(
-            figures.trade_off(names, interactions, values, front.tolist(), offered[metric]),
+            figures.trade_off(names, counts, values, front.tolist(), offered[metric], what=what),
             key="compare_trade",
-            alt=f"{offered[metric]} against used interactions of {len(picked)} runs.",
+            alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
             live=False,
         )
         on = [title_of_run(run) for run, is_on in zip(picked, front, strict=True) if is_on]
         better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
         st.caption(
-            f"Filled: the Pareto front. No other of these runs has as few interactions and a {better} value. "
+            f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
             f"On it: {plain('; '.join(on))}."
         )
     with right:
@@ -226,7 +228,7 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
                 "λ": [run.settings.get("lambda_sparse", math.nan) for run in picked],
                 "λ_p": [run.settings.get("lambda_p", math.nan) for run in picked],
                 "rank": [run.settings.get("rank", math.nan) for run in picked],
-                "interactions": interactions,
+                what: counts,
                 "features": [float(run.last.get("used_features", math.nan)) for run in picked],
                 offered[metric]: values,
             }

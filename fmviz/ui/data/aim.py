@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fmviz.lab.tables.column_types import Column
+from fmviz.lab.tables.scales import ascending
 from fmviz.lab.uploads.library import Profile
 from fmviz.ui import widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
 
 __all__ = ["draw_aim"]
+
+# More values are hardly levels.
+_FEW = 12
 
 
 def draw_aim(settings: Settings, profile: Profile) -> None:
@@ -66,8 +72,46 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                         )
                     ),
                 )
+        if target is not None and not settings["also"]:
+            _ask_for_order(settings, target)
         if len(columns) > 2 and not settings["positive"]:
             _also(settings, [name for name in columns if name != settings["target"]])
+
+
+def _ask_for_order(settings: Settings, target: Column) -> None:
+    """Ask what a target of a few values is, until somebody has said it."""
+    few = 3 <= target.different <= _FEW and target.kind in ("word", "number")
+    if settings["task"] != "auto" or settings["positive"] or not few or settings.locks("task"):
+        return
+    numbers = target.kind == "number"
+    levels = ascending(target.levels)
+    told = ", ".join(levels or (sorted(target.levels, key=_size) if numbers else target.levels))
+
+    def take(task: str, order: str = "") -> None:
+        settings.set(task=task, order=order)
+
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_order"):
+        st.markdown(
+            f":material/help: **{plain(target.name)}** has {target.different} values: {plain(told)}. Are "
+            "they classes, or is there an order in them?",
+            width="stretch",
+        )
+        st.button("Classes", key="data_order_none", on_click=take, args=("class",))
+        st.button(
+            "In this order" if levels or numbers else "In an order",
+            key="data_order_yes",
+            on_click=take,
+            args=("ordinal", ", ".join(levels)),
+        )
+        if numbers:
+            st.button("Numbers", key="data_order_numbers", on_click=take, args=("regression",))
+
+
+def _size(word: str) -> float:
+    try:
+        return float(word.replace(",", "."))
+    except ValueError:
+        return float("inf")
 
 
 def _also(settings: Settings, names: list[str]) -> None:

@@ -107,6 +107,14 @@ TABLE: tuple[Setting, ...] = (
         0.9,
         help="The share of rows kept out of training and used to validate.",
     ),
+    ParamSpec(
+        "outputs",
+        "choice",
+        "each",
+        choices=("each", "shared"),
+        help="Classes, labels or targets either have a machine each, with factors of its own, or are fitted "
+        "together on a few bases that all of them share.",
+    ),
     *strengths.TABLE,
 )
 PARTS = ("upload", "use_paste", "example", "other", "train", "keep", *strengths.PARTS)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
 from fmviz.engine.memory import available_bytes, in_words
+from fmviz.engine.models import SharedBasis
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import suggested
+from fmviz.lab.interpretation.threshold import following_data
+from fmviz.lab.runner import load_dataset
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
@@ -18,6 +23,7 @@ from fmviz.lab.values import to_query
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
+from fmviz.ui.train.settings import train_query as experiment_query
 from fmviz.ui.watching import done
 
 __all__ = ["draw_size", "draw_train", "train_query"]
@@ -141,6 +147,14 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             widgets.param(settings, "rank", "Rank $k$", style="number")
         with st.container(width=220):
             widgets.param(settings, "validation", "Validation share", style="number")
+        several = size is not None and (size.task in _MANY or (size.task == "regression" and size.labels))
+        if several:
+            widgets.param(
+                settings,
+                "outputs",
+                "Several outputs",
+                labels={"each": "A machine for each", "shared": "One shared basis"},
+            )
     name = library.name_of(settings["file"], recipe)
     with st.container(horizontal=True, key="data_actions"):
         widgets.action(
@@ -152,7 +166,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             disabled=size is None,
             on_click=_want,
             args=(name, "train"),
-            help="TI, at a strength that short trial fits to these data suggest; opens the page Train.",
+            help="With a strength that these data suggest; opens the page Train.",
         )
         widgets.action(
             settings,
@@ -196,11 +210,21 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
     library.undelete(name)
     session_uploads.remember(name)
     if what == "train":
-        query = train_query(name, settings["seed"], rank=settings["rank"], validation=settings["validation"])
+        changes = {"validation": settings["validation"]}
+        if settings["outputs"] == "shared" and load_dataset(name).outputs:
+            query = _shared_query(name, settings["seed"], changes)
+        else:
+            query = train_query(name, settings["seed"], rank=settings["rank"], **changes)
         st.switch_page(navigation.TRAIN.script, query_params=query)
     st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
     settings.set(dataset=name)
     st.rerun()
+
+
+def _shared_query(name: str, seed: int, changes: dict[str, object]) -> dict[str, str]:
+    """Return the same for a machine whose outputs share a basis."""
+    found = replace(suggested(name, SharedBasis.name), seed=seed, **changes)
+    return experiment_query(following_data(found))
 
 
 def train_query(name: str, seed: int, **changes: object) -> dict[str, str]:
