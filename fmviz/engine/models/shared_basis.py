@@ -204,8 +204,9 @@ class SharedBasis(Model):
         return int(parameters["V"].shape[1])
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
-        """See `Model.further_counts`: the bases in use."""
-        return {"used_bases": int(np.count_nonzero(parameters["V"].any(axis=1)))}
+        """See `Model.further_counts`: the bases in use, and the weights that outputs give them."""
+        V = parameters["V"]
+        return {"used_bases": int(np.count_nonzero(V.any(axis=1))), "used_weights": int(np.count_nonzero(V))}
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
         """Return one output as a machine of its own: P diag(V_:c) Pᵀ with its linear part."""
