@@ -210,20 +210,20 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
     library.undelete(name)
     session_uploads.remember(name)
     if what == "train":
-        changes = {"validation": settings["validation"]}
+        validation = settings["validation"]
         if settings["outputs"] == "shared" and load_dataset(name).outputs:
-            query = _shared_query(name, settings["seed"], changes)
+            query = _shared_query(name, settings["seed"], validation)
         else:
-            query = train_query(name, settings["seed"], rank=settings["rank"], **changes)
+            query = train_query(name, settings["seed"], rank=settings["rank"], validation=validation)
         st.switch_page(navigation.TRAIN.script, query_params=query)
     st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
     settings.set(dataset=name)
     st.rerun()
 
 
-def _shared_query(name: str, seed: int, changes: dict[str, object]) -> dict[str, str]:
-    """Return the same for a machine whose outputs share a basis."""
-    found = replace(suggested(name, SharedBasis.name), seed=seed, **changes)
+def _shared_query(name: str, seed: int, validation: float) -> dict[str, str]:
+    """Return the link that trains a machine whose outputs share a basis."""
+    found = replace(suggested(name, SharedBasis.name), seed=seed, validation=validation)
     return experiment_query(following_data(found))
 
 

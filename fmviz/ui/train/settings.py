@@ -213,7 +213,7 @@ def settings_panel(settings: Settings) -> Experiment:
                 st.caption(f":material/timer: {note}")
     with st.container(border=True, key="train_penalty"):
         st.markdown("**Regularization**")
-        if not (model.convex and model.factorised and ALL_PENALTIES[settings["regularizer"]].smooth):
+        if not (takes_no_penalty(model) and ALL_PENALTIES[settings["regularizer"]].smooth):
             _regularizer(settings)
         _own(settings, "regularizer")
         _formulas(settings, model)

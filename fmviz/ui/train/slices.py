@@ -21,6 +21,8 @@ VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; 
 """The settings of what is drawn of several outputs."""
 MOST = 12
 """So many slices are drawn at once."""
+# V stands beside so many slices, and below more.
+_FEW = 4
 # More features are drawn as tiles, of which twelve are small.
 _EXACT, _TILES = 128, 64
 _STRIP_BYTES = 2_000_000
@@ -39,10 +41,14 @@ def draw(view: JobView, settings: Settings) -> None:
         return
     frames = _frames(view, len(dataset.outputs))
     shared = isinstance(frames[-1].thinned, ThinnedBasis)
-    left, right = st.columns([2, 1]) if shared else (st.container(), None)
     driver = driver_key(view) if len(frames) > 1 else None
+    few = len(dataset.outputs) <= _FEW
+    left, right = st.columns([2, 1]) if shared and few else (st.container(), None)
     with left:
         _slices(view, dataset, model, frames, settings, driver)
+    if shared and right is None:
+        left, right = st.columns([1, 2])
+    with left:
         if driver is not None:
             _look_back(frames, driver)
     if right is not None:
@@ -133,7 +139,7 @@ def _slices(
                     gram_label="W",
                 )
             )
-    columns = len(shown) if len(shown) <= 4 else -(-len(shown) // 2)
+    columns = len(shown) if len(shown) <= _FEW else -(-len(shown) // 2)
     matrix_view(
         panels,
         key="train_slices",

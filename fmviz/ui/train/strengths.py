@@ -49,6 +49,7 @@ def draw_now(settings: Settings, job: Job) -> None:
         for name in STRENGTHS
         if (name != "lambda_sparse" or not takes_no_penalty(model))
         and (name != "lambda_w" or experiment.fit_linear)
+        and (name != "lambda_p" or model.notation.shrinkage)
         and settings.shows(f"now_{name}")
     ]
     if not drawn:
@@ -102,7 +103,7 @@ def takes_no_penalty(model: Model) -> str:
             "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
             "binds nothing. $\\lambda_p$ binds both."
         )
-    if model.convex and model.factorised:
+    if model.convex and model.factorised and not model.multi_output:
         return (
             "No strength of Ω: the trace norm of W is the regularizer, and a sparse one would not be convex "
             "in W."
