@@ -37,7 +37,9 @@ def draw_exports(view: JobView) -> None:
     if view.parameters is None or view.dataset is None:
         return
     dataset, parameters, experiment = view.dataset, view.parameters, view.experiment
-    letter = MODELS[experiment.model].notation.matrix
+    # The bases of a machine whose penalty acts on V are in P.
+    shared = parameters.get("V")
+    letter = "P" if shared is not None else MODELS[experiment.model].notation.matrix
     matrix = parameters.P if parameters.W is None else parameters.W
     several, columns = matrix.ndim == 3, matrix.shape[-1]
     machine = experiment.machine
@@ -56,7 +58,9 @@ def draw_exports(view: JobView) -> None:
         )
     if parameters.coefficients is not None:
         more["coefficients"] = parameters.coefficients
-    if several:
+    if shared is not None:
+        more, said = {"V": shared}, "V, what every output takes of each basis"
+    if dataset.outputs:
         more["outputs"] = np.array(dataset.outputs)
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     found = capsule.capsule(
@@ -90,6 +94,16 @@ def draw_exports(view: JobView) -> None:
             help="One row a feature, with its name; in full precision."
             + (" The diagonal is no interaction." if letter == "W" else ""),
         )
+        if shared is not None:
+            widgets.download(
+                "V (CSV)",
+                lambda: matrix_csv(
+                    headings, shared, dataset.outputs or (dataset.target_name,), rows="column of P"
+                ),
+                f"V-{name}.csv",
+                key="train_v_csv",
+                help="One row a basis, a column of P; one column an output.",
+            )
         if parameters.coefficients is not None and not several:
             widgets.download(
                 "λ (CSV)",
@@ -133,7 +147,9 @@ def _outcome(view: JobView, found: Capsule) -> Outcome:
     return of_view(view, found)
 
 
-def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] | None = None) -> str:
+def matrix_csv(
+    names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] | None = None, rows: str = "feature"
+) -> str:
     """Return a matrix as CSV text with the feature names in front, exact zeros as 0.
 
     Parameters
@@ -144,11 +160,13 @@ def matrix_csv(names: Sequence[str], matrix: np.ndarray, columns: Sequence[str] 
         P or W.
     columns : sequence of str, optional
         The heading; p1, p2, ... without it.
+    rows : str
+        What a row is, the heading of the first column.
     """
     heading = [f"p{s + 1}" for s in range(matrix.shape[1])] if columns is None else columns
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["feature", *map(defused, heading)])
+    writer.writerow([rows, *map(defused, heading)])
     for name, row in zip(names, matrix.tolist(), strict=True):
         writer.writerow([defused(name), *(0 if x == 0 else x for x in row)])
     return sink.getvalue()

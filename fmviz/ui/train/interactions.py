@@ -106,7 +106,7 @@ def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | N
     # Where there are several outputs, the slices above go through the epochs.
     frames = _strip(view, look, compared) if not view.state.active and view.output is None else ()
     scrub = len(frames) > 1
-    shown = frames if scrub else (_last_frame(view),)
+    shown = frames if scrub else (last_frame(view),)
     learned = _panel(view, dataset, shown, look)
     panels = [learned]
     structure_only = None
@@ -215,7 +215,8 @@ def _notes(view: JobView) -> None:
         )
 
 
-def _last_frame(view: JobView) -> Frame:
+def last_frame(view: JobView) -> Frame:
+    """Return the frame of the last parameters."""
     assert view.thinned is not None
     return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
 

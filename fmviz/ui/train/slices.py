@@ -15,7 +15,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings, Whole
-from fmviz.ui.train.interactions import driver_key
+from fmviz.ui.train.interactions import driver_key, last_frame
 
 VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; at most 12."),)
 """The settings of what is drawn of several outputs."""
@@ -70,7 +70,8 @@ def _look_back(frames: Sequence[Frame], driver: str) -> None:
 
 def _frames(view: JobView, m: int) -> tuple[Frame, ...]:
     """Return the epochs that are drawn: the last alone while a run goes on, else as many as are light."""
-    finite = [frame for frame in view.frames if frame.finite]
+    # A run that was resumed has the last epoch alone.
+    finite = [frame for frame in view.frames if frame.finite] or [last_frame(view)]
     if view.state.active or len(finite) < 2:
         return tuple(finite[-1:])
     assert view.dataset is not None, "there is something to draw"
