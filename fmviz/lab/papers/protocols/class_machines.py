@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fmviz.engine.design import Design, augmented
+from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.path import accuracy_on, validated_path
 from fmviz.engine.shared_basis.strength import largest_strength
@@ -189,7 +190,8 @@ class Shared:
         build = partial(problems, split, loss=self.loss, rank=grid.units)
         train, *others = build(penalty=self.penalty)
         # ‖V‖² has no threshold of its own.
-        top = largest_strength(train if self.penalty != "l2" else build(penalty="l1_l2")[0])
+        smooth = OUTPUT_PENALTIES[self.penalty].smooth
+        top = largest_strength(build(penalty="l1_l2")[0] if smooth else train)
         on_validation, on_test = map(accuracy_on, others)
         rng = np.random.default_rng([trial.seed, 1])
         epochs = 1 if self.way == "random" else grid.units if self.way == "published" else _epochs(grid)
