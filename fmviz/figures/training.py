@@ -7,7 +7,7 @@ names the columns), and returns a figure that keeps its zoom while rows are adde
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -217,8 +217,8 @@ def sparsity(
     return _finish(figure, x, height, revision)
 
 
-def metric_names(history: pd.DataFrame) -> list[str]:
-    """Return the prediction metrics that a history has, in the order of `METRICS`."""
+def metric_names(history: Container[str]) -> list[str]:
+    """Return the prediction metrics that the columns of a history are of, in the order of `METRICS`."""
     return [name for name in METRICS if f"train_{name}" in history]
 
 

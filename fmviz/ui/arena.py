@@ -13,8 +13,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.why import two_rows
-from fmviz.lab.background.task import Make, Task, TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.support import describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
@@ -24,9 +23,9 @@ from fmviz.lab.search.strength_path import PathFit, PathPlan
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import failure, shared_task, watch
 
-__all__ = ["draw_epochs", "draw_path", "draw_why", "label_of", "shared_task"]
+__all__ = ["draw_epochs", "draw_path", "draw_why", "label_of"]
 
 _LEAST_WIDTH = 140
 
@@ -139,15 +138,6 @@ def draw_why(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
         key="arena_why",
         alt=f"The rows of {names[pair[0]]} and {names[pair[1]]} in P: {story.sentence(names)}",
     )
-
-
-def shared_task(key: str, make: Make) -> Task:
-    """Return the task of a name, which all sessions share; whoever comes first starts it."""
-    tasks = manager()
-    task = tasks.get(key)
-    if task is None or task.state in (TaskState.STOPPED, TaskState.FAILED):
-        task = tasks.submit(key, make)
-    return task
 
 
 def _data(plan: PathPlan) -> Dataset:

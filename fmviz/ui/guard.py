@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +15,15 @@ import streamlit as st
 
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
+from fmviz.ui.components.pulse import pulse
 from fmviz.ui.state import Settings
 
 __all__ = ["fragment", "guard"]
 
 _LOG = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+# The part of a core that drawing a fragment again and again may take.
+_SHARE = 0.1
 
 
 @contextmanager
@@ -37,19 +41,38 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
         _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
 
 
-def fragment(function: _Function | None = None, *, run_every: float | None = None) -> Any:
+def fragment(function: _Function | None = None, *, run_every: float | None = None, name: str = "") -> Any:
     """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
 
     A page's guard does not cover a fragment that reruns alone.
+
+    Parameters
+    ----------
+    function : callable
+        What draws.
+    run_every : float, optional
+        Draw again after so many seconds, and later where drawing is dear, as long as the tab is looked at. A
+        function that returns a name and bytes has these handed to that component, see `pulse`.
+    name : str
+        Tells fragments of one function apart.
     """
 
     def decorate(inner: _Function) -> Any:
         @functools.wraps(inner)
         def guarded(*args: Any, **kwargs: Any) -> None:
+            key = f"pulse_{inner.__module__.rpartition('.')[2]}_{inner.__name__.strip('_')}_{name}"
+            beat = st.container(key=f"{key}_box") if run_every is not None else None
+            began = time.thread_time()
+            handed: tuple[str, bytes] | None = None
             with guard():
-                inner(*args, **kwargs)
+                handed = inner(*args, **kwargs)
+            if beat is not None and run_every is not None:
+                to, payload = handed or ("", b"")
+                with beat:
+                    pause = max(run_every, (time.thread_time() - began) / _SHARE)
+                    pulse(key, pause, to=to, payload=payload)
 
-        return st.fragment(guarded, run_every=run_every)
+        return st.fragment(guarded)
 
     return decorate if function is None else decorate(function)
 

@@ -26,6 +26,7 @@ from fmviz.ui import (
     session_uploads,
     widgets,
 )
+from fmviz.ui.collecting import spare_modules
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import NAVIGATION
@@ -50,6 +51,8 @@ _STYLE = """<style>
   display: grid; align-items: stretch; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr))
 }
 [class*="st-key-cards_"] > div {height: auto}
+[class*="st-key-pulse_"] {position: absolute; width: 0; height: 0; overflow: hidden}
+.st-key-shell_heading_small h1 {font-size: 1.5rem; padding: 0}
 [class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
 </style>"""
 
@@ -92,6 +95,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         with last:
             restrictions.menu(settings)
             _keys(settings)
+    spare_modules()
 
 
 def cards(name: str) -> DeltaGenerator:
@@ -141,12 +145,21 @@ def _keys(settings: Settings) -> None:
     st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
 
 
-def heading(settings: Settings, title: str, text: str) -> None:
-    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more."""
+def heading(settings: Settings, title: str, text: str, *, folded: bool = False) -> None:
+    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more.
+
+    Where the page needs its first screen for more, the text is `folded` into a sign beside the title.
+    """
     if settings["lesson"]:
         st.subheader(title)
         return
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.title(title, width="content")
+    with st.container(
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+        key="shell_heading_small" if folded else "shell_heading",
+    ):
+        st.title(title, width="content", help=text if folded else None)
         presets.menu(settings, f"pages/{settings.page}.py")
-    st.markdown(text)
+    if not folded:
+        st.markdown(text)

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.ui.guard import fragment
 
-__all__ = ["done", "failure", "watch"]
+__all__ = ["connected", "done", "failure", "shared_task", "watch"]
 
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
@@ -40,7 +42,29 @@ def watch(task: Task, draw: Callable[[Any], None]) -> None:
             st.rerun()
         draw(view)
 
-    fragment(body, run_every=_POLL_SECONDS if active else None)()
+    fragment(body, run_every=_POLL_SECONDS if active else None, name=task.id)()
+
+
+def connected() -> Callable[[], bool]:
+    """Return a function that tells whether the browser of this session is there, its tab hidden or not."""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
+        return lambda: False
+    runtime, session = Runtime.instance(), context.session_id
+    return lambda: runtime.is_active_session(session)
+
+
+def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
+    """Return the task of a name, which all sessions share; whoever comes first starts it.
+
+    One that was stopped, and with `again` one that failed, is started anew.
+    """
+    tasks = manager()
+    task = tasks.get(key)
+    anew = (TaskState.STOPPED, TaskState.FAILED) if again else (TaskState.STOPPED,)
+    if task is None or task.state in anew:
+        task = tasks.submit(key, make)
+    return task
 
 
 def failure(view: TaskView) -> None:

@@ -175,6 +175,7 @@ def param(
     disabled: bool = False,
     help: str | None = None,
     then: Callable[[], None] | None = None,
+    **layout: Any,
 ) -> Any:
     """Draw the control that fits the declaration of a setting.
 
@@ -197,6 +198,8 @@ def param(
         Replaces the help of the declaration.
     then : callable, optional
         Called after a change, of a control that is not several pills.
+    **layout
+        As widgets of Streamlit take it: ``width``.
 
     Returns
     -------
@@ -207,7 +210,7 @@ def param(
     if isinstance(item, Several):
         return several(settings, name, label, labels=labels, disabled=disabled)
     label = title_of(name) if label is None else label
-    common: dict[str, Any] = {"help": help, "disabled": disabled, "then": then}
+    common: dict[str, Any] = {"help": help, "disabled": disabled, "then": then, **layout}
     if isinstance(item, Text):
         return control(settings, name, st.text_input, label, **common)
     spec = settings.spec(name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -27,7 +29,29 @@ def page(name: str, **query: str) -> AppTest:
 def words(app: AppTest) -> str:
     """Return what a page says outside its tables."""
     parts = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
-    return "\n".join(part.value for part in parts)
+    told = [one["stage"]["state"]["sentence"]] if (one := stage(app)) else []
+    return "\n".join([*told, *(part.value for part in parts)])
+
+
+def header_of(payload: bytes) -> dict[str, Any]:
+    """Return what the header of a view of matrices says."""
+    size = int.from_bytes(payload[4:8], "little")
+    header: dict[str, Any] = json.loads(payload[8 : 8 + size])
+    return header
+
+
+def stage(app: AppTest) -> dict[str, Any]:
+    """Return what the stage of the training page was sent, as its header says it; of other pages nothing."""
+    for element in app.get("bidi_component"):
+        if element.proto.component_name == "fmviz.stage":
+            return header_of(element.proto.bytes)
+    return {}
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    """Return the numbers of the stage by their labels."""
+    told = stage(app).get("stage", {"numbers": ()})
+    return {label: value for label, value, *_ in told["numbers"]}
 
 
 def numbers(app: AppTest) -> set[str]:

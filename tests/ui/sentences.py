@@ -21,6 +21,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+from ui.driving import header_of
 
 FOLDER = Path(__file__).with_name("sentences")
 DEFAULT, SEVERAL = "default", "several"
@@ -56,6 +57,23 @@ def _texts(element: Any) -> Iterator[str]:
         yield label
     if isinstance(words := getattr(element, "help", None), str):
         yield words
+    if kind == "bidi_component" and element.proto.component_name == "fmviz.stage":
+        yield from _stage(header_of(element.proto.bytes))
+
+
+def _stage(header: dict[str, Any]) -> Iterator[str]:
+    told = header["stage"]
+    yield told["state"]["word"]
+    yield told["state"]["sentence"]
+    for panel in header["panels"]:
+        yield panel["title"]
+        yield panel["frames"][-1]["caption"]
+    for label, _, words, _ in told["numbers"]:
+        yield label
+        yield words
+    for chart in told["charts"]:
+        yield chart["title"]
+        yield from (one["name"] for row in chart["rows"] for one in row["series"])
 
 
 class Sentences:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import page, run_here, words
+from ui.driving import figures, page, run_here, words
 
 from fmviz.lab.search import sweep_run
 
@@ -54,7 +54,7 @@ def same_counts(app: AppTest, said: str) -> None:
 
 
 def same_figures(app: AppTest, said: str) -> None:
-    shown = {metric.label: metric.value for metric in app.metric}
+    shown = figures(app)
     printed = dict(re.findall(r"^(epoch|objective|used \w+) (\S+)$", said, re.MULTILINE))
     assert f"{int(printed['epoch']):,}" == shown["Epoch"]
     assert f"{float(printed['objective']):.5g}" == shown["Objective"]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT
+from ui.driving import ROOT, figures
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
@@ -117,6 +117,7 @@ def told(app: AppTest) -> list[str]:
     parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.warning, *app.error]
     texts = [part.value for part in parts]
     texts += [f"{one.label} {one.value}" for one in app.metric if one.label != "Solver time"]
+    texts += [f"{label} {value}" for label, value in figures(app).items() if label != "Solver time"]
     texts += [one.value for one in app.code if one.language == "python"]
     for one in app.dataframe:
         frame = one.value
@@ -219,9 +220,12 @@ def test_results_come_back_with_their_numbers(store, seen, name, tmp_path, monke
     elsewhere.close()
 
 
-_SAID = """() => [...document.querySelectorAll(
-  '.st-key-prox_verdicts p, [data-testid="stMetric"], .st-key-train_status p'
-)].map((e) => e.innerText).filter((text) => !text.startsWith("Solver time"))"""
+_SAID = """() => {
+  const host = document.querySelector('.st-key-train_matrix [data-testid="stBidiComponentIsolated"]');
+  const staged = host ? [...host.shadowRoot.querySelectorAll(".status, .numbers div, .values")] : [];
+  return [...document.querySelectorAll(".st-key-prox_verdicts p"), ...staged]
+    .map((e) => e.textContent).filter((text) => !text.startsWith("Solver time"));
+}"""
 
 
 @pytest.mark.slow

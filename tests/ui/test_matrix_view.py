@@ -30,6 +30,7 @@ from fmviz.ui.components.matrix_view import (
     encode_factor,
     encode_view,
     matrix_view,
+    read,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -415,7 +416,7 @@ CALLS = """async ([code, payload]) => {
 @pytest.mark.browser
 def test_only_the_end_of_the_component_ends_the_view(new_page):
     """Streamlit cleans up at once after a call that newer data overtook, which a busy machine sees often."""
-    code = (ROOT / "fmviz/ui/components/matrix_view/matrix_view.js").read_text(encoding="utf-8")
+    code = read("matrices.js") + read("matrix_view.js")
     payload = encode_view([Panel("A", [FactorFrame(np.eye(4))])])
     assert new_page().evaluate(CALLS, [code, list(payload)]) == [True, True, True]
 

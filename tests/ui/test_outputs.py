@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ui.driving import page, words
+from ui.driving import figures, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
@@ -70,7 +70,7 @@ def test_a_shared_basis_shows_its_slices_its_bases_and_its_gap(store):
     said = words(app)
     assert "one slice a class" in said
     assert "the rows of V" in said
-    assert {one.label: one.value for one in app.metric}["Bases"] == "3"
+    assert figures(app)["Bases"] == "3"
     assert app.segmented_control(key="train_against").value == "used_bases"
     against = page("interactions", run=job.id, output="2", against="1")
     assert "log-odds of “virginica against versicolor”" in against.dataframe[0].value["sentence"].iloc[0]

@@ -263,4 +263,4 @@ def test_from_the_example_to_a_run(new_page, server, wait_idle, shoot):
     fresh.wait_for_url("**/train?**")
     fresh.get_by_text("Converged", exact=False).first.wait_for(timeout=120_000)
     assert "lambda_sparse=0.001" in fresh.url
-    expect(fresh.locator(".st-key-train_numbers")).to_be_visible()
+    expect(fresh.locator(".st-key-train_matrix .numbers")).to_be_visible()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from ui.driving import page, words
+from ui.driving import figures, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
@@ -96,7 +96,7 @@ def test_a_link_shows_the_run_of_the_store(some, store):
     run = store.get(some[0])
     app = page("train", **{**run.experiment.to_query(), "run": run.id})
     assert not app.error
-    shown = {metric.label: metric.value for metric in app.metric}
+    shown = figures(app)
     assert shown["Epoch"] == "5"
     assert shown["Objective"] == f"{run.last['objective']:.5g}"
     assert shown["Interactions"] == f"{run.last['used_interactions']:,}"

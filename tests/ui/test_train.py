@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import numbers
+from ui.driving import figures, numbers, stage
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
@@ -27,8 +27,9 @@ from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train.interactions import _picture, pairs_table
+from fmviz.ui.train.interactions import pairs_table
 from fmviz.ui.train.live import _recovery_words
+from fmviz.ui.train.panels import picture
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -68,10 +69,6 @@ def press(app: AppTest, key: str) -> AppTest:
     return checked(app.button(key=key).click().run())
 
 
-def metrics(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
-
-
 def enabled(app: AppTest) -> set[str]:
     names = ("play", "pause", "step", "stop", "reset", "reseed")
     return {name for name in names if not app.button(key=f"train_{name}").disabled}
@@ -83,19 +80,23 @@ def query(app: AppTest) -> dict[str, str]:
 
 def words(app: AppTest) -> str:
     groups = (app.markdown, app.caption, app.error, app.warning, app.info)
-    return "\n".join(item.value for group in groups for item in group)
+    said = [stage(app)["stage"]["state"]["sentence"], *(item.value for group in groups for item in group)]
+    return "\n".join(said)
 
 
 # ------------------------------------------------------------------------------------------------ controls
 
 
 def test_the_empty_page_has_one_sentence_and_an_example(open_page, manager):
-    app = open_page()
+    app = open_page(dataset="balance_scale")
     assert enabled(app) == {"play", "step", "reseed"}
+    # The truth is there before anything is learned.
+    learned, truth = stage(app)["panels"]
+    assert (learned["frames"][0]["notice"], truth["frames"][0]["counts"]) == ("Press Play", [4, 2])
     press(app, "train_example")
     (job,) = manager.jobs()
     assert job.state is TaskState.FINISHED
-    assert metrics(app)["Epoch"] == f"{job.view().epoch:,}"
+    assert figures(app)["Epoch"] == f"{job.view().epoch:,}"
     assert job.experiment == informed("planted_interactions")
 
 
@@ -104,7 +105,7 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_page, manager):
     (job,) = manager.jobs()
     last = job.view().last
     assert job.state is TaskState.FINISHED
-    shown = metrics(app)
+    shown = figures(app)
     assert shown["Epoch"] == f"{last['epoch']:,}"
     assert shown["Objective"] == f"{last['objective']:.5g}"
     assert shown["Interactions"] == f"{last['used_interactions']:,}"
@@ -115,31 +116,31 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_page, manager):
 
 def test_step_advances_one_epoch(open_page, sentences):
     app = press(open_page(**SMALL), "train_step")
-    assert metrics(app)["Epoch"] == "1"
+    assert figures(app)["Epoch"] == "1"
     assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
-    assert metrics(press(app, "train_step"))["Epoch"] == "2"
+    assert figures(press(app, "train_step"))["Epoch"] == "2"
     assert "2" in numbers(app)
     sentences(app, "train", "paused")
     press(app, "train_play")
-    assert int(metrics(app)["Epoch"]) > 2
+    assert int(figures(app)["Epoch"]) > 2
 
 
 def test_stop_ends_a_paused_run_and_reset_goes_to_the_start(open_page, sentences):
     app = press(press(open_page(**SMALL), "train_step"), "train_stop")
     sentences(app, "train", "stopped")
     assert enabled(app) == {"play", "reset", "reseed"}
-    start = metrics(press(app, "train_reset"))
+    start = figures(press(app, "train_reset"))
     assert start["Epoch"] == "0"
     assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
-    again = metrics(press(press(app, "train_step"), "train_reset"))
+    again = figures(press(press(app, "train_step"), "train_reset"))
     assert again["Objective"] == start["Objective"]
 
 
 def test_reseed_takes_the_next_seed_and_reset_does_not(open_page):
     app = press(open_page(**SMALL, seed="4"), "train_step")
-    first = metrics(press(app, "train_reset"))["Objective"]
+    first = figures(press(app, "train_reset"))["Objective"]
     assert query(app)["seed"] == "4"
-    other = metrics(press(app, "train_reseed"))
+    other = figures(press(app, "train_reseed"))
     assert query(app)["seed"] == "5"
     assert other["Epoch"] == "0"
     assert other["Objective"] != first
@@ -151,9 +152,9 @@ def test_a_running_job_can_be_paused_and_stopped(open_page, sentences):
     app = press(open_page(**SMALL, max_epochs="100000", tol="0.0"), "train_play")
     assert enabled(app) == {"pause", "stop", "reset", "reseed"}
     sentences(app, "train", "waiting")
-    executor.run(1)
+    executor.run(2)  # The first loads the data for the page before there is a run.
     checked(app.run())
-    assert "100,000" in numbers(app)
+    assert "100,000" in words(app)
     press(app, "train_pause")
     assert enabled(app) == {"play", "step", "stop", "reset", "reseed"}
     press(app, "train_play")
@@ -215,7 +216,7 @@ def test_an_impossible_link_is_explained_and_repaired(open_page):
     app = open_page(solver="cd", play="1")
     assert "CD takes plain gradient steps" in words(app)
     assert enabled(app) == set()
-    assert not app.metric
+    assert not figures(app)
     press(app, "train_fix")
     assert app.selectbox(key="train_solver").value == "auto"
     assert app.error.len == 0
@@ -289,7 +290,7 @@ def test_an_unexpected_error_is_a_sentence_with_folded_details(open_page):
 
 def test_a_link_with_play_starts_once(open_page, manager):
     app = open_page(**SMALL, play="1")
-    assert "Epoch" in metrics(app)
+    assert "Epoch" in figures(app)
     assert "play" not in query(app)
     checked(app.run())
     assert len(manager.jobs()) == 1
@@ -298,7 +299,7 @@ def test_a_link_with_play_starts_once(open_page, manager):
 def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_page, manager):
     first = press(open_page(**SMALL), "train_step")
     again = open_page(**query(first))
-    assert metrics(again) == metrics(first)
+    assert figures(again) == figures(first)
     assert len(manager.jobs()) == 1
 
 
@@ -308,7 +309,7 @@ def test_a_link_of_an_unknown_run_repeats_it_with_the_same_numbers(open_page, ma
     tasks.install(TaskManager(InlineExecutor()))
     again = open_page(**link)
     for name in ("Epoch", "Objective", "Features", "Interactions", "Certificate"):
-        assert metrics(again)[name] == metrics(first)[name]
+        assert figures(again)[name] == figures(first)[name]
     assert "started again" in words(again)
     assert query(again)["run"] != link["run"]
 
@@ -370,17 +371,17 @@ def test_quadratic_regression_is_trained_and_shown(open_page, manager):
     view = job.view()
     assert job.state is TaskState.FINISHED
     assert view.parameters.W.shape == (4, 4)
-    shown = metrics(app)
+    shown = figures(app)
     assert "Certificate" not in shown
     assert shown["Duality gap"] == f"{view.last['certificate']:.1e}"
     assert shown["Interactions"] == f"{view.last['used_interactions']:,}"
-    assert "The interactions W" in words(app)
+    assert stage(app)["panels"][0]["gramLabel"] == "W"
     (table,) = app.dataframe
     assert len(table.value) == view.last["used_interactions"]
     assert {frame.thinned.values.shape for frame in view.frames} == {(4, 4)}
     stages = [record["epoch"] for record in view.history if np.isfinite(record["certificate"])]
     assert stages == [0, 10, 20, 23]
-    assert press(app, "train_reset").metric
+    assert figures(press(app, "train_reset"))
 
 
 def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, manager):
@@ -455,7 +456,7 @@ def test_a_stopped_quadratic_regression_keeps_its_weights(open_page):
     executor = InlineExecutor(hold=True)
     tasks.install(TaskManager(executor))
     app = press(open_page(**QR, max_epochs="100000"), "train_play")
-    executor.run(1)
+    executor.run(2)
     checked(app.run())
     press(app, "train_stop")
     assert "Stopped on request" in words(app)
@@ -470,9 +471,9 @@ def test_weights_keep_every_digit_and_their_names():
 
 def test_pairs_without_an_interaction_are_drawn_as_zero():
     weights = ThinnedWeights.of(np.array([[9.0, 0.0, -2.0], [0.0, 1.0, 0.5], [-2.0, 0.5, 0.0]]))
-    picture = _picture(weights, "epoch 1", "")
-    assert np.asarray(picture.codes).tolist() == [[-128, 0, -127], [0, -128, 32], [-127, 32, -128]]
-    assert picture.scale == 2.0
+    drawn = picture(weights, "epoch 1", "")
+    assert np.asarray(drawn.codes).tolist() == [[-128, 0, -127], [0, -128, 32], [-127, 32, -128]]
+    assert drawn.scale == 2.0
 
 
 def test_the_script_of_a_quadratic_regression_repeats_it(manager):

@@ -16,28 +16,12 @@ pytestmark = pytest.mark.browser
 # How a run with tol=0 ends: at its limit of epochs.
 LIMIT = "Not converged"
 SMALL = "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&tol=0.0"
-# Look at every frame for 3 seconds; count those in which one of the charts shows no picture.
-BLINKS = """keys => new Promise(resolve => {
-  const end = performance.now() + 3000;
-  const first = document.querySelector(`.st-key-train_${keys[0]} img`);
-  let blinks = 0;
-  const look = () => {
-    for (const key of keys) {
-      const picture = document.querySelector(`.st-key-train_${key} img`);
-      if (!picture || !picture.complete || picture.getBoundingClientRect().height < 100) blinks += 1;
-    }
-    if (performance.now() < end) requestAnimationFrame(look);
-    else resolve([blinks, first === document.querySelector(`.st-key-train_${keys[0]} img`)]);
-  };
-  look();
-})"""
 ENDLESS = f"{SMALL}&max_epochs=100000&speed=slow"
 
 
 def number(page: Any, label: str) -> str:
-    """Return a number of the row of numbers."""
-    metric = page.locator(".st-key-train_numbers [data-testid=stMetric]", has_text=label)
-    return str(metric.locator("[data-testid=stMetricValue]").inner_text())
+    """Return one of the numbers of the stage."""
+    return str(page.locator(".st-key-train_matrix .numbers div", has_text=label).locator("dd").inner_text())
 
 
 def epoch(page: Any) -> int:
@@ -45,7 +29,7 @@ def epoch(page: Any) -> int:
 
 
 def wait_for_state(page: Any, word: str, seconds: float = 60) -> None:
-    page.locator(".st-key-train_status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
+    page.locator(".st-key-train_matrix .status").get_by_text(word).first.wait_for(timeout=1000 * seconds)
 
 
 def press(page: Any, name: str) -> None:
@@ -64,8 +48,9 @@ def plot(page: Any, name: str) -> Any:
 def wait_for_epoch(page: Any, least: int) -> None:
     page.wait_for_function(
         """least => {
-          const box = document.querySelector('.st-key-train_numbers [data-testid=stMetricValue]');
-          return box && Number(box.innerText.replace(/,/g, '')) >= least;
+          const host = document.querySelector('.st-key-train_matrix [data-testid="stBidiComponentIsolated"]');
+          const box = host && host.shadowRoot && host.shadowRoot.querySelector(".numbers dd");
+          return box && Number(box.textContent.replace(/,/g, '')) >= least;
         }""",
         arg=least,
     )
@@ -82,27 +67,54 @@ def run_id() -> Callable[[Any], str]:
 
 def test_play_draws_live_and_ends(server, page, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=300")
+    # The truth is there first, and nothing learned beside it.
+    stage = page.locator(".st-key-train_matrix")
+    stage.get_by_text("Press Play").first.wait_for()
+    stage.locator(".title").get_by_text("In truth").wait_for()
     press(page, "play")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 3)
-    page.locator(".st-key-train_objective img").wait_for()
-    page.locator(".st-key-train_matrix canvas:visible").first.wait_for()
+    line = stage.locator(".chart polyline").first
+    line.wait_for(state="attached")
     shoot(page, "train-running")
-    matrix = page.locator(".st-key-train_matrix canvas:visible").first
+    matrix = stage.locator("canvas:visible").first
     matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
-    before, drawn = epoch(page), page.locator(".st-key-train_objective img").get_attribute("src")
-    _, same = page.evaluate(BLINKS, ["objective", "sparsity", "prediction"])
-    assert same, "the picture was built anew instead of being replaced"
-    assert epoch(page) > before
-    assert page.locator(".st-key-train_objective img").get_attribute("src") != drawn
+    before, drawn = epoch(page), line.get_attribute("points")
+    wait_for_epoch(page, before + 5)
+    assert line.get_attribute("points") != drawn
     assert matrix.get_attribute("data-mine") == "yes"
     assert button(page, "play").is_disabled()
     wait_for_state(page, LIMIT)
     assert epoch(page) == 300
+    page.locator(".st-key-train_curves summary").click()
+    plot(page, "objective").wait_for()
     assert plot(page, "objective").evaluate("figure => figure._fullData[0]._length") == 301
     page.locator(".st-key-train_exports").wait_for()
     assert button(page, "play").is_enabled()
     shoot(page, "train-finished")
+
+
+def test_a_hidden_tab_asks_for_nothing_and_goes_on_where_it_is(server, new_page):
+    page = new_page(apart=True)
+    sent: list[float] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
+    page.goto(f"{server.url}/{ENDLESS}&play=1")
+    wait_for_state(page, "Running")
+    wait_for_epoch(page, 1)
+    page.evaluate("""() => {
+      Object.defineProperty(document, "hidden", {get: () => window.covered, configurable: true});
+      window.covered = true;
+    }""")
+    page.wait_for_timeout(2_500)
+    before, stood = len(sent), epoch(page)
+    page.wait_for_timeout(2_000)
+    assert len(sent) == before
+    page.evaluate("""() => {
+      window.covered = false;
+      document.dispatchEvent(new Event("visibilitychange"));
+    }""")
+    wait_for_epoch(page, stood + 1)
+    press(page, "stop")
 
 
 # Count how often the canvas of the matrix is another one, or gone, from its first picture on.
@@ -216,6 +228,7 @@ def test_downloads_hold_the_run(server, page):
 def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full")
     wait_idle(page)
+    page.locator(".st-key-train_settings button").first.click()
     page.locator(".st-key-train_model").get_by_role("combobox").click()
     page.get_by_role("option", name="Quadratic regression").click()
     page.locator(".st-key-train_model_box").get_by_text("6 pairs of its 4 features").wait_for()
@@ -251,12 +264,13 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
 def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idle, shoot):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&init_scale=0.1")
     wait_idle(page)
+    page.locator(".st-key-train_settings button").first.click()
     page.locator(".st-key-train_model").get_by_role("combobox").click()
     page.get_by_role("option", name="Factorization machine, higher order").click()
     page.locator(".st-key-train_model_order").wait_for()
     wait_idle(page)
     press(page, "play")
-    page.locator(".st-key-train_status").get_by_text(re.compile("Finished|Not converged")).wait_for(
+    page.locator(".st-key-train_matrix .badge").get_by_text(re.compile("Finished|Not converged")).wait_for(
         timeout=120_000
     )
     page.locator(".st-key-train_order").get_by_text("Triples").click()
@@ -285,9 +299,10 @@ def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 700])
-def test_formulae_of_higher_orders_fit_the_column_of_settings(server, page, width):
+def test_formulae_of_higher_orders_fit_the_drawer_of_settings(server, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{server.url}/train?dataset=planted_triples&model=hofm&regularizer=omega_ti")
+    page.locator(".st-key-train_settings button").first.click()
     display = page.locator(".st-key-train_penalty .katex-display")
     display.nth(1).wait_for()
     page.wait_for_function(

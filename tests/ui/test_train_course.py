@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from driving import page, words
 from streamlit.testing.v1 import AppTest
+from ui.driving import figures, page, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
@@ -18,7 +18,7 @@ from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train.interactions import _learned_support, looked_at
+from fmviz.ui.train.panels import learned_support
 from fmviz.ui.train.strengths import adopt
 
 SMALL = {
@@ -49,10 +49,6 @@ def query(app: AppTest) -> dict[str, str]:
     return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
-def metrics(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
-
-
 def the_job() -> Job:
     return tasks.manager().jobs()[-1]
 
@@ -66,7 +62,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     assert "after epoch 4: λ = 0.02" in words(app)
     assert "Settings changed" not in words(app)
     press(app, "play")
-    seen, link = metrics(app), query(app)
+    seen, link = figures(app), query(app)
     assert seen["Epoch"] == "12"
     view = the_job().view()
     repeated = Run.prepare(view.experiment).end()
@@ -79,13 +75,13 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     assert f"objective {view.last['objective']:.10g}" in done.stdout
     # As on a server that has never seen it.
     again = page("train", **{**link, "run": "elsewhere"})
-    assert {k: v for k, v in metrics(again).items() if k != "Solver time"} == {
+    assert {k: v for k, v in figures(again).items() if k != "Solver time"} == {
         k: v for k, v in seen.items() if k != "Solver time"
     }
     # And from the store of this one.
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
     opened = page("train", **link)
-    assert metrics(opened)["Objective"] == seen["Objective"]
+    assert figures(opened)["Objective"] == seen["Objective"]
     assert the_job().experiment == view.experiment
     press(opened, "forget")
     assert "changes" not in query(opened)
@@ -103,7 +99,7 @@ def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
     # A bias, four weights and twelve entries.
     assert "Inside epoch 1" in words(app)
     assert "The bias" in words(app)
-    assert metrics(app)["Epoch"] == "0"
+    assert figures(app)["Epoch"] == "0"
     press(app, "step", 6)
     assert query(app)["inside"] == "7"
     sentences(app, "train", "inside an epoch")
@@ -114,25 +110,25 @@ def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
     assert "in column 3 of P" in words(app)
     inside = app.session_state["fmviz:train:inside_cache"][1]
     press(app, "step")
-    assert metrics(app)["Epoch"] == "1"
+    assert figures(app)["Epoch"] == "1"
     assert "Inside epoch 2" in words(app)
     np.testing.assert_allclose(inside.at(17).P, the_job().view().parameters.P, rtol=1e-10)
     assert before.epoch == 0
-    app.segmented_control(key="train_grain").set_value("block")
+    app.selectbox(key="train_grain").set_value("block")
     run(app)
     press(app, "step", 2)
     assert "Column 1 of P" in words(app)
     assert "of 4 moved" in words(app)
     # A step by epoch is one of the run.
-    app.segmented_control(key="train_grain").set_value("epoch")
+    app.selectbox(key="train_grain").set_value("epoch")
     run(app)
-    assert metrics(press(app, "step"))["Epoch"] == "2"
+    assert figures(press(app, "step"))["Epoch"] == "2"
 
 
 @pytest.mark.slow
 def test_the_halves_of_a_proximal_gradient_step_are_shown_apart(store, sentences):
     app = press(page("train", **SMALL, solver="pgd", grain="block"), "step", 3)
-    assert metrics(app)["Epoch"] == "1"
+    assert figures(app)["Epoch"] == "1"
     sentences(app, "train", "the first half of a step")
     press(app, "step")
     sentences(app, "train", "the second half of a step")
@@ -154,20 +150,20 @@ def test_slow_motion_goes_through_the_steps_by_itself(store):
     # Every run of the script is a tick, of which there are four an epoch.
     for _ in range(6):
         run(app)
-    assert metrics(app)["Epoch"] in ("1", "2")
+    assert figures(app)["Epoch"] in ("1", "2")
     assert ", step by step." in words(app)
     press(app, "pause")
     assert "motion" not in query(app)
     app.segmented_control(key="train_speed").set_value("full")
     run(app)
-    assert metrics(press(app, "play"))["Epoch"] == "12"
+    assert figures(press(app, "play"))["Epoch"] == "12"
     assert "inside" not in query(app)
 
 
 def test_planted_support_is_compared_pair_by_pair(store):
     app = page("train", dataset="planted_interactions", max_epochs="20", support="1", play="1")
     view = the_job().view()
-    learned = _learned_support(view.thinned, None)
+    learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
     from fmviz.lab.interpretation.support import compare_supports
 
@@ -176,7 +172,6 @@ def test_planted_support_is_compared_pair_by_pair(store):
     assert found.exact == bool(view.last["support_recovered"])
     assert sum(found.counts) == 100 * 99 // 2
     assert query(app)["support"] == "1"
-    assert looked_at(view) is None
 
 
 def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):

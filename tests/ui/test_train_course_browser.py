@@ -41,13 +41,13 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     press(page, "play")
     box = page.locator(".st-key-train_inside_box")
     box.get_by_text("Inside epoch 1", exact=True).wait_for()
-    page.locator(".st-key-train_status").get_by_text("Slow motion").first.wait_for()
+    page.locator(".st-key-train_matrix .status").get_by_text("Slow motion").first.wait_for()
     box.get_by_text(re.compile(r"Step ([6-9]|1\d) of 17")).wait_for()
     box.get_by_text(re.compile("The entry of .* of P")).wait_for()
     box.locator(".katex-display").first.wait_for()
     press(page, "pause")
     wait_for_query(page, "motion", "^$")
-    page.locator(".st-key-train_status").get_by_text("Paused").first.wait_for()
+    page.locator(".st-key-train_matrix .status").get_by_text("Paused").first.wait_for()
     wait_idle(page)
     mark = page.locator(".st-key-train_inside_matrix .picture.factor .mark:visible")
     assert mark.count() == 1
@@ -62,10 +62,13 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     page.keyboard.press("ArrowLeft")
     wait_for_query(page, "inside", f"^{here}$")
     # At full speed by epochs, and with another strength from here on.
-    segment(page, "grain", "Epoch")
+    page.locator(".st-key-train_grain").get_by_role("combobox").click()
+    page.get_by_role("option", name="by epoch").click()
     box.wait_for(state="detached")
     press(page, "step")
-    page.locator(".st-key-train_status").get_by_text(re.compile("Paused after [12] epoch")).first.wait_for()
+    page.locator(".st-key-train_matrix .status").get_by_text(
+        re.compile("Paused after [12] epoch")
+    ).first.wait_for()
     wait_idle(page)
     page.locator(".st-key-train_now_lambda_sparse").get_by_role("slider").focus()
     for _ in range(4):
@@ -76,6 +79,7 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
     wait_idle(page)
     press(page, "play")
     page.locator(".st-key-train_exports").wait_for()
+    page.locator(".st-key-train_curves summary").click()
     plot = page.locator(".st-key-train_objective .js-plotly-plot:visible")
     plot.get_by_text("λ = 0.02").first.wait_for()
     page.get_by_text("The objective of an epoch belongs to the strengths of that epoch").wait_for()
@@ -110,14 +114,14 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
 def test_playing_again_at_once_leaves_the_strengths(server, page, wait_idle):
     page.goto(f"{server.url}/{LINK}")
     wait_idle(page)
-    sliders = page.locator(".st-key-train_now").get_by_role("slider")
+    sliders = page.locator(".st-key-train_main").get_by_role("slider")
     for _ in range(2):  # The second time the sliders come back with a run of the page that another overtakes.
         page.locator(".st-key-train_play button").first.dblclick()
         wait_for_query(page, "motion", "^1$")
         page.locator(".st-key-train_inside_box").get_by_text(re.compile("Step [3-9] of")).wait_for()
         shown = sliders.evaluate_all("all => all.map(e => e.getAttribute('aria-valuetext'))")
-        assert shown == ["0.001", "0.001", "0.0001"]
+        assert shown == ["0.001"]
         assert asked(page, "changes") == ""
         press(page, "stop")
-        page.locator(".st-key-train_status").get_by_text("Stopped").first.wait_for()
+        page.locator(".st-key-train_matrix .status").get_by_text("Stopped").first.wait_for()
         wait_idle(page)

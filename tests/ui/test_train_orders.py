@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from ui.driving import figures
 
 from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.lab.background import tasks
@@ -19,8 +20,8 @@ from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.ui import exports
 from fmviz.ui.train import higher_order
+from fmviz.ui.train.drawer import penalty_forms
 from fmviz.ui.train.matrix_options import Look, completed, sets_table
-from fmviz.ui.train.settings import penalty_forms
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -205,7 +206,7 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_page, manager, diagonal):
     found = view.parameters
     W = (found.P * found.coefficients) @ found.P.T
     assert look.interactions(view.thinned).matrix() == pytest.approx(W)
-    assert app.metric[3].value == f"{view.last['used_interactions']:,}"
+    assert figures(app)["Interactions"] == f"{view.last['used_interactions']:,}"
     assert "# P, w and the bias and λ: snapshot.parameters" in exports.script(view)
 
 

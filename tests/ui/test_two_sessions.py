@@ -19,21 +19,25 @@ HEAVY = (
     "train?dataset=flights&loss=logistic&rank=10&lambda_w=0.0001&lambda_p=0.00001&lambda_sparse=0.00004"
     "&init_scale=0.05"
 )
-_AXIS = """title => {
-  const picture = document.querySelector('.st-key-train_objective img');
-  return picture && picture.alt.includes(title);
-}"""
+_STAGE = """const box = document.querySelector(".st-key-train_matrix");
+  const host = box && box.querySelector('[data-testid="stBidiComponentIsolated"]');
+  const stage = host && host.shadowRoot && host.shadowRoot.querySelector(".fmviz-stage");"""
+_AXIS = f"""axis => {{
+  {_STAGE}
+  return stage && stage.dataset.x === axis;
+}}"""
 
 
 # Both runs go on: neither waits for the other to end.
-_LATER = """before => {
-  const shown = document.querySelector(".st-key-train_numbers [data-testid=stMetricValue]");
-  return shown && Number(shown.innerText.replaceAll(",", "")) > before;
-}"""
+_LATER = f"""before => {{
+  {_STAGE}
+  const shown = stage && stage.querySelector(".numbers dd");
+  return shown && Number(shown.textContent.replaceAll(",", "")) > before;
+}}"""
 
 
 def _epoch(page: Any) -> int:
-    value = page.locator(".st-key-train_numbers [data-testid=stMetricValue]").first
+    value = page.locator(".st-key-train_matrix .numbers dd").first
     return int(value.inner_text().replace(",", ""))
 
 
@@ -50,20 +54,20 @@ def test_two_sessions_train_at_once_and_both_pages_answer(server, new_page, reco
     for seed, page in enumerate(pages):
         page.goto(f"{server.url}/{HEAVY}&seed={seed}&tol=0.0&max_epochs=100000&speed=full&play=1")
     for page in pages:
-        page.locator(".st-key-train_status").get_by_text("Running").first.wait_for(timeout=60_000)
-        page.locator(".st-key-train_objective img").first.wait_for(timeout=60_000)
+        page.locator(".st-key-train_matrix .status").get_by_text("Running").first.wait_for(timeout=60_000)
+        page.locator(".st-key-train_matrix .numbers dd").first.wait_for(timeout=60_000)
     answers: list[float] = []
     epochs = [[_epoch(page)] for page in pages]
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        for label, title in (("Seconds", "seconds in the solver"), ("Epochs", "epoch")):
+        for label, title in (("Seconds", "seconds"), ("Epochs", "epoch")):
             answers += [_toggle(page, label, title) for page in pages]
         for page, seen in zip(pages, epochs, strict=True):
             page.wait_for_function(_LATER, arg=seen[-1])
             seen.append(_epoch(page))
     for page in pages:
         page.locator(".st-key-train_stop button").first.click()
-        page.locator(".st-key-train_status").get_by_text("Stopped").first.wait_for()
+        page.locator(".st-key-train_matrix .status").get_by_text("Stopped").first.wait_for()
     summary = (
         f"{len(answers)} answers: median {statistics.median(answers):.2f} s, worst {max(answers):.2f} s; "
         f"epochs {[seen[-1] for seen in epochs]}"

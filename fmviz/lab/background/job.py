@@ -22,7 +22,7 @@ from fmviz.lab.store import StoredRun, new_id
 
 __all__ = ["Job", "Prepare", "Prepared"]
 
-# A hidden browser tab may ask only once a minute.
+# A browser that lost its connection may come back.
 ORPHAN_SECONDS = 180.0
 
 
@@ -60,7 +60,7 @@ class Job(Task):
     recorder : Recorder, optional
         What writes the run to the store; one that was resumed makes the job go on where it was.
     orphan_seconds : float
-        A running job pauses by itself when nobody has looked for so long.
+        A running job pauses by itself when nobody has looked for so long, nor attends it.
     """
 
     slice_seconds = 0.1
@@ -82,6 +82,7 @@ class Job(Task):
         self._prepare = prepare
         self._recorder = recorder
         self._orphan_seconds = orphan_seconds
+        self._attended: Callable[[], bool] = lambda: False
         self._state, self._message = TaskState.PAUSED, "Ready."
         self._run: Prepared | None = None
         self._wishes: dict[str, float] = {}
@@ -145,6 +146,10 @@ class Job(Task):
         """Slow down to so many epochs a second, for watching; 0 is full speed."""
         with self._lock:
             self._pace = max(0.0, float(epochs_per_second))
+
+    def attend(self, present: Callable[[], bool]) -> None:
+        """Count the run as looked at for as long as `present()` is true, be its page hidden or not."""
+        self._attended = present
 
     @property
     def strengths(self) -> dict[str, float]:
@@ -254,7 +259,7 @@ class Job(Task):
             if self._state is not TaskState.PAUSED:
                 self._set(TaskState.PAUSED, self._paused_after())
             return False
-        if self.idle_seconds > self._orphan_seconds:
+        if self.idle_seconds > self._orphan_seconds and not self._attended():
             self._wanted = 0
             self._set(
                 TaskState.PAUSED,

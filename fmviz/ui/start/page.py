@@ -15,7 +15,7 @@ from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.guard import fragment
 from fmviz.ui.presets import Preset, operator_presets, training_presets
 from fmviz.ui.state import Settings
-from fmviz.ui.watching import watch
+from fmviz.ui.watching import shared_task, watch
 
 TABLE = (
     ParamSpec(
@@ -108,7 +108,7 @@ def _arena(settings: Settings) -> None:
         )
     with right:
         widgets.param(settings, "along", "Watch", labels=_ALONG)
-    task = arena.shared_task(f"path:{plan.digest}", partial(trace, plan))
+    task = shared_task(f"path:{plan.digest}", partial(trace, plan))
     if settings["along"] == "epochs":
         arena.draw_epochs(plan, settings["strength"], "start_epochs", _HEIGHT)
     else:

@@ -100,7 +100,7 @@ def draw_controls(
                 settings.set(motion=False, inside=0)
                 job.play()
 
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="train_controls"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_controls"):
         widgets.action(
             settings,
             "play",
@@ -110,7 +110,7 @@ def draw_controls(
             shortcut="P",
             disabled=not possible or (active and not stale),
             on_click=play,
-            help="Go on, or start with the settings on the left.",
+            help="Go on, or start with the present settings.",
         )
         widgets.action(
             settings,
@@ -130,7 +130,19 @@ def draw_controls(
             shortcut="S",
             disabled=not possible or active or (ended and not stale),
             on_click=step,
-            help="One epoch, or one of the steps chosen below.",
+            help="One epoch, or one of the steps chosen beside it.",
+        )
+        grains = epoch_trace.grain_names(job)
+        widgets.control(
+            settings,
+            "grain",
+            st.selectbox,
+            "Step by",
+            list(grains),
+            format_func=lambda name: f"by {grains[name].lower()}",
+            label_visibility="collapsed",
+            width=150,
+            then=lambda: settings.set(inside=0, motion=False),
         )
         widgets.action(
             settings,
@@ -150,7 +162,7 @@ def draw_controls(
             shortcut="0",
             disabled=not possible or job is None,
             on_click=restart,
-            help="Back to epoch 0 with the settings on the left and the same seed.",
+            help="Back to epoch 0 with the present settings and the same seed.",
         )
         widgets.action(
             settings,
@@ -162,33 +174,14 @@ def draw_controls(
             on_click=reseed,
             help="The next seed: another start and another split. Back to epoch 0.",
         )
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="train_speed_row"):
-        _choice(settings, "speed", "Speed", {name: words for name, (words, _) in SPEEDS.items()}, set_speed)
-        _choice(
-            settings,
-            "grain",
-            "Step by",
-            epoch_trace.grain_names(job),
-            lambda: settings.set(inside=0, motion=False),
-        )
-
-
-def _choice(
-    settings: Settings, name: str, label: str, words: dict[str, str], then: Callable[[], None]
-) -> None:
-    """Draw segments with their label in front."""
-    if not settings.shows(name, label):
-        return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        st.caption(label, width="content")
         widgets.control(
             settings,
-            name,
+            "speed",
             st.segmented_control,
-            label,
-            list(words),
-            format_func=words.__getitem__,
+            "Speed",
+            list(SPEEDS),
+            format_func=lambda name: SPEEDS[name][0],
             required=True,
             label_visibility="collapsed",
-            then=then,
+            then=set_speed,
         )

@@ -38,18 +38,29 @@ _LIVE_WORK = 1e6
 _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}ₛ"
 
 
-def choose(view: JobView, settings: Settings) -> Look | None:
-    """Draw the choice of order and slice; return None for models of pairs alone."""
+def looked_at(view: JobView, settings: Settings) -> Look | None:
+    """Return the order and slice that are looked at, or None for models of pairs alone."""
     model = view.machine
     several = model.columnar or model.lifted
     if not several or not isinstance(view.thinned, ThinnedFactors) or view.dataset is None:
         return None
     orders = orders_of(model)
-    order = orders[0]
-    with st.container(horizontal=True, vertical_alignment="bottom", key="train_orders"):
+    order = settings["order"] if len(orders) > 1 and settings["order"] in orders else orders[0]
+    if order == 2:
+        return Look(model, 2)
+    return Look(model, order, completed(interactions_of(model, view.thinned, order), settings["slice"]))
+
+
+def choose(view: JobView, settings: Settings) -> Look | None:
+    """Draw the choice of order and slice; return what is looked at, or None for models of pairs alone."""
+    look = looked_at(view, settings)
+    if look is None or view.dataset is None:
+        return None
+    orders = orders_of(look.model)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train_orders", width="content"):
         if len(orders) > 1:
             if settings["order"] not in orders:
-                settings.set(order=order)
+                settings.set(order=look.order)
             widgets.control(
                 settings,
                 "order",
@@ -59,20 +70,18 @@ def choose(view: JobView, settings: Settings) -> Look | None:
                 format_func=lambda m: order_name(m).capitalize(),
                 required=True,
             )
-            order = settings["order"]
-        if order == 2:
-            return Look(model, 2)
-        at = completed(interactions_of(model, view.thinned, order), settings["slice"])
-        names = view.dataset.feature_names
-        _features(
-            settings,
-            "slice",
-            "Slice at",
-            names,
-            most=order - 2,
-            placeholder="Automatic: " + ", ".join(names[j] for j in at),
-        )
-    return Look(model, order, at)
+            look = looked_at(view, settings) or look
+        if look.order > 2:
+            names = view.dataset.feature_names
+            _features(
+                settings,
+                "slice",
+                "Slice at",
+                names,
+                most=look.order - 2,
+                placeholder="Automatic: " + ", ".join(names[j] for j in look.at),
+            )
+    return look
 
 
 def _features(

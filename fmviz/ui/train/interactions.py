@@ -1,50 +1,27 @@
-"""The interactions of a run: their matrix beside the true one, and the strongest pairs in words."""
+"""The interactions of a run: what is looked at of them, and the strongest pairs in words."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.palette import regularizer_color
+from fmviz.figures import training as figures
 from fmviz.lab.background.job_view import JobView
-from fmviz.lab.background.thinned import (
-    EXACT_FEATURES,
-    N_TILES,
-    Frame,
-    Thinned,
-    ThinnedFactors,
-)
+from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.pair_table import named_pairs
-from fmviz.lab.interpretation.support import CLASSES, compare_supports
-from fmviz.lab.interpretation.windows import tile_labels
-from fmviz.lab.runner import pairs_matrix
 from fmviz.ui import widgets
-from fmviz.ui.components.matrix_view import (
-    NOT_AN_INTERACTION,
-    CellClass,
-    ClassesFrame,
-    CodesFrame,
-    FactorFrame,
-    Panel,
-    encode_codes,
-    matrix_view,
-)
 from fmviz.ui.escape import plain
-from fmviz.ui.outputs import OUTPUT
+from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.state import Settings
 from fmviz.ui.train import higher_order, why_zero
 from fmviz.ui.train.matrix_options import Look, order_name
+from fmviz.ui.train.panels import truth_of
 
 VIEW = (
     ParamSpec(
@@ -65,127 +42,78 @@ _HEADS = {
     "weight": "Weight",
     "rows_with_both": "Rows with both",
 }
-# Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
-# lightness for what is right.
-_CLASSES = tuple(
-    CellClass(label.capitalize(), light, dark)
-    for label, light, dark in zip(
-        CLASSES,
-        ("#f2f3f5", "#0a8f5b", "#56b4e9", "#b8460e"),
-        ("#1c212b", "#22b57c", "#2f74b5", "#f08a3c"),
-        strict=True,
-    )
-)
-# What all pictures of the filmstrip may weigh on their way to the browser.
-STRIP_BYTES = 2_500_000
 
 
-def truth_of(dataset: Dataset | None) -> np.ndarray | None:
-    """Return the true weights, or ones at the true pairs, or None where neither is known."""
-    if dataset is None:
-        return None
-    return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
+def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> tuple[int, Look | None]:
+    """Draw the choices of what the matrices show, as far as there are any.
 
-
-def draw_matrix(view: JobView, dataset: Dataset, settings: Settings) -> Look | None:
-    """Draw PPᵀ or W, or the order that is looked at; with the truth beside it where it is known.
+    Parameters
+    ----------
+    view : JobView or None
+        The run of all outputs, once it has parameters.
+    dataset : Dataset
+        The data with all their outputs.
+    settings : Settings
+        The page's.
 
     Returns
     -------
-    Look or None
-        What is looked at, where there is a choice.
+    output : int
+        Which of several outputs is looked at.
+    look : Look or None
+        The order that is looked at, where there is a choice.
     """
-    if view.thinned is None or not np.isfinite(view.thinned.values).all():
-        return None
-    title = st.empty()
-    look = higher_order.choose(view, settings)
-    title.markdown(f"**{_title(view, dataset, look)}**")
-    d = dataset.X.shape[1]
-    truth, sized = (truth_of(dataset), dataset.truth is not None) if look is None else look.truth(dataset)
-    compared = truth is not None and _compare_toggle(settings, d)
-    # Where there are several outputs, the slices above go through the epochs.
-    frames = _strip(view, look, compared) if not view.state.active and view.output is None else ()
-    scrub = len(frames) > 1
-    shown = frames if scrub else (last_frame(view),)
-    learned = _panel(view, dataset, shown, look)
-    panels = [learned]
-    structure_only = None
-    if truth is not None and compared:
-        panels.append(_support_panel(dataset, truth, shown, look))
-    elif truth is not None:
-        panel = _truth_panel(dataset, truth, sized, look)
-        if sized:
-            panels.append(panel)
-        else:
-            # Ones, which say nothing about the size of the weights: not on the same scale.
-            structure_only = panel
-    names = dataset.feature_names if isinstance(learned.frames[0], FactorFrame) else None
-    options: dict[str, Any] = {"show": "gram", "feature_names": names, "columns": 2, "max_height": 400}
-    if names is not None and why_zero.explains(view):
-        why_zero.take_click(settings, "train_matrix", d)
-        options |= {"clickable": True, "mark": why_zero.mark(settings, d)}
-    # A key a run: a new one starts at its last epoch.
-    driver = driver_key(view)
-    if scrub:
-        options["driver_key"] = driver
-    if structure_only is None and len(panels) == 2:
-        matrix_view(panels, key="train_matrix", **options)
-    else:
-        left, right = st.columns(2)
-        with left:
-            matrix_view(panels, key="train_matrix", **options)
-        if structure_only is not None:
-            with right:
-                matrix_view([structure_only], key="train_truth", columns=1, max_height=400)
-    if scrub:
-        keys = [frame.key for frame in learned.frames]
-        st.select_slider(
-            "Look back: the matrix at an earlier epoch",
-            keys,
-            value=keys[-1],
-            key=driver,
-            help="Drag, or use the arrow keys. The picture follows while you drag; when you let go, the "
-            "curves mark the epoch.",
-        )
-    _notes(view)
-    return look
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="train_options"):
+        output = choose_output(settings, dataset)
+        one = dataset.of_output(output)
+        look = None if view is None else higher_order.choose(view.of_output(output), settings)
+        d = one.X.shape[1]
+        if (truth_of(one) if look is None else look.truth(one)[0]) is not None:
+            few = d <= EXACT_FEATURES
+            widgets.param(
+                settings,
+                "support",
+                "Compare with the truth, pair by pair",
+                disabled=not few,
+                help=None
+                if few
+                else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many pairs each.",
+            )
+        if settings.shows("curves"):
+            _curve_options(view, settings)
+        if look is not None:
+            held = ", ".join(plain(one.feature_names[j]) for j in look.at)
+            words = f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
+            st.markdown(f"**{words}**", width="content")
+    return output, look
 
 
-def driver_key(view: JobView) -> str:
-    """Return the key of the slider over the epochs."""
-    return f"train_frame_{view.id}_{view.epoch}"
+def axis_of(view: JobView | None) -> str:
+    """Return the setting that has the axis of the curves."""
+    return "against" if view is not None and "used_bases" in view.last else "x"
 
 
-def looked_at(view: JobView) -> int | None:
-    """Return the earlier epoch that the filmstrip of a run at rest shows, or None."""
-    key = None if view.state.active else st.session_state.get(driver_key(view))
-    epoch = next((frame.epoch for frame in view.frames if frame.key == key), None)
-    return None if epoch == view.epoch else epoch
-
-
-def _compare_toggle(settings: Settings, d: int) -> bool:
-    """Draw the choice to compare with the truth; return whether that is to be drawn."""
-    few = d <= EXACT_FEATURES
-    words = None if few else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many pairs each."
-    on = widgets.param(
-        settings, "support", "Compare with the truth, pair by pair", disabled=not few, help=words
+def _curve_options(view: JobView | None, settings: Settings) -> None:
+    names = figures.metric_names(view.last) if view is not None else []
+    words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
+    widgets.param(settings, axis_of(view), "Curves against", labels=words)
+    if not names:
+        return
+    if settings["metric"] not in names:
+        settings.set(metric=names[0])
+    widgets.control(
+        settings,
+        "metric",
+        st.segmented_control,
+        "Prediction measured by",
+        names,
+        format_func=figures.METRICS.__getitem__,
+        required=True,
     )
-    return bool(on) and few
 
 
-def _title(view: JobView, dataset: Dataset, look: Look | None) -> str:
-    if look is None:
-        of = (
-            ""
-            if view.output is None
-            else f" of {plain((dataset.class_labels or ('', dataset.target_name))[1])}"
-        )
-        return f"The interactions {view.machine.notation.weights}{of}"
-    held = ", ".join(plain(dataset.feature_names[j]) for j in look.at)
-    return f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
-
-
-def _notes(view: JobView) -> None:
+def draw_notes(view: JobView) -> None:
+    """Draw what is to be said of a picture that holds tiles, or nothing."""
     thinned = view.thinned
     assert thinned is not None
     if thinned.n_features > EXACT_FEATURES:
@@ -213,130 +141,6 @@ def _notes(view: JobView) -> None:
             "the start, and press Play.",
             icon=":material/lightbulb:",
         )
-
-
-def last_frame(view: JobView) -> Frame:
-    """Return the frame of the last parameters."""
-    assert view.thinned is not None
-    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
-
-
-def _strip(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
-    """Return frames of finite factors, few enough for the wire."""
-    frames = [frame for frame in view.frames if frame.finite]
-    if not frames or view.dataset is None:
-        return ()
-    d = view.dataset.X.shape[1]
-    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
-        weight = 4 * d * view.experiment.rank
-    else:
-        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
-    most = max(2, STRIP_BYTES // (weight + (d**2 if compared else 0)))
-    if len(frames) > most:
-        kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
-        frames = [frames[i] for i in kept]
-    return tuple(frames)
-
-
-def _panel(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
-    records = {record["epoch"]: record for record in view.history}
-    drawn = [
-        _picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
-    ]
-    d = dataset.X.shape[1]
-    notation = view.machine.notation
-    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
-    if labels is None and isinstance(drawn[0], CodesFrame):
-        labels = dataset.feature_names
-    return Panel(
-        "Learned",
-        drawn,
-        color=regularizer_color(view.experiment.regularizer),
-        row_labels=labels,
-        col_labels=labels,
-        factor_label=notation.matrix,
-        **_named(look.label() if look else notation.weights, d),
-    )
-
-
-def _named(label: str, d: int) -> dict[str, Any]:
-    """Return the name of a picture; tiles say so by themselves."""
-    return {"gram_label": label} if d <= EXACT_FEATURES else {}
-
-
-def _support_panel(
-    dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None
-) -> Panel:
-    """Return the learned support against the true one, an epoch a frame."""
-    held = look.at if look is not None else ()
-    drawn = []
-    for frame in frames:
-        found = compare_supports(truth, _learned_support(frame.thinned, look), held)
-        codes = found.codes.copy()
-        np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        codes[list(held)] = codes[:, list(held)] = NOT_AN_INTERACTION
-        exactly = "exactly recovered (PSSR 1)" if found.exact else "not exactly recovered (PSSR 0)"
-        caption = f"epoch {frame.epoch:,}: F1 {found.f1:.3f}, {exactly}"
-        drawn.append(ClassesFrame(codes, found.counts, key=frame.key, caption=caption))
-    return Panel(
-        "Against the truth",
-        drawn,
-        row_labels=dataset.feature_names,
-        col_labels=dataset.feature_names,
-        gram_label="support",
-        classes=_CLASSES,
-    )
-
-
-def _learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
-    if look is not None and isinstance(thinned, ThinnedFactors):
-        codes = np.asarray(look.picture(thinned, "", "").codes)
-        return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
-    if isinstance(thinned, ThinnedFactors):
-        return used_mask(thinned.dense())
-    return thinned.values != 0
-
-
-def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
-    count, name = frame.used_interactions, "interactions"
-    if look is not None:
-        count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
-        name = order_name(look.order)
-    where = "" if view.output is None else " in all outputs"
-    return f"epoch {frame.epoch:,}: {count:,} {name}{where}"
-
-
-def _picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
-    exact = thinned.n_features <= EXACT_FEATURES
-    if look is not None and isinstance(thinned, ThinnedFactors):
-        return look.picture(thinned, key, caption)
-    if isinstance(thinned, ThinnedFactors):
-        if exact:
-            return FactorFrame(thinned.dense(), key=key, caption=caption)
-        codes, scale = encode_codes(thinned.tiles())
-    else:
-        codes, scale = encode_codes(thinned.values, grey_diagonal=exact)
-    return CodesFrame(codes, scale, key=key, caption=caption)
-
-
-def _truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
-    d = truth.shape[0]
-    n_pairs = int(np.triu(truth != 0, 1).sum())
-    exact = d <= EXACT_FEATURES
-    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
-    if look is not None and exact:
-        held = list(look.at)
-        codes[held] = codes[:, held] = NOT_AN_INTERACTION
-    name = "pairs" if look is None else order_name(look.order)
-    labels = dataset.feature_names if exact else tile_labels(d)
-    frame = CodesFrame(codes, scale, caption=f"{n_pairs:,} {name if look else 'interactions'}")
-    return Panel(
-        "In truth" if known else "In truth (which, not how much)",
-        [frame],
-        row_labels=labels,
-        col_labels=labels,
-        **_named("W" if known else name, d),
-    )
 
 
 # -------------------------------------------------------------------------------------------------- pairs

@@ -1,8 +1,9 @@
-"""A run while it goes on: status, numbers, curves, matrix."""
+"""A run as it goes on and when it rests: the stage, and beneath it what there is to read at leisure."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.of_order import orders_of
+from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
@@ -19,121 +19,239 @@ from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.job_view import JobView
-from fmviz.lab.background.task import TaskState
+from fmviz.lab.background.task import Task, TaskState, TaskView
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run
+from fmviz.lab.interpretation.data_pair import TargetGrid, strongest_product, target_grid
+from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.changes import change_words, with_jumps
 from fmviz.ui import widgets
-from fmviz.ui.charts import chart, curves
+from fmviz.ui.charts import chart
+from fmviz.ui.components.stage import stage
 from fmviz.ui.guard import fragment
-from fmviz.ui.outputs import choose_output
 from fmviz.ui.state import Settings
-from fmviz.ui.train import epoch_trace, higher_order, slices
-from fmviz.ui.train.interactions import draw_matrix, draw_pairs, looked_at
+from fmviz.ui.train import epoch_trace, higher_order, slices, why_zero
+from fmviz.ui.train import stage as scenes
+from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
+from fmviz.ui.train.panels import truth_of
 from fmviz.ui.train.strengths import adopt, changed_words
-from fmviz.ui.train.why_zero import draw_why
+from fmviz.ui.watching import connected, shared_task
 
-POLL_SECONDS = 0.4
-GOOD_CERTIFICATE = 1e-3
-# What is known of the steepest direction to another basis is an interval, about so wide.
-_GOOD_BASIS_GAP = 0.02
-
-_BADGES: dict[TaskState, tuple[str, Any, str]] = {
-    TaskState.QUEUED: ("Queued", "gray", ":material/hourglass_top:"),
-    TaskState.RUNNING: ("Running", "blue", ":material/progress_activity:"),
-    TaskState.PAUSED: ("Paused", "orange", ":material/pause:"),
-    TaskState.FINISHED: ("Finished", "green", ":material/check:"),
-    TaskState.STOPPED: ("Stopped", "gray", ":material/stop:"),
-    TaskState.FAILED: ("Failed", "red", ":material/error:"),
-    TaskState.DIVERGED: ("Diverged", "red", ":material/trending_up:"),
-}
+POLL_SECONDS = 0.25
+_OUTPUTS_SECONDS = 1.0
+_SENT = "fmviz:train:sent"
 
 
-def show(job: Job, settings: Settings, *, stale: str | None = None) -> None:
-    """Draw a job; while it is active, again and again.
+def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: str | None = None) -> None:
+    """Draw a run, or what there is to see before it; while it goes on, again and again.
 
     Parameters
     ----------
-    job : Job
+    job : Job or None
         What to show.
+    experiment : Experiment
+        What the settings describe.
     settings : Settings
         The page's, with ``x``, ``parts`` and ``metric``.
     stale : str, optional
         The sentence that the settings have changed since.
     """
-    active, moving = job.state.active, settings["motion"]
-
-    def draw() -> None:
-        if moving and settings["motion"]:
-            epoch_trace.tick(settings, job)
+    view = None
+    if job is not None:
+        job.attend(connected())
         view = job.view()
-        # The controls above change with the state, and the settings with the run.
-        ended = view.state.ended if moving else not view.state.active
-        if ((active or moving) and ended) or adopt(settings, job):
+    loading = None if job is not None else _loading(experiment, settings["output"])
+    going = (view is not None and view.state.active) or settings["motion"]
+    if view is not None:
+        if view.unsaved:
+            st.warning(view.unsaved, icon=":material/save:")
+        if stale:
+            st.warning(stale, icon=":material/sync_problem:")
+        if view.state in (TaskState.FAILED, TaskState.DIVERGED):
+            _error(view)
+    waiting = loading is not None and loading.state.active
+    dataset = view.dataset if view is not None else _loaded(loading)
+    had = dataset is not None and (view is None or bool(view.history))
+
+    first = True
+
+    def feed() -> tuple[str, bytes] | None:
+        """Hand the stage what is new, or have the page drawn where more than the stage changes."""
+        nonlocal first
+        if job is None:
+            if waiting and loading is not None and not loading.state.active:
+                st.rerun()
+            return None
+        if settings["motion"]:
+            epoch_trace.tick(settings, job)
+        now = job.view()
+        ended = now.state.ended if settings["motion"] else not now.state.active
+        if (going and ended) or adopt(settings, job) or (not had and now.history):
             st.rerun()
-        _draw(job, view, settings, stale)
+        if not stale:
+            epoch_trace.draw(settings, job, now)
+        if first:
+            first = False
+            return None
+        scene = _scene(now, experiment, now.dataset, settings)
+        payload, st.session_state[_SENT] = scenes.news(scene, st.session_state[_SENT])
+        return scenes.FEED, payload
 
-    fragment(draw, run_every=POLL_SECONDS if active or moving else None)()
+    fragment(feed, run_every=POLL_SECONDS if going or waiting else None)()
+    place = st.container(key="train_stage_box")
+    output = 0
+    if dataset is not None:
+        output, _ = draw_options(view if had else None, dataset, settings)
+    scene = _scene(view, experiment, dataset, settings, loading)
+    with place:
+        if scene.clickable and scene.dataset is not None:
+            why_zero.take_click(settings, "train_matrix", scene.dataset.X.shape[1])
+            scene = _scene(view, experiment, dataset, settings, loading)
+        payload, st.session_state[_SENT] = scenes.whole(scene)
+        stage(payload, key="train_matrix")
+    if job is not None and view is not None and dataset is not None and dataset.outputs:
+        # The chosen output is on the stage; here are all of them, more rarely.
+        _outputs(job, settings, _OUTPUTS_SECONDS if going else None)
+    if view is not None and view.history and not going:
+        _at_rest(view, settings, output)
 
 
-def _draw(job: Job, view: JobView, settings: Settings, stale: str | None) -> None:
-    _status(view, settings["motion"])
-    if view.unsaved:
-        st.warning(view.unsaved, icon=":material/save:")
-    if stale:
-        st.warning(stale, icon=":material/sync_problem:")
-    if view.state in (TaskState.FAILED, TaskState.DIVERGED):
-        _error(view)
-    if not view.history or view.dataset is None:
-        if not view.state.ended:
-            _loading(view)
-        return
-    history = pd.DataFrame(view.history)
-    _numbers(view)
-    slices.draw(view, settings)
-    if not stale:
-        epoch_trace.draw(settings, job, view)
-    if settings.shows("curves", "Curves"):
-        _curves(view, history, settings)
-    one = view.of_output(choose_output(settings, view.dataset))
+def _outputs(job: Job, settings: Settings, run_every: float | None) -> None:
+    def outputs() -> None:
+        slices.draw(job.view(), settings)
+
+    fragment(outputs, run_every=run_every)()
+
+
+def _at_rest(view: JobView, settings: Settings, output: int) -> None:
+    """Draw what there is to read once nothing moves."""
+    one = view.of_output(output)
     assert one.dataset is not None, "the view has data"
-    look = draw_matrix(one, one.dataset, settings)
+    look = higher_order.looked_at(one, settings)
+    if one.thinned is not None and np.isfinite(one.thinned.values).all():
+        draw_notes(one)
+    if words := higher_order.order_words(view.machine, view.last):
+        st.caption(words)
+    if planted := _recovery_words(view):
+        st.caption(planted)
     if look is not None:
         higher_order.draw_columns(one, look)
         higher_order.draw_subset(one, one.dataset, settings)
-    draw_why(one, one.dataset, settings)
-    if settings.shows("quality", "Prediction and recovery"):
-        _quality(view, history, settings)
-        _confusion(view)
+    why_zero.draw_why(one, one.dataset, settings)
     if settings.shows("pairs", "The strongest interactions"):
         draw_pairs(one, one.dataset, look)
+    if settings.shows("quality", "Prediction and recovery"):
+        _confusion(view)
+    if settings.shows("curves", "Curves"):
+        history = pd.DataFrame(view.history)
+        with st.expander("Curves, large", icon=":material/show_chart:", key="train_curves"):
+            _curves(view, history, settings)
+            if settings.shows("quality", "Prediction and recovery"):
+                _quality(view, history, settings)
 
 
-# ------------------------------------------------------------------------------------------------- status
+# -------------------------------------------------------------------------------------------------- scene
 
 
-def _status(view: JobView, moving: bool) -> None:
-    label, color, icon = _BADGES[view.state]
-    if view.state is TaskState.FINISHED and not view.converged:
-        label, color, icon = "Not converged", "orange", ":material/timer_off:"
-    sentence = view.message
-    if view.state is TaskState.RUNNING and view.history:
-        sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
-        if view.epoch == 0 and (kernels := compiling()):
-            sentence = _compiling_words(kernels[0])
-    if moving and not view.state.ended:
-        label, color, icon = "Slow motion", "blue", ":material/slow_motion_video:"
-        sentence = f"Epoch {view.epoch + 1:,}, step by step."
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_status"):
-        st.badge(label, color=color, icon=icon)
-        if view.history and not view.state.active and math.isfinite(view.last["certificate"]):
-            gap = view.machine.certificate == "gap"
-            good = _GOOD_BASIS_GAP if "least_certificate" in view.last else GOOD_CERTIFICATE
-            widgets.certificate_badge(
-                float(view.last["certificate"]), good, "duality gap" if gap else "certificate"
-            )
-        if view.state not in (TaskState.FAILED, TaskState.DIVERGED):
-            st.markdown(sentence, width="content")
+def _scene(
+    view: JobView | None,
+    experiment: Experiment,
+    dataset: Dataset | None,
+    settings: Settings,
+    loading: Task | None = None,
+) -> scenes.Scene:
+    output = settings["output"]
+    one = None if view is None or dataset is None else view.of_output(output)
+    data = dataset if dataset is None or not dataset.outputs else dataset.of_output(output)
+    moving = bool(settings["motion"])
+    explains = one is not None and not moving and why_zero.explains(one)
+    d = 0 if data is None else data.X.shape[1]
+    return scenes.Scene(
+        experiment=experiment if view is None else view.experiment,
+        view=view if one is None else one,
+        dataset=data,
+        words=_ready_words(loading) if view is None else "",
+        look=None if one is None else higher_order.looked_at(one, settings),
+        compared=settings["support"],
+        grid=None
+        if data is None or truth_of(data) is not None
+        else _data_grid(one, dataset, output, loading),
+        x=settings[axis_of(view)],
+        n_outputs=1 if dataset is None else max(1, len(dataset.outputs)),
+        metric=_metric(view, dataset, settings),
+        mark=why_zero.mark(settings, d) if explains else None,
+        clickable=explains,
+        moving=moving,
+    )
+
+
+def _metric(view: JobView | None, dataset: Dataset | None, settings: Settings) -> str:
+    """Return how predictions are measured, as far as these data are measured so."""
+    metric: str = settings["metric"]
+    if view is not None and view.history:
+        names = figures.metric_names(view.last)
+        return metric if metric in names or not names else names[0]
+    numbers = dataset is None or dataset.task == "regression"
+    return metric if numbers or metric != "rmse" else "accuracy"
+
+
+def _data_grid(
+    one: JobView | None, dataset: Dataset | None, output: int, loading: Task | None
+) -> TargetGrid | None:
+    """Return the target against the strongest pair: of the run, or before it of the data."""
+    if dataset is None:
+        return None
+    pair: tuple[int, int] | None = None
+    plain = one is not None and one.machine.plain
+    if plain and one is not None and one.thinned is not None and np.isfinite(one.thinned.values).all():
+        found = pairs_of(one.machine, one.thinned).ranked(1)
+        pair = (int(found.i[0]), int(found.j[0])) if len(found.i) else None
+    if pair is None:
+        pair = _first_pair(dataset, output)
+    return None if pair is None else _grid(dataset, output, *pair)
+
+
+@lru_cache(maxsize=8)
+def _first_pair(dataset: Dataset, output: int) -> tuple[int, int] | None:
+    return strongest_product(dataset.of_output(output))
+
+
+@lru_cache(maxsize=16)
+def _grid(dataset: Dataset, output: int, i: int, j: int) -> TargetGrid:
+    return target_grid(dataset.of_output(output), i, j)
+
+
+def _loading(experiment: Experiment, output: int) -> Task | None:
+    """Return the task that loads the data before there is a run, or None where they cannot be had."""
+    name, params = experiment.dataset, dict(experiment.dataset_params)
+    if dataset_spec(name).unavailable() is not None:
+        return None
+
+    def make(should_stop: Callable[[], bool]) -> Iterator[Dataset]:
+        dataset = load_dataset(name, **params)
+        if truth_of(dataset) is None and not should_stop():
+            _first_pair(dataset, output)
+        yield dataset
+
+    return shared_task(f"data:{name}:{sorted(params.items())}:{output}", make, again=False)
+
+
+def _loaded(loading: Task | None) -> Dataset | None:
+    items: tuple[Any, ...] = () if loading is None else loading.view().items
+    return items[0] if items else None
+
+
+def _ready_words(loading: Task | None) -> str:
+    if loading is None:
+        return "There are no data."
+    view: TaskView = loading.view()
+    if view.state is TaskState.FAILED:
+        return view.message
+    return "Press Play" if view.items else "Loading the data …"
+
+
+# -------------------------------------------------------------------------------------------------- errors
 
 
 def _error(view: JobView) -> None:
@@ -149,167 +267,12 @@ def _error(view: JobView) -> None:
         st.caption("Change the setting that the sentence names, then press Play.")
 
 
-def _loading(view: JobView) -> None:
-    with st.container(border=True):
-        if kernels := compiling():
-            st.markdown(_compiling_words(kernels[0]))
-        elif view.state is TaskState.QUEUED:
-            st.markdown("**Waiting** for a free worker: other runs are at work.")
-        else:
-            st.markdown("**Preparing**: the data is loaded and the first state evaluated.")
-        st.caption(f"{view.elapsed:.1f} s so far. Stop ends it.")
-
-
-def _compiling_words(kernel: str) -> str:
-    return (
-        f"**Compiling** `{kernel}`. The first run of a kind compiles its kernels, for some seconds; later "
-        "runs start at once."
-    )
-
-
-# ------------------------------------------------------------------------------------------------ numbers
-
-
-def _numbers(view: JobView) -> None:
-    last = view.last
-    d = view.dataset.X.shape[1] if view.dataset is not None else 0
-    factorised = view.machine.factorised
-    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
-    machine = view.machine
-    if machine.lifted:
-        rows = "those in a product that some column makes of entries that are not zero"
-    pairs = (
-        "pairs of rows that share a column in which both are not zero"
-        if factorised
-        else "pairs whose weight in W is not zero"
-    )
-    pairs += f", of {d * (d - 1) // 2:,}"
-    if machine.lifted:
-        pairs = (
-            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
-        )
-    if machine.columnar and orders_of(machine) != (2,):
-        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
-    cells = (
-        (
-            "Epoch",
-            f"{view.epoch:,}",
-            "Sweeps over all parameters." if factorised else "Steps of all parameters at once.",
-        ),
-        ("Objective", f"{last['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
-        *(
-            [
-                (
-                    "Features",
-                    f"{last['used_features']:,}",
-                    f"Used features: {rows}, of {d:,}.",
-                ),
-                (
-                    "Interactions",
-                    f"{last['used_interactions']:,}",
-                    f"Used interactions: {pairs}; counted exactly.",
-                ),
-            ]
-            if "used_bases" not in last
-            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.")]
-        ),
-        *_predicted_cell(view),
-        _certificate_cell(view),
-        ("Solver time", _seconds(view.seconds), "Time in the solver; evaluating and drawing are left out."),
-    )
-    st.html(_NUMBERS_STYLE)
-    with st.container(horizontal=True, gap="small", key="train_numbers"):
-        for label, value, help_text in cells:
-            st.metric(label, value, help=help_text, width=108 if len(value) <= 9 else 128)
-    if words := higher_order.order_words(view.machine, last):
-        st.caption(words)
-
-
-def _predicted_cell(view: JobView) -> list[tuple[str, str, str]]:
-    """Return how well several outputs are predicted, where there are several."""
-    if view.dataset is None or not view.dataset.outputs:
-        return []
-    for metric in ("accuracy", "rmse"):
-        for rows, words in (("validation", "the validation rows"), ("train", "the training rows")):
-            if (value := view.last.get(f"{rows}_{metric}")) is not None:
-                told = f"{value:.1%}" if metric == "accuracy" else f"{value:.4g}"
-                return [(figures.METRICS[metric], told, f"On {words}.")]
-    return []
-
-
-def _certificate_cell(view: JobView) -> tuple[str, str, str]:
-    solved = f"Up to {GOOD_CERTIFICATE:g}, a tenth of a percent, counts as solved."
-    if view.machine.certificate == "stationarity":
-        value = view.last["certificate"]
-        words = (
-            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
-            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
-        )
-        return "Certificate", "–" if math.isnan(value) else f"{value:.1e}", words
-    # Not every epoch has one.
-    found = next((r for r in reversed(view.history) if math.isfinite(r["certificate"])), None)
-    epoch, value = (0, 1.0) if found is None else (found["epoch"], found["certificate"])
-    least = None if found is None else found.get("least_certificate")
-    words = (
-        "The relative duality gap: the objective is at most this part of itself above the least possible, "
-        f"proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth epoch; this is "
-        f"that of epoch {epoch:,}."
-    )
-    if least is None:
-        return "Duality gap", f"{value:.1e}", words
-    words = (
-        "The relative duality gap: the objective is at most the second number of itself above the least that "
-        "any bases reach, proved from the parameters alone. The steepest direction to another basis is known "
-        "between two bounds: no better proof brings the gap below the first number. Computed every tenth "
-        f"epoch; this is that of epoch {epoch:,}."
-    )
-    return "Duality gap", _interval(least, value), words
-
-
-def _interval(least: float, most: float) -> str:
-    """Return both ends of a gap in percent, once where they look alike."""
-    ends = [f"{100 * end:.0f}" if most >= 0.1 else f"{100 * end:.2g}" for end in (least, most)]
-    return f"{'–'.join(dict.fromkeys(ends))} %"
-
-
-# Six numbers in one row, whose digits stay in place while they change.
-_NUMBERS_STYLE = """<style>
-.st-key-train_numbers [data-testid="stMetricValue"] {
-  font-size: 1.4rem; line-height: 1.4; font-variant-numeric: tabular-nums;
-}
-.st-key-train_numbers [data-testid="stMetricLabel"] p { font-size: 0.8rem; white-space: nowrap; }
-</style>"""
-
-
-def _seconds(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
 # ------------------------------------------------------------------------------------------------- curves
 
 
 def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="train_axes"):
-        widgets.param(
-            settings,
-            _axis(history),
-            "Curves against",
-            labels={"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"},
-        )
-        names = figures.metric_names(history)
-        if settings["metric"] not in names:
-            settings.set(metric=names[0])
-        widgets.control(
-            settings,
-            "metric",
-            st.segmented_control,
-            "Prediction measured by",
-            names,
-            format_func=figures.METRICS.__getitem__,
-            required=True,
-        )
-        widgets.param(settings, "parts", "Parts of the objective")
-    live, x = _live(view, settings), settings[_axis(history)]
+    widgets.param(settings, "parts", "Parts of the objective")
+    x = settings[axis_of(view)]
     left, right = st.columns(2)
     notation = view.machine.notation
     with left:
@@ -323,11 +286,10 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
             color=regularizer_color(view.experiment.regularizer),
             revision=view.id,
         )
-        curves(
+        chart(
             _marked(figure, view, history, settings),
             key="train_objective",
-            alt=f"The objective against {figures.X_TITLES[settings['x']]}. {made}".strip(),
-            live=live,
+            alt=f"The objective against {figures.X_TITLES[x]}. {made}".strip(),
         )
     with right:
         if "used_bases" in history:
@@ -346,40 +308,27 @@ def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     parts = higher_order.interaction_columns(view.machine, history)
     counts = higher_order.true_counts(view.machine, view.dataset, bool(parts))
     figure = figures.sparsity(history, settings["x"], revision=view.id, parts=parts, **counts)
-    curves(
+    chart(
         _marked(figure, view, history, settings),
         key="train_sparsity",
         alt="The numbers of used interactions and of used features.",
-        live=_live(view, settings),
     )
 
 
-def _axis(history: pd.DataFrame) -> str:
-    """Return the setting that has the axis of the curves."""
-    return "against" if "used_bases" in history else "x"
-
-
-def _live(view: JobView, settings: Settings) -> bool:
-    """Return whether the curves are about to change."""
-    return view.state.active or (settings["motion"] and not view.state.ended)
-
-
 def _marked(figure: go.Figure, view: JobView, history: pd.DataFrame, settings: Settings) -> go.Figure:
-    """Mark the changes of strengths, and the epoch that is looked at."""
-    words = change_words(view.experiment, view.epoch)
-    return mark_epochs(figure, history, settings[_axis(history)], words, looked_at(view))
+    """Mark the changes of strengths."""
+    return mark_epochs(figure, history, settings[axis_of(view)], change_words(view.experiment, view.epoch))
 
 
 def _prediction(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     metric = settings["metric"]
     st.markdown("**Prediction**")
-    figure = figures.prediction(history, metric, settings[_axis(history)], revision=f"{view.id}:{metric}")
-    curves(
+    figure = figures.prediction(history, metric, settings[axis_of(view)], revision=f"{view.id}:{metric}")
+    chart(
         _marked(figure, view, history, settings),
         key="train_prediction",
         alt=f"{figures.METRICS[metric]} on the training rows"
         + (" and the validation rows." if f"validation_{metric}" in history else "."),
-        live=_live(view, settings),
     )
     if view.experiment.validation == 0:
         st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
@@ -395,12 +344,11 @@ def _quality(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
     if planted:
         with columns[-1]:
             st.markdown("**Recovery of the truth**")
-            figure = figures.recovery(history, settings[_axis(history)], revision=view.id)
-            curves(
+            figure = figures.recovery(history, settings[axis_of(view)], revision=view.id)
+            chart(
                 _marked(figure, view, history, settings),
                 key="train_recovery",
                 alt="The F1 score of the support, and the estimation error.",
-                live=_live(view, settings),
             )
             st.caption(_recovery_words(view))
 

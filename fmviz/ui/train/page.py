@@ -29,18 +29,19 @@ from fmviz.ui.train import (
     live,
     slices,
 )
+from fmviz.ui.train.drawer import main_settings
 from fmviz.ui.train.settings import (
     EXPERT,
     OWN,
+    draw_suggested,
     experiment_of,
     expert_own,
     load_suggested,
     own_specs,
-    settings_panel,
     suggest,
     unavailable,
 )
-from fmviz.ui.train.strengths import NOW, adopt, draw_now
+from fmviz.ui.train.strengths import NOW, adopt, draw_schedule
 
 _VIEW: tuple[Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
@@ -75,6 +76,7 @@ _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
 
+# On a phone buttons are their signs, and λ comes first, so that Play, λ and a matrix share the screen.
 # In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
 _STYLE = """<style>
 BOX [data-testid="stMarkdown"]:has(.katex-display) {
@@ -86,6 +88,21 @@ BOX .katex-display {
 BOX .katex-display > .katex,
 BOX .katex-display > .katex > .katex-html {
   white-space: normal;
+}
+.st-key-train_main > :has(> .st-key-train_strength) {flex: 1 1 14rem; min-width: 11rem}
+[data-testid="stPopoverBody"]:has(.st-key-train_penalty) {width: min(27rem, 92vw)}
+@media (max-width: 560px) {
+  .st-key-train_controls, .st-key-train_main {gap: 0.4rem}
+  .st-key-train_controls kbd {display: none}
+  .st-key-train_controls button {padding-inline: 0.55rem}
+  .st-key-train_controls [class*="st-key-train_"]:not(.st-key-train_play, .st-key-train_speed) button p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  }
+  .st-key-train_grain {order: 1}
+  .st-key-train_speed {order: 2}
+  .st-key-train_main > :has(> .st-key-train_strength) {order: -1; flex-basis: 100%}
+  .st-key-train_regularizer {max-width: 8.5rem}
+  .st-key-train_rank {max-width: 5rem}
 }
 </style>""".replace(
     "BOX", ":is(.st-key-train_penalty, .st-key-train_objective_box, .st-key-train_inside_box)"
@@ -107,18 +124,13 @@ def render() -> None:
             "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
             "regression, and watch the regularizer choose its interactions. Every setting and the seed are "
             "in the address bar: the same link gives the same numbers.",
+            folded=True,
         )
         reason = unavailable(settings)
         _autostart(settings, reason)
         st.html(_STYLE)
-        if not settings.shows("settings", "All settings on the left"):
-            _right(settings, experiment_of(settings), reason)
-            return
-        left, right = st.columns([1, 2.6], gap="medium")
-        with left:
-            experiment = settings_panel(settings)
-        with right:
-            _right(settings, experiment, reason)
+        with st.container(gap="xsmall"):
+            _body(settings, reason)
 
 
 def _owner() -> str:
@@ -196,25 +208,29 @@ def _found_in_store(run: str) -> bool:
     return True
 
 
-def _right(settings: Settings, experiment: Experiment, reason: str | None) -> None:
+def _body(settings: Settings, reason: str | None) -> None:
     job = _job(settings)
     if job is not None and adopt(settings, job):
         st.rerun()
+    experiment = experiment_of(settings)
     stale = job is not None and job.experiment != experiment
     controls.draw_controls(settings, job, stale, reason is None, _start)
+    main_settings(settings, None if stale else job)
     # Always one element: a fragment below that changed its place would be another one, and lose clicks.
-    with st.container(key="train_above"):
-        if job is not None and not job.state.ended and not stale:
-            draw_now(settings, job)
+    with st.container(key="train_above", gap="small"):
+        draw_schedule(settings, experiment)
+        draw_suggested(settings)
         if reason is not None:
             _impossible(settings, reason)
         if (said := st.session_state.get(_LOST)) is not None:
             kind, sentence = said
             (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
+    begun = job is not None and (job.state.active or bool(job.view().epoch))
+    words = _stale_words(job, experiment) if stale and begun and job is not None else None
+    live.show(job, experiment, settings, stale=words)
     if job is None:
-        _empty(settings, reason)
+        _example(settings, reason)
         return
-    live.show(job, settings, stale=_stale_words(job, experiment) if stale else None)
     if not job.state.active and settings.shows("exports", "Downloads and code"):
         if job.state.ended and (view := job.view()).saved and view.parameters is not None:
             st.page_link(
@@ -280,16 +296,12 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
     return "", {}
 
 
-def _empty(settings: Settings, reason: str | None) -> None:
-    if not settings.shows("play"):
-        st.info("Nothing has been trained yet.", icon=":material/hourglass_empty:")
+def _example(settings: Settings, reason: str | None) -> None:
+    """Draw the way to a run that shows something, where the present settings are not that."""
+    if not settings.shows("play") or (settings["dataset"] == "planted_interactions" and reason is None):
         return
     with st.container(border=True, key="train_empty"):
-        first = "Press **Play** to train with the settings given, or take this example:"
-        st.markdown(
-            f"Nothing has been trained yet. {first if reason is None else 'Take this example:'} TI finds the "
-            "360 planted interactions among 4,950 pairs."
-        )
+        st.markdown("An example to begin with: TI finds the 360 planted interactions among 4,950 pairs.")
 
         def example() -> None:
             settings.set(dataset="planted_interactions", model="fm")

@@ -15,7 +15,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.state import Settings, Whole
-from fmviz.ui.train.interactions import driver_key, last_frame
+from fmviz.ui.train.panels import last_frame
 
 VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; at most 12."),)
 """The settings of what is drawn of several outputs."""
@@ -41,7 +41,7 @@ def draw(view: JobView, settings: Settings) -> None:
         return
     frames = _frames(view, len(dataset.outputs))
     shared = isinstance(frames[-1].thinned, ThinnedBasis)
-    driver = driver_key(view) if len(frames) > 1 else None
+    driver = f"train_frame_{view.id}_{view.epoch}" if len(frames) > 1 else None
     few = len(dataset.outputs) <= _FEW
     left, right = st.columns([2, 1]) if shared and few else (st.container(), None)
     with left:
@@ -63,8 +63,7 @@ def _look_back(frames: Sequence[Frame], driver: str) -> None:
         keys,
         value=keys[-1],
         key=driver,
-        help="Drag, or use the arrow keys. The pictures follow while you drag; when you let go, the curves "
-        "mark the epoch.",
+        help="Drag, or use the arrow keys. The pictures follow while you drag.",
     )
 
 

@@ -40,40 +40,29 @@ def adopt(settings: Settings, job: Job) -> bool:
     return True
 
 
-def draw_now(settings: Settings, job: Job) -> None:
-    """Draw the strengths of a run that has not ended, to be changed at once."""
-    experiment, present = job.experiment, job.strengths
-    model = experiment.machine
-    drawn = [
-        name
-        for name in STRENGTHS
-        if (name != "lambda_sparse" or not takes_no_penalty(model))
-        and (name != "lambda_w" or experiment.fit_linear)
-        and (name != "lambda_p" or model.notation.shrinkage)
-        and settings.shows(f"now_{name}")
-    ]
-    if not drawn:
+def acts_now(job: Job) -> bool:
+    """Return whether strengths that are moved act on a run from now on: it has begun, and has not ended."""
+    return not job.state.ended and (job.state.active or job.view().epoch > 0)
+
+
+def draw_now(settings: Settings, job: Job, name: str) -> None:
+    """Draw a strength of a run that goes on, to be changed at once."""
+    if not settings.shows(f"now_{name}"):
         return
-    moved = {f"now_{name}": present[name] for name in drawn if settings[f"now_{name}"] != present[name]}
-    if moved:
-        settings.set(**moved)
+    present = job.strengths[name]
+    if settings[f"now_{name}"] != present:
+        settings.set(**{f"now_{name}": present})
     symbols = {
-        "lambda_sparse": model.notation.lambda_sparse,
-        "lambda_p": model.notation.lambda_p,
+        "lambda_sparse": job.experiment.machine.notation.lambda_sparse,
+        "lambda_p": job.experiment.machine.notation.lambda_p,
         "lambda_w": r"\lambda_w",
     }
-    with st.container(key="train_now", border=True):
-        for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
-            with place:
-                _slider(settings, job, name, f"${symbols[name]}$ from now on")
 
-
-def _slider(settings: Settings, job: Job, name: str, label: str) -> None:
     def change() -> None:
         job.change(**{name: settings[f"now_{name}"]})
         adopt(settings, job)
 
-    widgets.scale(settings, f"now_{name}", label, then=change)
+    widgets.scale(settings, f"now_{name}", f"${symbols[name]}$ from now on", then=change)
 
 
 def draw_schedule(settings: Settings, experiment: Experiment) -> None:

@@ -49,6 +49,7 @@ __all__ = [
     "encode_factor",
     "encode_view",
     "matrix_view",
+    "read",
 ]
 
 
@@ -58,12 +59,14 @@ def _component() -> Any:
     # returned callable puts the definition back by itself where a new runtime (AppTest) lacks it.
     import streamlit as st
 
-    here = resources.files(__package__)
     return st.components.v2.component(
-        "fmviz.matrix_view",
-        js=here.joinpath("matrix_view.js").read_text(encoding="utf-8"),
-        css=here.joinpath("matrix_view.css").read_text(encoding="utf-8"),
+        "fmviz.matrix_view", js=read("matrices.js") + read("matrix_view.js"), css=read("matrix_view.css")
     )
+
+
+def read(name: str) -> str:
+    """Return a file of this folder; `matrices.js` and the styles serve other components, too."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _ignore() -> None:

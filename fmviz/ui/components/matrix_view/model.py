@@ -145,6 +145,8 @@ class Panel:
         is called so, instead of tiles.
     classes : sequence of CellClass
         What the codes of a ClassesFrame stand for.
+    apart : bool
+        Whether the colours of its codes go with its own scale: it shows something else than the others.
     """
 
     title: str
@@ -155,6 +157,7 @@ class Panel:
     factor_label: str = "Q"
     gram_label: str = "QQᵀ"
     classes: Sequence[CellClass] = ()
+    apart: bool = False
 
 
 @dataclass(frozen=True)

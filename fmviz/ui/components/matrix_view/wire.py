@@ -11,8 +11,8 @@ import dataclasses
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -50,10 +50,11 @@ class ViewOptions(TypedDict, total=False):
     columns: int | None
     min_width: int
     max_height: int
-    player: bool
+    player: bool | Literal["rests"]
     clickable: bool
     mark: Mark | None
     selectable: bool
+    zoom: bool
     named: bool
     empty: str
 
@@ -100,12 +101,14 @@ def encode_view(
     columns: int | None = None,
     min_width: int = 230,
     max_height: int = 420,
-    player: bool = False,
+    player: bool | Literal["rests"] = False,
     clickable: bool = False,
     mark: Mark | None = None,
     selectable: bool = False,
+    zoom: bool = False,
     named: bool = False,
     empty: str = "Nothing to show yet.",
+    more: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what `matrix_view` sends to the browser; cache this where the panels take long to make.
 
@@ -133,19 +136,24 @@ def encode_view(
         The least width of a panel in CSS pixels; where they do not fit side by side, they take more rows.
     max_height : int
         The largest height of a picture in CSS pixels.
-    player : bool
+    player : bool or "rests"
         Whether the view has a slider and a Play button of its own for the frames, in place of a driver. It
-        plays by itself once when it is first shown.
+        plays by itself once when it is first shown, or waits at the last frame.
     clickable : bool
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     mark : Mark, optional
         A cell that is outlined while no other one is pointed at; in all pictures that have it.
     selectable : bool
         Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
+    zoom : bool
+        Whether a box that is drawn by dragging, a double click, or the keys + and − zoom in, in all pictures
+        of one shape alike. Not together with `selectable`.
     named : bool
-        Whether the labels of a ready matrix stand beside its rows and columns, where cells are large enough.
+        Whether names stand beside rows and columns, where cells are large enough.
     empty : str
         The sentence shown when there are no panels.
+    more : mapping, optional
+        Further entries of the header, for components that draw more than matrices.
 
     Returns
     -------
@@ -170,7 +178,7 @@ def encode_view(
         raise ValueError("driver_key is empty; give the key of a slider, or None.")
     if player and driver_key is not None:
         raise ValueError(f"driver_key = {driver_key!r} and player exclude each other; choose one of them.")
-    check_panels(panels, player or driver_key is not None)
+    check_panels(panels, bool(player) or driver_key is not None)
     sections = _Sections()
     factor_top = gram_top = 0.0
     grey = False
@@ -211,7 +219,8 @@ def encode_view(
                 skipped = array == NOT_AN_INTERACTION
                 grey = grey or bool(skipped.any())
                 used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
-                gram_top = max(gram_top, entry["scale"] * float(used) / 127)
+                if not panel.apart:
+                    gram_top = max(gram_top, entry["scale"] * float(used) / 127)
             if rows >= 0 and array.shape != (rows, cols):
                 raise ValueError(
                     f"{where}: shape {array.shape} differs from {(rows, cols)} of the frames before; "
@@ -241,6 +250,7 @@ def encode_view(
                 "colLabels": col_labels,
                 "factorLabel": panel.factor_label,
                 "gramLabel": panel.gram_label,
+                "apart": panel.apart,
                 "frames": frames,
             }
         )
@@ -254,12 +264,13 @@ def encode_view(
         },
         "ramp": ramp,
         "diagonal": grey,
-        "player": bool(player),
+        "player": player,
         "columns": columns,
         "minWidth": int(min_width),
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
         "selectable": bool(selectable),
+        "zoom": bool(zoom),
         "named": bool(named),
         "maxHeight": int(max_height),
         "empty": empty,
@@ -268,6 +279,7 @@ def encode_view(
             "dark": dataclasses.asdict(palette.DARK),
         },
         "panels": drawn,
+        **(more or {}),
     }
     body = b"".join(sections.blobs)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,1294 @@
+// Draws matrices as heatmaps and switches their frames while a Streamlit slider is dragged.
+//
+// A component puts its own script below these classes. Streamlit calls its default export anew whenever the data or
+// the theme changes, so there is one View per parent element, updated in place. Cleanup functions are called when
+// the component goes, but also at once where newer data came while a call was on its way: only the former ends the
+// view, else the picture would vanish in mid-run.
+
+const LEVELS = 127;
+const SKIP = -128; // the code of a cell that is not an interaction
+const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
+const PANEL_GAP = 24;
+const PLAY_SECONDS = 4;
+const MIN_FACTOR = 26;
+const MAX_NAME = 120;
+const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
+const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
+
+// ---------------------------------------------------------------------------------------------- payload
+
+function decode(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
+  const size = view.getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
+  const body = 8 + size;
+  const cache = new Map();
+  header.section = (at, count, type) => {
+    if (!cache.has(at)) {
+      const start = bytes.byteOffset + body + at;
+      const end = start + count * type.BYTES_PER_ELEMENT;
+      cache.set(at, new type(bytes.buffer.slice(start, end))); // a copy, since the message is not aligned
+    }
+    return cache.get(at);
+  };
+  return header;
+}
+
+// ----------------------------------------------------------------------------------------------- numbers
+
+// A scale is {top, root}: the magnitude at its ends, and whether colours go with the square root.
+function level(value, { top, root }) {
+  const part = Math.min(1, Math.abs(value) / top);
+  const size = Math.max(1, Math.round((root ? Math.sqrt(part) : part) * LEVELS));
+  return value < 0 ? -size : size;
+}
+
+function factorCodes(q, scale) {
+  const out = new Int8Array(q.length);
+  for (let i = 0; i < q.length; i++) if (q[i] !== 0) out[i] = level(q[i], scale);
+  return out;
+}
+
+// Which columns each row uses, as words of 31 bits: two rows interact iff their words meet.
+function supports(q, n, k) {
+  const words = Math.ceil(k / 31);
+  const bits = new Int32Array(n * words);
+  for (let i = 0; i < n; i++)
+    for (let s = 0; s < k; s++)
+      if (q[i * k + s] !== 0) bits[i * words + ((s / 31) | 0)] |= 1 << s % 31;
+  return { bits, words };
+}
+
+function meet({ bits, words }, i, j) {
+  for (let w = 0; w < words; w++) if (bits[i * words + w] & bits[j * words + w]) return true;
+  return false;
+}
+
+function dot(q, k, i, j) {
+  let sum = 0;
+  for (let s = 0, a = i * k, b = j * k; s < k; s++) sum += q[a + s] * q[b + s];
+  return sum;
+}
+
+function gramCodes(q, n, k, scale) {
+  const out = new Int8Array(n * n);
+  const support = supports(q, n, k);
+  for (let i = 0; i < n; i++) {
+    out[i * n + i] = SKIP;
+    for (let j = 0; j < i; j++) {
+      if (!meet(support, i, j)) continue;
+      const code = level(dot(q, k, i, j), scale);
+      out[i * n + j] = code;
+      out[j * n + i] = code;
+    }
+  }
+  return out;
+}
+
+function rescaled(codes, own, scale) {
+  const out = new Int8Array(codes.length);
+  for (let i = 0; i < codes.length; i++) {
+    const c = codes[i];
+    out[i] = c === 0 || c === SKIP ? c : level((c / LEVELS) * own, scale);
+  }
+  return out;
+}
+
+// Where cells are smaller than a pixel a tile shows its largest magnitude: no non-zero is ever dropped.
+function pooled(codes, n, m, fr, fc) {
+  if (fr === 1 && fc === 1) return { codes, n, m };
+  const rows = Math.ceil(n / fr);
+  const cols = Math.ceil(m / fc);
+  const out = new Int8Array(rows * cols).fill(SKIP);
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < m; j++) {
+      const at = ((i / fr) | 0) * cols + ((j / fc) | 0);
+      const c = codes[i * m + j];
+      if (c !== SKIP && (out[at] === SKIP || Math.abs(c) > Math.abs(out[at]))) out[at] = c;
+    }
+  return { codes: out, n: rows, m: cols };
+}
+
+function nonzero(codes) {
+  for (let i = 0; i < codes.length; i++) if (codes[i] !== 0 && codes[i] !== SKIP) return true;
+  return false;
+}
+
+function number(value, digits = 4) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(digits))) : value.toExponential(2);
+  return text.replaceAll("-", "−").replace("e+", "e");
+}
+
+const grouped = (n) => n.toLocaleString("en-US");
+
+// ------------------------------------------------------------------------------------------------ colours
+
+function rgb(hex) {
+  const v = parseInt(hex.slice(1), 16);
+  return [v >> 16, (v >> 8) & 255, v & 255];
+}
+
+function along(stops, t) {
+  const x = t * (stops.length - 1);
+  const i = Math.min(stops.length - 2, Math.floor(x));
+  const a = rgb(stops[i]);
+  const b = rgb(stops[i + 1]);
+  return a.map((c, s) => Math.round(c + (b[s] - c) * (x - i)));
+}
+
+// One packed RGBA word for each code from −128 to 127.
+function lookup(colors) {
+  const words = new Uint32Array(256);
+  const bytes = new Uint8ClampedArray(words.buffer);
+  const put = (code, [r, g, b]) => bytes.set([r, g, b, 255], 4 * (code + 128));
+  put(SKIP, rgb(colors.diagonal));
+  put(0, rgb(colors.zero));
+  for (let c = 1; c <= LEVELS; c++) {
+    const t = (c - 1) / (LEVELS - 1);
+    put(c, along(colors.positive, t));
+    put(-c, along(colors.negative, t));
+  }
+  return words;
+}
+
+function isDark(element) {
+  const style = getComputedStyle(element);
+  const color = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const ctx = canvas.getContext("2d");
+  ctx.fillStyle = "#ffffff";
+  ctx.fillRect(0, 0, 1, 1);
+  ctx.fillStyle = color;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+}
+
+// ------------------------------------------------------------------------------------------------- slider
+
+const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
+
+// Follows the slider of a Streamlit widget while it moves. Streamlit sends nothing to Python before the thumb
+// is released, but it keeps the text of aria-valuetext current on each step of a drag and each arrow key.
+class Driver {
+  constructor(key, listener) {
+    this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
+    this.key = key;
+    this.listener = listener;
+    this.thumb = null;
+    this.inner = new MutationObserver(() => listener());
+    // Streamlit may build the slider after us or build it anew.
+    this.outer = new MutationObserver(() => {
+      if (!this.thumb || !this.thumb.isConnected) this.attach();
+    });
+    this.outer.observe(document.body, { childList: true, subtree: true });
+    this.attach();
+  }
+
+  attach() {
+    this.inner.disconnect();
+    this.thumb = null;
+    for (const box of document.querySelectorAll(this.selector)) {
+      const thumb = box.querySelector('input[type="range"], [role="slider"]');
+      if (thumb) this.thumb = thumb;
+    }
+    if (!this.thumb) return;
+    this.inner.observe(this.thumb, {
+      attributes: true,
+      attributeFilter: ["aria-valuetext", "aria-valuenow", "value", "min", "max"],
+    });
+    this.listener();
+  }
+
+  // The position as {text, index, count}, or null while there is no slider.
+  read() {
+    const t = this.thumb;
+    if (!t) return null;
+    const get = (own, aria) => Number(own !== undefined && own !== "" ? own : t.getAttribute(aria));
+    const low = get(t.min, "aria-valuemin");
+    const high = get(t.max, "aria-valuemax");
+    return {
+      text: squeeze(t.getAttribute("aria-valuetext")),
+      index: Math.round(get(t.value, "aria-valuenow") - low),
+      count: Math.round(high - low) + 1,
+    };
+  }
+
+  destroy() {
+    this.inner.disconnect();
+    this.outer.disconnect();
+  }
+}
+
+// A slider and a Play button of the view's own, read as a Driver is.
+class Player {
+  constructor(parent, listener) {
+    this.listener = listener;
+    this.keys = [];
+    this.timer = 0;
+    this.box = make("div", "player");
+    parent.prepend(this.box);
+    this.box.setAttribute("role", "group");
+    this.button = make("button", "play", this.box);
+    this.button.type = "button";
+    this.range = make("input", "", this.box);
+    this.range.type = "range";
+    this.range.min = "0";
+    this.range.setAttribute("aria-label", "Look back: the matrix at an earlier epoch");
+    this.label = make("span", "at", this.box);
+    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
+    this.range.addEventListener("input", () => {
+      this.pause();
+      this.go(Number(this.range.value));
+    });
+    this.pause();
+  }
+
+  // Takes the names of the frames; goes through them once, or waits at the last one.
+  take(keys, rests) {
+    const same = String(keys) === String(this.keys);
+    this.keys = keys;
+    this.range.max = String(keys.length - 1);
+    if (rests) {
+      if (!same) this.go(keys.length - 1);
+      return;
+    }
+    this.range.value = "0";
+    this.play();
+  }
+
+  play() {
+    this.go(Number(this.range.value) >= this.keys.length - 1 ? 0 : Number(this.range.value));
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (still) return this.go(this.keys.length - 1);
+    clearInterval(this.timer);
+    this.timer = setInterval(
+      () => {
+        this.go(Number(this.range.value) + 1);
+        if (Number(this.range.value) >= this.keys.length - 1) this.pause();
+      },
+      (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
+    );
+    this.says("❚❚", "Pause");
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.says("▶", "Play");
+  }
+
+  says(sign, words) {
+    put(this.button, sign);
+    this.button.setAttribute("aria-label", words);
+    this.button.title = words;
+  }
+
+  go(index) {
+    this.range.value = String(index);
+    const key = this.keys[Number(this.range.value)] || "";
+    put(this.label, key);
+    this.range.setAttribute("aria-valuetext", key);
+    this.listener();
+  }
+
+  read() {
+    const index = Number(this.range.value);
+    return { text: squeeze(this.keys[index]), index, count: this.keys.length };
+  }
+
+  destroy() {
+    this.pause();
+    this.box.remove();
+  }
+}
+
+function frameAt(frames, position) {
+  if (frames.length === 1 || !position) return frames.length - 1;
+  const byText = frames.findIndex((f) => squeeze(f.key) === position.text);
+  if (byText >= 0) return byText;
+  const value = Number(position.text);
+  if (position.text !== "" && Number.isFinite(value)) {
+    const byValue = frames.findIndex((f) => f.key.trim() !== "" && Number(f.key) === value);
+    if (byValue >= 0) return byValue;
+  }
+  if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
+  return -1;
+}
+
+// ------------------------------------------------------------------------------------------------ pictures
+
+function make(tag, className, parent) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (parent) parent.append(element);
+  return element;
+}
+
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// About how many CSS pixels names need.
+function nameWidth(names) {
+  return Math.min(MAX_NAME, Math.ceil(6.2 * Math.max(0, ...names.map((name) => name.length))) + 6);
+}
+
+// One matrix on one canvas, a backing pixel for each drawn cell, enlarged by a whole number of device pixels.
+class Picture {
+  constructor(parent, part) {
+    this.part = part;
+    this.box = make("div", `picture ${part}`, parent);
+    this.head = make("div", "head", this.box);
+    this.name = make("span", "name", this.head);
+    this.size = make("span", "size", this.head);
+    this.stage = make("div", "stage", this.box);
+    this.canvas = make("canvas", "", this.stage);
+    this.context = this.canvas.getContext("2d");
+    this.grid = make("div", "grid", this.stage);
+    this.marks = [0, 1].map(() => make("div", "mark", this.stage));
+    this.notice = make("div", "notice", this.stage);
+    this.rowNames = make("div", "names rows", this.stage);
+    this.colNames = make("div", "names cols", this.stage);
+    for (const names of [this.rowNames, this.colNames]) names.setAttribute("aria-hidden", "true");
+    this.image = null;
+  }
+
+  // Writes names beside the rows and beneath the columns; none where the lists are empty.
+  label(rows, cols) {
+    const write = (box, names, size, side) => {
+      box.replaceChildren();
+      for (const name of names) {
+        const entry = make("span", "", box);
+        entry.textContent = name;
+        entry.style[side] = `${size}px`;
+        entry.style.lineHeight = `${size}px`;
+      }
+    };
+    write(this.rowNames, rows, this.rowPixels, "height");
+    write(this.colNames, cols, this.colPixels, "width");
+    this.stage.style.marginBottom = cols.length ? `${nameWidth(cols) + 4}px` : "";
+  }
+
+  // Makes room for n × m cells, of which the first is at `top`, `left` of the matrix.
+  place(n, m, rowPool, colPool, cellHeight, cellWidth, dpr, top = 0, left = 0) {
+    Object.assign(this, { n, m, rowPool, colPool, top, left });
+    const rows = Math.ceil(n / rowPool);
+    const cols = Math.ceil(m / colPool);
+    this.rowPixels = cellHeight / dpr;
+    this.colPixels = cellWidth / dpr;
+    if (this.canvas.width !== cols || this.canvas.height !== rows || !this.image) {
+      this.canvas.width = cols;
+      this.canvas.height = rows;
+      this.image = this.context.createImageData(cols, rows);
+    }
+    this.width = cols * this.colPixels;
+    this.height = rows * this.rowPixels;
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.stage.style.width = `${this.width}px`;
+    this.stage.style.height = `${this.height}px`;
+    this.head.style.maxWidth = this.part === "factor" ? "" : `${Math.max(this.width, 60)}px`;
+    const fine = Math.min(this.rowPixels, this.colPixels) >= 9;
+    this.grid.style.display = fine ? "" : "none";
+    this.grid.style.backgroundSize = `${this.colPixels}px ${this.rowPixels}px`;
+  }
+
+  draw(codes, table) {
+    const small = pooled(codes, this.n, this.m, this.rowPool, this.colPool);
+    const words = new Uint32Array(this.image.data.buffer);
+    for (let i = 0; i < words.length; i++) words[i] = table[small.codes[i] + 128];
+    this.context.putImageData(this.image, 0, 0);
+  }
+
+  // The cell under a pointer as half-open ranges of rows and columns; the nearest one with `near`.
+  cell(event, near = false) {
+    const rect = this.canvas.getBoundingClientRect();
+    let col = Math.floor(((event.clientX - rect.left) / rect.width) * this.canvas.width);
+    let row = Math.floor(((event.clientY - rect.top) / rect.height) * this.canvas.height);
+    if (near) {
+      col = Math.min(this.canvas.width - 1, Math.max(0, col));
+      row = Math.min(this.canvas.height - 1, Math.max(0, row));
+    }
+    if (col < 0 || row < 0 || col >= this.canvas.width || row >= this.canvas.height) return null;
+    const range = (at, pool, first, size) => [first + at * pool, first + Math.min(size, (at + 1) * pool)];
+    return {
+      rows: range(row, this.rowPool, this.top, this.n),
+      cols: range(col, this.colPool, this.left, this.m),
+    };
+  }
+
+  // Outlines at most two ranges of cells, each {rows, cols}; a missing side means the whole side.
+  mark(ranges) {
+    this.marks.forEach((element, at) => {
+      const range = ranges[at];
+      element.style.display = range ? "block" : "none";
+      if (!range) return;
+      const place = (given, first, size, pool, pixels) =>
+        (given || [first, first + size])
+          .map((x) => Math.max(0, Math.min(size, x - first)))
+          .map((x) => Math.ceil(x / pool) * pixels);
+      const [top, bottom] = place(range.rows, this.top, this.n, this.rowPool, this.rowPixels);
+      const [left, right] = place(range.cols, this.left, this.m, this.colPool, this.colPixels);
+      if (bottom === top || right === left) element.style.display = "none";
+      element.style.transform = `translate(${left - 1}px, ${top - 1}px)`;
+      element.style.width = `${Math.max(right - left, 1) + 2}px`;
+      element.style.height = `${Math.max(bottom - top, 1) + 2}px`;
+    });
+  }
+}
+
+class Panel {
+  constructor(view) {
+    this.view = view;
+    this.box = make("section", "panel", view.panelsBox);
+    this.heading = make("div", "title", this.box);
+    this.heading.setAttribute("role", "heading");
+    this.heading.setAttribute("aria-level", "4");
+    this.chip = make("span", "chip", this.heading);
+    this.title = make("span", "", this.heading);
+    this.figure = make("div", "figure", this.box);
+    this.figure.setAttribute("role", "img");
+    this.figure.tabIndex = 0;
+    this.figure.addEventListener("keydown", (event) => view.key(this, event));
+    this.figure.addEventListener("blur", () => view.leave());
+    this.factor = new Picture(this.figure, "factor");
+    this.gram = new Picture(this.figure, "gram");
+    this.caption = make("div", "caption", this.box);
+    this.caption.setAttribute("aria-hidden", "true"); // it is part of the picture's label
+    this.shown = -1;
+    this.width = 0;
+    for (const picture of [this.factor, this.gram]) {
+      const hover = (event) => view.hover(this, picture, event);
+      picture.canvas.addEventListener("pointermove", hover);
+      picture.canvas.addEventListener("pointerdown", hover);
+      picture.canvas.addEventListener("pointerleave", () => view.leave());
+      picture.canvas.addEventListener("click", (event) => view.click(this, picture, event));
+      picture.canvas.addEventListener("dblclick", (event) => view.closer(this, picture, picture.cell(event)));
+      picture.canvas.addEventListener("pointerdown", (event) => view.press(this, picture, event));
+      picture.canvas.addEventListener("pointerup", (event) => view.release(event));
+      picture.canvas.addEventListener("pointercancel", () => view.drop());
+    }
+  }
+
+  // Takes a description and the payload that has its numbers.
+  set(spec, source) {
+    this.spec = spec;
+    this.source = source;
+    this.shown = -1;
+    put(this.title, spec.title);
+    this.chip.style.display = spec.color ? "" : "none";
+    this.chip.style.background = spec.color || "";
+    const isFactor = spec.kind === "factor";
+    const show = this.view.header.show;
+    this.isClasses = spec.kind === "classes";
+    this.hasFactor = isFactor && show !== "gram";
+    this.hasGram = !isFactor || show !== "factor";
+    this.factor.box.style.display = this.hasFactor ? "" : "none";
+    this.gram.box.style.display = this.hasGram ? "" : "none";
+    put(this.factor.name, spec.factorLabel);
+    put(this.factor.size, "");
+    // Codes are tiles unless their panel names them otherwise.
+    this.tiles = !isFactor && spec.gramLabel === "QQᵀ";
+    put(this.gram.name, this.tiles ? "" : spec.gramLabel);
+    put(this.gram.size, this.tiles ? `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles` : "");
+  }
+
+  // The rows and columns that are drawn: all of them, unless the view is zoomed and this panel alike.
+  get window() {
+    const { rows: n, cols: k, kind } = this.spec;
+    const m = kind === "factor" ? n : k;
+    const zoomed = this.view.zoomed;
+    if (zoomed && !this.hasFactor && zoomed.n === n && zoomed.m === m) return zoomed;
+    return { rows: [0, n], cols: [0, m], n, m };
+  }
+
+  // Cells of a whole number of device pixels within a width in CSS pixels.
+  layout(width, dpr) {
+    const { rows: n, cols: k, kind } = this.spec;
+    let wide = Math.floor(width * dpr);
+    let tall = Math.floor(this.view.header.maxHeight * dpr);
+    this.width = width;
+    if (!this.hasGram) {
+      const rowPool = Math.ceil(n / tall);
+      const colPool = Math.ceil(k / wide);
+      const height = Math.max(1, Math.floor(tall / Math.ceil(n / rowPool)));
+      const room = Math.floor(wide / Math.ceil(k / colPool));
+      const least = Math.ceil((90 * dpr) / k);
+      this.factor.place(n, k, rowPool, colPool, height, Math.max(1, Math.min(room, Math.max(height, least))), dpr);
+      return;
+    }
+    if (this.hasFactor) {
+      this.around(n, n, wide, tall, dpr);
+      return;
+    }
+    const { rows, cols } = this.window;
+    const high = rows[1] - rows[0];
+    const broad = cols[1] - cols[0];
+    const names = this.view.header.names;
+    const [across, down] = kind === "factor" ? [names, names] : [this.spec.rowLabels, this.spec.colLabels];
+    let named = this.view.header.named && across && down && Math.max(high, broad) * MIN_NAMED <= width;
+    const [rowNames, colNames] = named ? [across.slice(...rows), down.slice(...cols)] : [[], []];
+    if (named) {
+      const room = wide - Math.ceil((nameWidth(rowNames) + 8) * dpr);
+      const floor = this.view.header.zoom ? tall - Math.ceil((nameWidth(colNames) + 4) * dpr) : tall;
+      named = Math.min(Math.floor(room / broad), Math.floor(floor / high)) >= MIN_NAMED * dpr;
+      if (named) [wide, tall] = [room, floor];
+    }
+    let pool = 1;
+    const cells = () => Math.min(Math.floor(wide / Math.ceil(broad / pool)), Math.floor(tall / Math.ceil(high / pool)));
+    while (cells() < 1 && pool < Math.max(high, broad)) pool++;
+    const cell = Math.max(1, cells());
+    this.gram.place(high, broad, pool, pool, cell, cell, dpr, rows[0], cols[0]);
+    this.gram.label(named ? rowNames : [], named ? colNames : []);
+  }
+
+  // The same of Q with its Gram matrix beside it.
+  around(n, m, wide, tall, dpr) {
+    const k = this.spec.cols;
+    const gap = Math.round(CELL_GAP * dpr);
+    let pool = 1;
+    let cell = 0;
+    let factorWidth = 0;
+    let colPool = 1;
+    for (; ; pool++) {
+      const most = Math.ceil(Math.max(n, m) / pool);
+      cell = Math.min(Math.floor(wide / Math.ceil(m / pool)), Math.floor(tall / Math.ceil(n / pool)));
+      for (; cell >= 1; cell--) {
+        const target = Math.max(MIN_FACTOR * dpr, Math.min(k * cell, 0.3 * wide));
+        colPool = Math.ceil(k / target);
+        factorWidth = Math.max(1, Math.min(Math.floor(target / Math.ceil(k / colPool)), 4 * cell + 24));
+        const used = gap + factorWidth * Math.ceil(k / colPool);
+        if (used + cell * Math.ceil(m / pool) <= wide) break;
+      }
+      if (cell >= 1 || most <= 1) break;
+    }
+    cell = Math.max(1, cell);
+    this.factor.place(n, k, pool, colPool, cell, factorWidth, dpr);
+    this.gram.place(n, m, pool, pool, cell, cell, dpr);
+    this.gram.label([], []);
+  }
+
+  numbers() {
+    const { rows, cols, frames, kind } = this.spec;
+    const type = kind === "factor" ? Float32Array : Int8Array;
+    return this.source.section(frames[this.shown].at, rows * cols, type);
+  }
+
+  draw(index, force) {
+    if (index < 0 || (index === this.shown && !force)) return false;
+    this.shown = index;
+    const { rows: n, cols: k, frames, kind, title, factorLabel, gramLabel } = this.spec;
+    const { table } = this.view;
+    const frame = frames[index];
+    const numbers = this.numbers();
+    let gramEmpty = false;
+    let factorEmpty = false;
+    if (kind === "factor") {
+      const codes = factorCodes(numbers, this.view.scale("factor"));
+      factorEmpty = !nonzero(codes);
+      if (this.hasFactor) this.factor.draw(codes, table);
+      if (this.hasGram) {
+        const gram = gramCodes(numbers, n, k, this.view.scale("gram"));
+        gramEmpty = !nonzero(gram);
+        this.gram.draw(this.cut(gram, n), table);
+      }
+    } else if (kind === "classes") {
+      this.gram.draw(this.cut(numbers, k), this.view.classTable(this.spec.classes));
+    } else {
+      const scale = this.view.scale("gram");
+      if (this.spec.apart) scale.top = frame.scale;
+      const codes = rescaled(numbers, frame.scale, scale);
+      gramEmpty = !nonzero(codes);
+      factorEmpty = gramEmpty;
+      this.gram.draw(this.cut(codes, k), table);
+    }
+    const empty = frame.notice || (factorEmpty ? "All zero" : gramEmpty ? "No interactions" : "");
+    put(this.gram.notice, empty);
+    put(this.factor.notice, this.hasGram ? "" : factorEmpty ? "All zero" : "");
+    put(this.caption, frame.caption);
+    const what = [];
+    if (this.hasFactor) what.push(`${factorLabel}, ${n} by ${k}`);
+    if (this.hasGram)
+      what.push(
+        this.tiles ? `matrix of ${n} by ${k} tiles` : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`,
+      );
+    const label = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean).join(". ");
+    if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
+    return true;
+  }
+
+  // The codes of the window.
+  cut(codes, stride) {
+    const { rows, cols, n, m } = this.window;
+    if (rows[1] - rows[0] === n && cols[1] - cols[0] === m) return codes;
+    const out = [];
+    for (let i = rows[0]; i < rows[1]; i++) out.push(codes.subarray(i * stride + cols[0], i * stride + cols[1]));
+    const whole = new Int8Array((rows[1] - rows[0]) * (cols[1] - cols[0]));
+    out.forEach((row, at) => whole.set(row, at * row.length));
+    return whole;
+  }
+
+  name(i) {
+    const names = this.view.header.names;
+    return names ? names[i] : `feature ${i}`;
+  }
+
+  // The largest cell within the drawn one, as {i, j, value, kind}: kind is "value", "zero" or "skip".
+  find(picture, cell) {
+    const { rows: n, cols: k, kind, frames } = this.spec;
+    const numbers = this.numbers();
+    const gram = picture === this.gram && kind === "factor";
+    const support = gram ? supports(numbers, n, k) : null;
+    let best = { i: cell.rows[0], j: cell.cols[0], value: 0, kind: "skip" };
+    for (let i = cell.rows[0]; i < cell.rows[1]; i++)
+      for (let j = cell.cols[0]; j < cell.cols[1]; j++) {
+        if (gram ? i === j : kind !== "factor" && numbers[i * k + j] === SKIP) continue;
+        const zero = gram ? !meet(support, i, j) : numbers[i * k + j] === 0;
+        let value = 0;
+        if (gram && !zero) value = dot(numbers, k, i, j);
+        else if (!gram) value = numbers[i * k + j] * (kind === "codes" ? frames[this.shown].scale / LEVELS : 1);
+        const better =
+          best.kind === "skip" || (best.kind === "zero" && !zero) || Math.abs(value) > Math.abs(best.value);
+        if (better) best = { i, j, value, kind: zero ? "zero" : "value" };
+      }
+    return best;
+  }
+
+  // Calls emit(frame, matrix, row, column, value) for every entry that is not zero.
+  entries(emit) {
+    const { rows: n, cols: k, kind, frames, factorLabel, gramLabel, rowLabels, colLabels } = this.spec;
+    const frame = frames[this.shown].key;
+    const numbers = this.numbers();
+    if (kind !== "factor") {
+      const same = n === k && String(rowLabels) === String(colLabels);
+      const symmetric = same && numbers.every((c, at) => c === numbers[(at % k) * k + ((at / k) | 0)]);
+      for (let i = 0; i < n; i++)
+        for (let j = symmetric ? i : 0; j < k; j++) {
+          const code = numbers[i * k + j];
+          if (code === 0 || code === SKIP) continue;
+          const value = this.isClasses
+            ? this.spec.classes[code].label
+            : Number(((code / LEVELS) * frames[this.shown].scale).toPrecision(3));
+          emit(frame, this.tiles ? "tiles" : gramLabel, rowLabels ? rowLabels[i] : i, colLabels ? colLabels[j] : j, value);
+        }
+      return;
+    }
+    for (let i = 0; this.hasFactor && i < n; i++)
+      for (let s = 0; s < k; s++)
+        if (numbers[i * k + s] !== 0) emit(frame, factorLabel, this.name(i), s, numbers[i * k + s]);
+    const support = this.hasGram ? supports(numbers, n, k) : null;
+    for (let i = 0; this.hasGram && i < n; i++)
+      for (let j = i + 1; j < n; j++)
+        if (meet(support, i, j)) emit(frame, gramLabel, this.name(i), this.name(j), dot(numbers, k, i, j));
+  }
+
+  // What a cell holds, as [where, value] in words.
+  describe(picture, cell) {
+    const { kind, rowLabels, colLabels, factorLabel } = this.spec;
+    const found = this.find(picture, cell);
+    const { i, j, value } = found;
+    if (picture === this.factor) {
+      const symbol = `${factorLabel.toLowerCase()}[${i}, ${j}]`;
+      const where = this.view.header.names ? `${symbol} · ${this.name(i)}` : symbol;
+      return [where, found.kind === "zero" ? "exact zero" : number(value)];
+    }
+    if (kind !== "factor") {
+      const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
+      if (found.kind === "skip") return [where, "not an interaction"];
+      if (kind === "classes") return [where, this.spec.classes[value].label];
+      return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}`];
+    }
+    if (found.kind === "skip") return [this.name(i), "diagonal: not an interaction"];
+    const where = `${this.name(i)} × ${this.name(j)}`;
+    if (found.kind === "zero") return [where, "exact zero: no shared column"];
+    return [where, value === 0 ? "0: the shared columns cancel" : number(value)];
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- view
+
+class View {
+  constructor(parent) {
+    this.root = make("div", "fmviz-matrix-view", parent);
+    this.panelsBox = make("div", "panels", this.root);
+    this.emptyBox = make("div", "empty", this.root);
+    this.foot = make("div", "foot", this.root);
+    this.bars = { factor: this.bar(), gram: this.bar() };
+    this.swatches = make("div", "swatches", this.foot);
+    this.zero = this.swatch("exact zero");
+    this.diagonal = this.swatch("diagonal, not an interaction");
+    this.classes = [];
+    this.whole = make("button", "save whole", this.foot);
+    this.whole.type = "button";
+    this.whole.textContent = "Whole matrix";
+    this.whole.addEventListener("click", () => this.zoom(null));
+    this.saves = make("div", "saves", this.foot);
+    this.saves.setAttribute("role", "group");
+    this.saves.setAttribute("aria-label", "Download");
+    this.save("CSV", "Download the numbers as CSV: what is not zero", () =>
+      this.download(new Blob([this.csv()], { type: "text/csv" }), "csv"),
+    );
+    this.save("SVG", "Download this picture as SVG", () =>
+      this.download(new Blob([this.svg()], { type: "image/svg+xml" }), "svg"),
+    );
+    this.save("PNG", "Download this picture as PNG", () =>
+      this.picture().toBlob((blob) => this.download(blob, "png")),
+    );
+    this.tip = make("div", "tip", this.root);
+    this.tip.setAttribute("aria-hidden", "true");
+    this.said = make("div", "said", this.root);
+    this.said.setAttribute("aria-live", "polite");
+    this.tipWhere = make("span", "where", this.tip);
+    this.tipValue = make("span", "value", this.tip);
+    this.panels = [];
+    this.header = null;
+    this.zoomed = null; // the rows and columns that are drawn, and the shape of the matrices that they are of
+    this.only = -1; // the one panel that is drawn where there is room for one, or -1 for all
+    this.driver = null;
+    this.steering = null;
+    this.asked = 0;
+    this.resizer = new ResizeObserver(() => this.layout());
+    this.resizer.observe(this.root);
+    this.onResolution = () => this.watchResolution();
+    this.watchResolution();
+  }
+
+  bar() {
+    const box = make("div", "bar", this.foot);
+    const name = make("span", "name", box);
+    const body = make("span", "body", box);
+    const ramp = make("canvas", "ramp", body);
+    ramp.width = 2 * LEVELS;
+    ramp.height = 1;
+    const ticks = make("span", "ticks", body);
+    return { box, name, ramp, ticks: [0, 1, 2, 3, 4].map(() => make("span", "", ticks)) };
+  }
+
+  swatch(text) {
+    const box = make("span", "swatch", this.swatches);
+    const chip = make("span", "square", box);
+    const label = make("span", "", box);
+    label.textContent = text;
+    return { box, chip, label };
+  }
+
+  // One packed RGBA word for each code; classes are numbered from 0.
+  classTable(classes) {
+    const table = lookup(this.colors);
+    const bytes = new Uint8ClampedArray(table.buffer);
+    classes.forEach((one, code) => bytes.set([...rgb(one[this.dark ? "dark" : "light"]), 255], 4 * (code + 128)));
+    return table;
+  }
+
+  save(text, title, action) {
+    const button = make("button", "save", this.saves);
+    button.type = "button";
+    button.textContent = text;
+    button.title = title;
+    button.setAttribute("aria-label", title);
+    button.addEventListener("click", action);
+  }
+
+  watchResolution() {
+    if (this.resolution) this.resolution.removeEventListener("change", this.onResolution);
+    this.resolution = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    this.resolution.addEventListener("change", this.onResolution);
+    if (this.header) this.layout();
+  }
+
+  update(header) {
+    const dark = isDark(this.root);
+    const same = this.header && this.header.digest === header.digest;
+    if (same && dark === this.dark) return;
+    this.header = same ? this.header : header;
+    if (dark !== this.dark || !same) {
+      this.dark = dark;
+      this.colors = header.palette[dark ? "dark" : "light"];
+      this.table = lookup(this.colors);
+      this.root.dataset.theme = dark ? "dark" : "light";
+    }
+    if (!same) {
+      while (this.panels.length > header.panels.length) this.panels.pop().box.remove();
+      while (this.panels.length < header.panels.length) this.panels.push(new Panel(this));
+      this.panels.forEach((panel, at) => panel.set(header.panels[at], header));
+      if (header.mark) this.picked = null;
+      this.keepPick();
+      this.root.classList.toggle("clickable", header.clickable);
+      this.root.classList.toggle("selectable", header.selectable || header.zoom);
+      this.drag = null;
+      this.steer(header);
+    }
+    const bare = header.panels.length === 0;
+    this.root.classList.toggle("bare", bare);
+    put(this.emptyBox, bare ? header.empty : "");
+    this.legend();
+    this.width = -1;
+    this.layout();
+  }
+
+  // Takes some panels anew, by their places; the others stay.
+  patch(header, places) {
+    const shape = ({ rows, cols, kind, classes }) => [rows, cols, kind, classes.length].join();
+    const before = this.header.panels.map(shape).join(";");
+    const scales = JSON.stringify(this.header.scales);
+    places.forEach((place, at) => {
+      this.header.panels[place] = header.panels[at];
+      this.panels[place].set(header.panels[at], header);
+    });
+    this.header.scales = header.scales;
+    const same = this.header.panels.map(shape).join(";") === before;
+    if (!same || JSON.stringify(header.scales) !== scales) this.legend();
+    if (!same) this.width = -1;
+    if (same) this.draw(false);
+    else this.layout();
+  }
+
+  // Follows the slider that the header names, or one of its own.
+  steer(header) {
+    const wanted = header.player ? "player" : header.driver;
+    if (this.steering !== wanted) {
+      if (this.driver) this.driver.destroy();
+      const listener = () => this.ask();
+      if (header.player) this.driver = new Player(this.playerPlace || this.root, listener);
+      else this.driver = header.driver === null ? null : new Driver(header.driver, listener);
+      this.steering = wanted;
+    }
+    if (!header.player) return;
+    const most = header.panels.reduce((a, b) => (b.frames.length > a.frames.length ? b : a), header.panels[0]);
+    this.driver.take(most ? most.frames.map((frame) => frame.key) : [], header.player === "rests");
+  }
+
+  // A picked cell stays marked while new data still has it.
+  keepPick() {
+    if (!this.picked) return;
+    const [panel, picture, cell] = this.picked;
+    const here = this.panels.includes(panel) && (picture === panel.gram ? panel.hasGram : panel.hasFactor);
+    const wide = here && picture === panel.gram && panel.spec.kind === "factor" ? panel.spec.rows : panel.spec.cols;
+    if (!here || cell.rows[1] > panel.spec.rows || cell.cols[1] > wide) this.picked = null;
+  }
+
+  scale(part) {
+    return { top: this.header.scales[part] || 1, root: this.header.ramp === "root" };
+  }
+
+  legend() {
+    const used = {
+      factor: this.panels.some((p) => p.hasFactor),
+      gram: this.panels.some((p) => p.hasGram),
+    };
+    for (const part of ["factor", "gram"]) {
+      const { box, name, ramp, ticks } = this.bars[part];
+      box.style.display = used[part] ? "" : "none";
+      const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
+      if (!shown.length) box.style.display = "none";
+      const labels = shown
+        .filter((p) => p.spec.kind === "factor")
+        .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
+      put(name, [...new Set(labels)].join(", "));
+      const top = this.header.scales[part];
+      const half = this.header.ramp === "root" ? top / 4 : top / 2; // the value halfway along each arm
+      [-top, -half, 0, half, top].forEach((x, at) => put(ticks[at], top || at === 2 ? number(x, 3) : ""));
+      const context = ramp.getContext("2d");
+      const image = context.createImageData(2 * LEVELS, 1);
+      const words = new Uint32Array(image.data.buffer);
+      for (let x = 0; x < LEVELS; x++) {
+        words[x] = this.table[x - LEVELS + 128];
+        words[LEVELS + x] = this.table[x + 1 + 128];
+      }
+      context.putImageData(image, 0, 0);
+    }
+    const classes = this.panels.flatMap((panel) => panel.spec.classes.map((one, code) => ({ panel, one, code })));
+    while (this.classes.length > classes.length) this.classes.pop().box.remove();
+    while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
+    classes.forEach(({ panel, one, code }, at) => {
+      const entry = Object.assign(this.classes[at], { panel, one, code });
+      entry.chip.style.background = one[this.dark ? "dark" : "light"];
+    });
+    this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
+    this.zero.chip.style.background = this.colors.zero;
+    this.diagonal.chip.style.background = this.colors.diagonal;
+    this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
+  }
+
+  layout() {
+    if (!this.header) return;
+    const dpr = window.devicePixelRatio || 1;
+    const width = this.panelsBox.clientWidth || (this.panels.length ? 0 : this.root.clientWidth);
+    if (width === 0 || (width === this.width && dpr === this.dpr)) return;
+    this.width = width;
+    this.dpr = dpr;
+    const shown = this.panels.filter((panel, at) => this.only < 0 || at === this.only);
+    this.panels.forEach((panel) => (panel.box.style.display = shown.includes(panel) ? "" : "none"));
+    const count = shown.length;
+    this.whole.style.display = this.panels.some((panel) => panel.window === this.zoomed) ? "" : "none";
+    if (count > 0) {
+      let columns = Math.floor((width + PANEL_GAP) / (this.header.minWidth + PANEL_GAP));
+      columns = Math.max(1, Math.min(count, columns, this.header.columns || count));
+      columns = Math.ceil(count / Math.ceil(count / columns)); // no lonely last panel
+      const each = Math.floor((width - (columns - 1) * PANEL_GAP) / columns);
+      this.panelsBox.style.gridTemplateColumns = `repeat(${columns}, ${each}px)`;
+      shown.forEach((panel) => panel.layout(each, dpr));
+    }
+    this.draw(true);
+  }
+
+  ask() {
+    if (!this.asked) this.asked = requestAnimationFrame(() => this.draw(false));
+  }
+
+  draw(force) {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
+    if (!this.header || !(this.width > 0)) return;
+    const start = performance.now();
+    const position = this.driver ? this.driver.read() : null;
+    let drawn = false;
+    for (const panel of this.panels) {
+      if (!panel.width) continue;
+      let index = frameAt(panel.spec.frames, position);
+      if (this.driver && !position && panel.shown < 0) index = 0;
+      else if (this.driver && !position) index = panel.shown;
+      if (index < 0 && panel.shown < 0) index = 0;
+      drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
+    }
+    if (!drawn) return;
+    for (const { panel, one, code, label } of this.classes) {
+      const { frames } = panel.spec;
+      if (panel.shown >= 0) put(label, `${one.label}: ${grouped(frames[panel.shown].counts[code])}`);
+    }
+    this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
+    const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
+    this.root.dataset.frame = first ? first.spec.frames[Math.max(0, first.shown)].key : "";
+    this.onFrame?.(this.root.dataset.frame);
+    if (this.pointed) this.hover(...this.pointed);
+    else this.leave();
+  }
+
+  hover(panel, picture, event) {
+    if (this.drag) return this.stretch(event);
+    const cell = picture.cell(event);
+    if (!cell || !this.panels.includes(panel)) return this.leave();
+    this.pointed = [panel, picture, event];
+    const [where, value] = panel.describe(picture, cell);
+    put(this.tipWhere, where);
+    put(this.tipValue, value);
+    this.tip.classList.add("on");
+    const { offsetWidth: w, offsetHeight: h } = this.tip;
+    const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
+    const top = event.clientY + 18 + h > window.innerHeight ? event.clientY - h - 12 : event.clientY + 18;
+    this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    this.markAll(panel, picture, cell);
+    return undefined;
+  }
+
+  // Outlines the same place in every panel of the same shape.
+  markAll(panel, picture, cell) {
+    const { rows, cols, kind } = panel.spec;
+    for (const other of this.panels) {
+      const same = other.spec.kind === kind && other.spec.rows === rows && other.spec.cols === cols;
+      const { n, m } = other.gram;
+      const alike = picture === panel.gram ? other.hasGram && n === picture.n && m === picture.m : same;
+      const both = alike && other.hasFactor && other.hasGram;
+      const bands = [{ rows: cell.rows }, { rows: cell.cols }];
+      if (picture === panel.gram) {
+        other.gram.mark(alike ? [cell] : []);
+        other.factor.mark(both ? bands : []);
+      } else {
+        other.factor.mark(alike ? [cell] : []);
+        other.gram.mark(both ? [{ rows: cell.rows }] : []);
+      }
+    }
+  }
+
+  // Draws some rows and columns alone, or all of them again; the picture is laid out anew.
+  zoom(zoomed) {
+    const small = zoomed && zoomed.rows[1] - zoomed.rows[0] >= zoomed.n && zoomed.cols[1] - zoomed.cols[0] >= zoomed.m;
+    this.zoomed = small ? null : zoomed;
+    this.panels.forEach((panel) => (panel.cursor = null));
+    this.picked = null;
+    this.width = -1;
+    this.layout();
+  }
+
+  // Zooms around a cell; farther away with a factor below 1.
+  closer(panel, picture, cell, factor = ZOOMED_IN) {
+    if (!this.header.zoom || !cell || picture !== panel.gram || panel.hasFactor) return;
+    const { rows, cols, n, m } = panel.window;
+    const around = ([low, high], at, size) => {
+      const length = Math.max(2, Math.min(size, Math.ceil((high - low) / factor)));
+      const first = Math.max(0, Math.min(size - length, Math.round((at[0] + at[1] - length) / 2)));
+      return [first, first + length];
+    };
+    this.zoom({ rows: around(rows, cell.rows, n), cols: around(cols, cell.cols, m), n, m });
+  }
+
+  // The arrow keys go from cell to cell; Enter is a click; + and − come closer and go back.
+  key(panel, event) {
+    const picture = panel.hasGram ? panel.gram : panel.factor;
+    if (this.header.zoom && ["+", "-", "Escape"].includes(event.key)) {
+      const { rows, cols, n, m } = panel.window;
+      const at = this.pointed && this.pointed[0] === panel ? picture.cell(this.pointed[2]) : null;
+      event.preventDefault();
+      if (event.key === "Escape") this.zoom(null);
+      else this.closer(panel, picture, at || { rows, cols, n, m }, event.key === "+" ? ZOOMED_IN : 1 / ZOOMED_IN);
+      return;
+    }
+    const { width: columns, height: rows } = picture.canvas;
+    const step = event.shiftKey ? 10 : 1;
+    const moves = { ArrowUp: [-step, 0], ArrowDown: [step, 0], ArrowLeft: [0, -step], ArrowRight: [0, step] };
+    const move = moves[event.key];
+    if (!move && event.key !== "Enter") return;
+    event.preventDefault();
+    const [row, column] = panel.cursor || [0, 0];
+    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
+    const [down, right] = panel.cursor && move ? move : [0, 0];
+    panel.cursor = [within(row + down, rows), within(column + right, columns)];
+    const rect = picture.canvas.getBoundingClientRect();
+    const point = {
+      clientX: rect.left + ((panel.cursor[1] + 0.5) / columns) * rect.width,
+      clientY: rect.top + ((panel.cursor[0] + 0.5) / rows) * rect.height,
+    };
+    this.hover(panel, picture, point);
+    put(this.said, `${this.tipWhere.textContent}: ${this.tipValue.textContent}`);
+    if (event.key === "Enter") this.click(panel, picture, point);
+  }
+
+  // From the cell that was pressed to the one under the pointer, as half-open ranges.
+  stretched(event) {
+    const { picture, from } = this.drag;
+    const to = picture.cell(event, true);
+    const span = (a, b) => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+    return { rows: span(from.rows, to.rows), cols: span(from.cols, to.cols) };
+  }
+
+  press(panel, picture, event) {
+    const drawn = this.header.selectable || (this.header.zoom && event.pointerType !== "touch" && !panel.hasFactor);
+    const from = drawn && event.button === 0 ? picture.cell(event) : null;
+    if (!from) return;
+    this.drag = { panel, picture, from };
+    picture.canvas.setPointerCapture(event.pointerId);
+  }
+
+  stretch(event) {
+    const box = this.stretched(event);
+    this.drag.picture.mark([box]);
+    put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
+    put(this.tipValue, this.header.zoom ? "let go to zoom in" : "let go to open it");
+    return undefined;
+  }
+
+  release(event) {
+    if (!this.drag) return;
+    const { panel, picture } = this.drag;
+    const { rows, cols } = this.stretched(event);
+    this.drop();
+    if (this.header.zoom) {
+      const { n, m } = panel.window;
+      this.stretching = Math.min(rows[1] - rows[0], cols[1] - cols[0]) > 1;
+      if (this.stretching) this.zoom({ rows, cols, n, m });
+      return;
+    }
+    this.take({
+      panel: this.panels.indexOf(panel),
+      picture: picture.part,
+      top: rows[0],
+      bottom: rows[1],
+      left: cols[0],
+      right: cols[1],
+    });
+  }
+
+  drop() {
+    this.drag = null;
+    this.leave();
+  }
+
+  leave() {
+    if (this.drag) return;
+    this.pointed = null;
+    this.tip.classList.remove("on");
+    for (const panel of this.panels) {
+      panel.factor.mark([]);
+      panel.gram.mark([]);
+    }
+    if (this.picked) this.markAll(...this.picked);
+    else if (this.header && this.header.mark) this.markFixed(this.header.mark);
+  }
+
+  // Outlines a cell that the page has chosen, and in QQᵀ what an entry of Q takes part in.
+  markFixed({ picture, row, col }) {
+    const rows = row < 0 ? null : [row, row + 1];
+    const cols = col < 0 ? null : [col, col + 1];
+    const bands = (ranges) => ranges.filter((range) => range.rows || range.cols);
+    for (const panel of this.panels) {
+      if (picture === "gram") {
+        if (panel.hasGram) panel.gram.mark([{ rows, cols }]);
+        if (panel.hasFactor) panel.factor.mark(bands([{ rows }, { rows: cols }]));
+      } else if (panel.hasFactor) {
+        panel.factor.mark([{ rows, cols }]);
+        if (panel.hasGram) panel.gram.mark(bands([{ rows }, { cols: rows }]));
+      }
+    }
+  }
+
+  click(panel, picture, event) {
+    const cell = this.header.clickable && !this.stretching ? picture.cell(event) : null;
+    this.stretching = false;
+    if (!cell) return;
+    const { i, j } = panel.find(picture, cell);
+    this.picked = [panel, picture, { rows: [i, i + 1], cols: [j, j + 1] }];
+    this.pick({
+      panel: this.panels.indexOf(panel),
+      frame: panel.spec.frames[panel.shown].key,
+      picture: picture.part,
+      row: i,
+      col: j,
+    });
+  }
+
+  // The current picture on one canvas, at twice the size on screen.
+  picture() {
+    const scale = 2;
+    const { width, height, items } = this.scene();
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const ctx = canvas.getContext("2d");
+    ctx.scale(scale, scale);
+    ctx.imageSmoothingEnabled = false;
+    ctx.textBaseline = "middle";
+    for (const { kind, x, y, w, h, ...item } of items) {
+      if (kind === "image") ctx.drawImage(item.image, x, y, w, h);
+      if (kind === "line") {
+        ctx.strokeStyle = item.color;
+        ctx.strokeRect(x, y, w, h);
+      }
+      if (kind === "box") {
+        ctx.fillStyle = item.color;
+        ctx.beginPath();
+        ctx.roundRect(x, y, w, h, item.radius);
+        ctx.fill();
+      }
+      if (kind === "text") {
+        ctx.font = `${item.weight} ${item.size} ${item.family}`;
+        ctx.fillStyle = item.color;
+        ctx.globalAlpha = item.opacity;
+        ctx.fillText(item.text, x, y + h / 2);
+        ctx.globalAlpha = 1;
+      }
+    }
+    return canvas;
+  }
+
+  // The same as SVG: letters are letters, the cells of a matrix are pixels of an image in it.
+  svg() {
+    const { width, height, items } = this.scene();
+    const attributes = (values) =>
+      Object.entries(values)
+        .map(([name, value]) => ` ${name}="${escaped(typeof value === "number" ? String(+value.toFixed(2)) : value)}"`)
+        .join("");
+    const parts = items.map(({ kind, x, y, w, h, ...item }) => {
+      const at = { x, y, width: w, height: h };
+      if (kind === "image") {
+        const href = item.image.toDataURL();
+        return `<image${attributes({ ...at, href, preserveAspectRatio: "none", style: "image-rendering:pixelated" })}/>`;
+      }
+      if (kind === "line") return `<rect${attributes({ ...at, fill: "none", stroke: item.color })}/>`;
+      if (kind === "box") return `<rect${attributes({ ...at, rx: item.radius, fill: item.color })}/>`;
+      const font = { "font-family": item.family, "font-size": item.size, "font-weight": item.weight };
+      const place = { x, y: y + h / 2, "dominant-baseline": "central", fill: item.color, opacity: item.opacity };
+      return `<text${attributes({ ...place, ...font })}>${escaped(item.text)}</text>`;
+    });
+    const size = attributes({ width, height, viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}` });
+    return `<svg xmlns="http://www.w3.org/2000/svg"${size}>${parts.join("")}</svg>`;
+  }
+
+  // What is on the screen as pieces to draw, in order, each with its place.
+  scene() {
+    const style = getComputedStyle(this.root);
+    const base = this.root.getBoundingClientRect();
+    const pad = 16;
+    const footTop = this.foot.getBoundingClientRect().top - base.top;
+    const width = base.width + 2 * pad;
+    const height = footTop + this.foot.offsetHeight + 2 * pad;
+    const background = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+    const items = [{ kind: "box", x: 0, y: 0, w: width, h: height, color: background, radius: 0 }];
+    const place = (r) => ({ x: r.left - base.left + pad, y: r.top - base.top + pad, w: r.width, h: r.height });
+    const line = getComputedStyle(this.saves.firstChild).borderTopColor;
+    for (const element of this.root.querySelectorAll("canvas, .square, .chip, .notice")) {
+      const r = element.getBoundingClientRect();
+      if (r.width === 0) continue;
+      const at = place(r);
+      if (element.tagName === "CANVAS") {
+        items.push({ kind: "image", ...at, image: element });
+      } else {
+        const radius = element.className === "notice" ? r.height / 2 : 2;
+        items.push({ kind: "box", ...at, color: getComputedStyle(element).backgroundColor, radius });
+      }
+      if (element.matches(".stage canvas, .square")) {
+        const edge = { x: at.x - 0.5, y: at.y - 0.5, w: at.w + 1, h: at.h + 1 };
+        items.push({ kind: "line", ...edge, color: line });
+      }
+    }
+    const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const parent = node.parentElement;
+      if (!node.data.trim() || parent.closest(".tip, .said, .saves, .names")) continue;
+      const own = getComputedStyle(parent);
+      const font = { weight: own.fontWeight, size: own.fontSize, family: own.fontFamily };
+      for (const [text, rect] of lines(node, range))
+        items.push({ kind: "text", ...place(rect), ...font, text, color: own.color, opacity: Number(own.opacity) });
+    }
+    return { width, height, items };
+  }
+
+  // What is not zero on the screen, a row an entry; a symmetric matrix is told once.
+  csv() {
+    const rows = [["panel", "frame", "matrix", "row", "column", "value"]];
+    for (const panel of this.panels) panel.entries((...entry) => rows.push([panel.spec.title, ...entry]));
+    return rows.map((row) => row.map(quoted).join(",") + "\n").join("");
+  }
+
+  download(blob, ending) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    const frame = (this.root.dataset.frame || "").replace(/[^\w.+-]+/g, "-").replace(/^-+|-+$/g, "");
+    link.download = `matrices${frame ? `-${frame}` : ""}.${ending}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.asked);
+    this.resizer.disconnect();
+    this.resolution.removeEventListener("change", this.onResolution);
+    if (this.driver) this.driver.destroy();
+    this.root.remove();
+    this.panels = [];
+    this.header = null;
+  }
+}
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
+const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+
+// The lines into which the browser has wrapped a text node, each [text, rectangle].
+function lines(node, range) {
+  const out = [];
+  for (const match of node.data.matchAll(/\S+\s*/g)) {
+    range.setStart(node, match.index);
+    range.setEnd(node, match.index + match[0].trimEnd().length);
+    const rect = range.getBoundingClientRect();
+    const last = out[out.length - 1];
+    if (last && Math.abs(last[1].top - rect.top) < 2) last[0] += match[0];
+    else out.push([match[0], rect]);
+  }
+  return out;
+}

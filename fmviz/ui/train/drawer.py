@@ -1,0 +1,290 @@
+"""The controls of a training run's settings: what matters most in a row, all others in a drawer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import streamlit as st
+
+from fmviz.choices import why_not
+from fmviz.engine.compatibility import best_solver
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import MODELS, Model
+from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
+from fmviz.engine.solvers import SOLVERS
+from fmviz.lab.background.job import Job
+from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.experiment import EXPERIMENT_MODELS, EXPERIMENT_SOLVERS
+from fmviz.lab.runner import cost_note, too_large
+from fmviz.ui import widgets
+from fmviz.ui.escape import plain
+from fmviz.ui.starts import START_LABELS, draw_thresholds
+from fmviz.ui.state import Settings
+from fmviz.ui.train.settings import LINEAR, MORE, experiment_of, load_suggested, own_names, suited
+from fmviz.ui.train.strengths import acts_now, draw_now, takes_no_penalty
+
+_LABELS = {
+    "dataset_n_samples": "Rows",
+    "dataset_d_true": "Interacting features",
+    "dataset_b": "Groups",
+    "dataset_d_noise": "Noise features",
+    "dataset_seed": "Seed of the data",
+    "regularizer_axis": "Squared norms of",
+}
+
+
+def main_settings(settings: Settings, job: Job | None) -> None:
+    """Draw the settings that matter most in one row, all others folded beside them.
+
+    Parameters
+    ----------
+    settings : Settings
+        The page's.
+    job : Job or None
+        The run that has these settings: λ acts on it from now on, unless it has ended or not begun.
+    """
+    model = experiment_of(settings).machine
+    if not settings.shows("settings", "All settings"):
+        if job is not None and acts_now(job) and not takes_no_penalty(model):
+            draw_now(settings, job, "lambda_sparse")
+        return
+    with st.container(key="train_main", horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if _has_regularizers(settings, model):
+            _regularizer(settings)
+        if model.factorised:
+            widgets.param(settings, "rank", "Rank $k$", style="number", width=110)
+        if settings["lambda_sparse"] != 0 or not takes_no_penalty(model):
+            _strength(settings, job)
+        with st.popover("Settings", icon=":material/tune:", key="train_settings"):
+            _drawer(settings, job)
+
+
+def _has_regularizers(settings: Settings, model: Model) -> bool:
+    """Return whether there is a choice; where the trace norm of W is the regularizer there is none."""
+    alone = model.convex and model.factorised and not model.multi_output
+    return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
+
+
+def _strength(settings: Settings, job: Job | None) -> None:
+    """Draw the one slider of λ."""
+    model = experiment_of(settings).machine
+    with st.container(key="train_strength"):
+        if job is not None and acts_now(job):
+            draw_now(settings, job, "lambda_sparse")
+            return
+        words = f"The objective holds {model.notation.penalty_term}, without a ½ in front."
+        omega = "Ω" if model.factorised else f"${model.notation.penalty}$"
+        label = f"Strength ${model.notation.lambda_sparse}$ of {omega}"
+        widgets.scale(settings, "lambda_sparse", label, help=words)
+
+
+def _drawer(settings: Settings, job: Job | None) -> None:
+    """Draw all other settings of a run."""
+    if settings.shows_any(*own_names(settings, "dataset")):
+        with st.container(border=True):
+            st.markdown("**Data**")
+            _own(settings, "dataset")
+    model = experiment_of(settings).machine
+    notation = model.notation
+    if settings.shows_any("model", "rank", *own_names(settings, "model")):
+        with st.container(border=True, key="train_model_box"):
+            _model(settings)
+            _own(settings, "model", then=suited(settings))
+            if (note := _cost(settings)) is not None:
+                st.caption(f":material/timer: {note}")
+    with st.container(border=True, key="train_penalty"):
+        st.markdown("**Regularization**")
+        if _has_regularizers(settings, model):
+            _missing_regularizers(settings)
+        _own(settings, "regularizer")
+        _formulas(settings, model)
+        if settings["lambda_sparse"] == 0 and (locked := takes_no_penalty(model)):
+            st.caption(f":material/lock: {locked}")
+        elif too_large(now := experiment_of(settings)) is None:
+            draw_thresholds(now)
+        if job is not None and acts_now(job) and notation.shrinkage:
+            draw_now(settings, job, "lambda_p")
+        elif notation.shrinkage_term:
+            words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
+            label = f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$"
+            widgets.scale(settings, "lambda_p", label, help=words)
+    if settings.shows_any("loss", *LINEAR, *own_names(settings, "loss")):
+        with st.container(border=True):
+            st.markdown("**Loss and linear term**")
+            _loss(settings)
+            widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
+            if job is not None and acts_now(job) and job.experiment.fit_linear:
+                draw_now(settings, job, "lambda_w")
+            else:
+                label = r"Strength $\lambda_w$ of $\|w\|^2$"
+                widgets.scale(settings, "lambda_w", label, disabled=not settings["fit_linear"])
+            widgets.param(settings, "fit_intercept", "Bias $b$")
+    if settings.shows_any("solver", "max_epochs", *own_names(settings, "solver")):
+        with st.container(border=True):
+            st.markdown("**Solver**")
+            _solver(settings)
+            widgets.param(settings, "max_epochs", "Most epochs", style="number")
+    if settings.shows_any(*MORE):
+        with st.expander("More", icon=":material/tune:", key="train_more"):
+            widgets.param(settings, "validation", "Validation share", style="slider")
+            widgets.scale(settings, "tol", "Tolerance", highest=0.1)
+            if model.factorised and not model.multi_output:
+                widgets.param(settings, "start", "Start", labels=START_LABELS)
+                widgets.scale(settings, "init_scale", r"Scale $\sigma$ of the start", highest=10.0)
+    with st.expander("The objective", icon=":material/functions:", key="train_objective_box"):
+        st.latex(notation.objective)
+        st.latex(model.formula)
+        st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
+    widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
+
+
+def _cost(settings: Settings) -> str | None:
+    """Return what is expensive about the run that is set, or None."""
+    if dataset_spec(settings["dataset"]).unavailable() is not None:
+        return None
+    return cost_note(experiment_of(settings))
+
+
+def _formulas(settings: Settings, model: Model) -> None:
+    """Draw the regularizer as it acts on the columns of each order, and what it selects."""
+    if settings["lambda_sparse"] == 0 and takes_no_penalty(model):
+        st.latex(model.notation.shrinkage)
+        return
+    penalty = experiment_of(settings).penalty
+    formula, selects = model.penalty_words(penalty)
+    forms = penalty_forms(model, penalty)
+    if len({text for _, text, _ in forms}) == 1:
+        (_, formula, selects), *_ = forms
+    if len({text for _, text, _ in forms}) <= 1:
+        st.latex(formula)
+    else:
+        for order, text, _ in forms:
+            st.caption(f"Of the columns of order {order}:")
+            st.latex(text)
+    st.caption(f"Selects {selects}.")
+
+
+def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str, str]]:
+    """Return the order, the LaTeX and what is selected, for every block of columns of a model."""
+    found = []
+    for order, form in model.forms(penalty):
+        formula, _, selects = form.words()
+        found.append((order, formula, selects))
+    return found
+
+
+def _model(settings: Settings) -> None:
+    widgets.control(
+        settings,
+        "model",
+        st.selectbox,
+        "**Model**",
+        list(EXPERIMENT_MODELS),
+        format_func=lambda name: MODELS[name].label,
+        then=suited(settings),
+    )
+
+
+def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[str, str]]:
+    """Return why each cannot be chosen, or None where it can; and how each is called."""
+    now = experiment_of(settings)
+    known = ALL_PENALTIES if now.machine.multi_output else PENALTIES
+    reasons = {name: why_not(name, loss=now.criterion, model=now.machine) for name in known}
+    return reasons, {name: penalty.label for name, penalty in ALL_PENALTIES.items()}
+
+
+def _regularizer(settings: Settings) -> None:
+    reasons, labels = _regularizers(settings)
+    fits = [name for name, why in reasons.items() if why is None]
+    _select(settings, "regularizer", "Regularizer Ω", fits, labels, width=220)
+
+
+def _missing_regularizers(settings: Settings) -> None:
+    _missing(settings, "regularizer", *_regularizers(settings), key="train_why_not_penalty")
+
+
+def _loss(settings: Settings) -> None:
+    spec = dataset_spec(settings["dataset"])
+    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task != "regression"]
+    missing = [LOSSES[name].label for name in LOSSES if name not in fits]
+    _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
+    if missing and settings.shows("loss"):
+        st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
+    _own(settings, "loss")
+
+
+def _own(settings: Settings, owner: str, then: Callable[[], None] | None = None) -> None:
+    """Draw the own parameters of a choice from what they declare; `then` is called after a change."""
+    for name in own_names(settings, owner):
+        spec = settings.spec(name)
+        label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
+        if spec.symbol:
+            label += f" ${spec.symbol}$"
+        if spec.log and spec.kind == "float":
+            widgets.scale(settings, name, label, lowest=spec.low or 1e-8, highest=spec.high or 1e3)
+        else:
+            labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
+            style: Literal["auto", "number"] = "number" if spec.kind in ("int", "float") else "auto"
+            widgets.param(settings, name, label, style=style, labels=labels or None, then=then)
+
+
+def _solver(settings: Settings) -> None:
+    now = experiment_of(settings)
+
+    def reason(name: str) -> str | None:
+        return why_not(now.penalty, name, loss=now.criterion, model=now.machine)
+
+    reasons = {name: reason(name) for name in ("auto", *EXPERIMENT_SOLVERS)}
+    fits = [name for name, why in reasons.items() if why is None]
+    labels = {name: SOLVERS[name].label for name in EXPERIMENT_SOLVERS}
+    if "auto" in fits:
+        best = best_solver(now.formulation)
+        labels["auto"] = f"Auto: {SOLVERS[best].label}"
+    else:
+        labels["auto"] = "Auto"
+    _select(settings, "solver", "Solver", fits, labels)
+    _own(settings, "solver")
+    _missing(settings, "solver", reasons, labels, key="train_why_not")
+
+
+def _missing(
+    settings: Settings, name: str, reasons: Mapping[str, str | None], labels: dict[str, str], key: str
+) -> None:
+    """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
+    missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
+    if missing and settings.shows(name):
+        names = ", ".join(labels[choice] for choice in missing)
+        with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
+            for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
+                st.caption(f"**{who}**. {why}")
+
+
+def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
+    """Return names and their reasons as Markdown, the names that have one reason in common together."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason.removeprefix(name), []).append(name)
+    shown = []
+    for rest, names in groups.items():
+        alone = rest == reasons[names[0]]
+        reason = rest if alone else f"Each{rest}" if len(names) > 1 else names[0] + rest
+        shown.append((plain(", ".join(names)), plain(reason)))
+    return shown
+
+
+def _select(
+    settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str], **layout: Any
+) -> None:
+    """Draw a select box of what is possible; a present value that is not stays, and is marked."""
+    present = settings[name]
+    options = fits if present in fits else [*fits, present]
+    widgets.control(
+        settings,
+        name,
+        st.selectbox,
+        label,
+        options,
+        format_func=lambda value: labels[value] + ("" if value in fits else " (not possible here)"),
+        **layout,
+    )

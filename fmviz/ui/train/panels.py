@@ -1,0 +1,242 @@
+"""The pictures of a run: the learned matrix, and beside it the truth or the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.counting import used_mask
+from fmviz.engine.interactions.pairs import GivenPairs
+from fmviz.engine.models import MODELS
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.job_view import JobView
+from fmviz.lab.background.thinned import (
+    EXACT_FEATURES,
+    N_TILES,
+    Frame,
+    Thinned,
+    ThinnedFactors,
+)
+from fmviz.lab.datasets import Dataset
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.data_pair import TargetGrid
+from fmviz.lab.interpretation.support import CLASSES, compare_supports
+from fmviz.lab.interpretation.windows import tile_labels
+from fmviz.lab.runner import pairs_matrix
+from fmviz.ui.components.matrix_view import (
+    NOT_AN_INTERACTION,
+    CellClass,
+    ClassesFrame,
+    CodesFrame,
+    FactorFrame,
+    Panel,
+    encode_codes,
+)
+from fmviz.ui.train.matrix_options import Look, order_name
+
+# Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
+# lightness for what is right.
+_CLASSES = tuple(
+    CellClass(label.capitalize(), light, dark)
+    for label, light, dark in zip(
+        CLASSES,
+        ("#f2f3f5", "#0a8f5b", "#56b4e9", "#b8460e"),
+        ("#1c212b", "#22b57c", "#2f74b5", "#f08a3c"),
+        strict=True,
+    )
+)
+_STRUCTURE = (
+    CellClass("No interaction", "#f2f3f5", "#1c212b"),
+    CellClass("Interaction", "#0a8f5b", "#22b57c"),
+)
+_LEARNED = "Learned"
+# What the pictures of all epochs may weigh on their way to the browser.
+_FILM_BYTES = 2_500_000
+
+
+def truth_of(dataset: Dataset | None) -> np.ndarray | None:
+    """Return the true weights, or ones at the true pairs, or None where neither is known."""
+    if dataset is None:
+        return None
+    return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
+
+
+def last_frame(view: JobView) -> Frame:
+    """Return the picture of the last epoch."""
+    assert view.thinned is not None
+    return Frame(view.epoch, view.last["used_interactions"], view.last["objective"], view.thinned)
+
+
+def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
+    """Return the pictures of a run's epochs whose factors are finite, few enough for the wire."""
+    frames = [frame for frame in view.frames if frame.finite]
+    if not frames or view.dataset is None:
+        return ()
+    d = view.dataset.X.shape[1]
+    if look is None and isinstance(frames[0].thinned, ThinnedFactors) and d <= EXACT_FEATURES:
+        weight = 4 * d * view.experiment.rank
+    else:
+        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
+    most = max(2, _FILM_BYTES // (weight + (d**2 if compared else 0)))
+    if len(frames) > most:
+        kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
+        frames = [frames[i] for i in kept]
+    return tuple(frames)
+
+
+def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Look | None) -> Panel:
+    """Return the panel of what is learned, an epoch a frame."""
+    records = {record["epoch"]: record for record in view.history}
+    drawn = [
+        picture(frame.thinned, frame.key, _caption(frame, records, look, view), look) for frame in frames
+    ]
+    d = dataset.X.shape[1]
+    notation = view.machine.notation
+    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
+    if labels is None and isinstance(drawn[0], CodesFrame):
+        labels = dataset.feature_names
+    return Panel(
+        _LEARNED,
+        drawn,
+        color=regularizer_color(view.experiment.regularizer),
+        row_labels=labels,
+        col_labels=labels,
+        factor_label=notation.matrix,
+        **_named(look.label() if look else notation.weights, d),
+    )
+
+
+def _named(label: str, d: int) -> dict[str, Any]:
+    """Return the name of a picture; tiles say so by themselves."""
+    return {"gram_label": label} if d <= EXACT_FEATURES else {}
+
+
+def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
+    """Return the panel of a run that has not begun: all zero, and what to do about it."""
+    d = dataset.X.shape[1]
+    notation = MODELS[experiment.model].notation
+    frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
+    if d > EXACT_FEATURES:
+        frame = CodesFrame(np.zeros((N_TILES, N_TILES), dtype=np.int8), 1.0, caption=words)
+    return Panel(
+        _LEARNED,
+        [frame],
+        color=regularizer_color(experiment.regularizer),
+        **_named(notation.weights, d),
+    )
+
+
+def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
+    """Return the panel of the target against two features, where they are known."""
+    if grid is None:
+        return None
+    codes, scale = encode_codes(np.nan_to_num(grid.means))
+    codes[grid.counts == 0] = NOT_AN_INTERACTION
+    one, other = (dataset.feature_names[j] for j in grid.pair)
+    label = (dataset.class_labels or ("", ""))[-1] if dataset.task == "binary" else ""
+    target, mean = dataset.target_name, f"its mean {grid.mean:.3g}"
+    if label:
+        target, mean = f"Share of {label}", f"that of all, {grid.mean:.0%}"
+    frame = CodesFrame(
+        codes,
+        scale,
+        caption=f"{target} by {one} ↓ and {other} →, above or below {mean}",
+    )
+    return Panel(
+        "In the data",
+        [frame],
+        row_labels=grid.rows,
+        col_labels=grid.columns,
+        gram_label="target",
+        apart=True,
+    )
+
+
+def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
+    """Return the panel of the learned support against the true one, an epoch a frame."""
+    held = look.at if look is not None else ()
+    drawn = []
+    for frame in frames:
+        found = compare_supports(truth, learned_support(frame.thinned, look), held)
+        codes = found.codes.copy()
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+        codes[list(held)] = codes[:, list(held)] = NOT_AN_INTERACTION
+        exactly = "exactly recovered (PSSR 1)" if found.exact else "not exactly recovered (PSSR 0)"
+        caption = f"epoch {frame.epoch:,}: F1 {found.f1:.3f}, {exactly}"
+        drawn.append(ClassesFrame(codes, found.counts, key=frame.key, caption=caption))
+    return Panel(
+        "Against the truth",
+        drawn,
+        row_labels=dataset.feature_names,
+        col_labels=dataset.feature_names,
+        gram_label="support",
+        classes=_CLASSES,
+    )
+
+
+def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
+    """Return which pairs are used."""
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        codes = np.asarray(look.picture(thinned, "", "").codes)
+        return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
+    if isinstance(thinned, ThinnedFactors):
+        return used_mask(thinned.dense())
+    return thinned.values != 0
+
+
+def _caption(frame: Frame, records: dict[int, dict[str, Any]], look: Look | None, view: JobView) -> str:
+    count, name = frame.used_interactions, "interactions"
+    if look is not None:
+        count = records.get(frame.epoch, {}).get(f"used_interactions_{look.order}", count)
+        name = order_name(look.order)
+    where = "" if view.output is None else " in all outputs"
+    return f"epoch {frame.epoch:,}: {count:,} {name}{where}"
+
+
+def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) -> FactorFrame | CodesFrame:
+    """Return the picture of what is kept of an epoch."""
+    exact = thinned.n_features <= EXACT_FEATURES
+    if look is not None and isinstance(thinned, ThinnedFactors):
+        return look.picture(thinned, key, caption)
+    if isinstance(thinned, ThinnedFactors):
+        if exact:
+            return FactorFrame(thinned.dense(), key=key, caption=caption)
+        codes, scale = encode_codes(thinned.tiles())
+    else:
+        codes, scale = encode_codes(thinned.values, grey_diagonal=exact)
+    return CodesFrame(codes, scale, key=key, caption=caption)
+
+
+def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
+    """Return the panel of the true weights, or of which are not zero where no more is known."""
+    d = truth.shape[0]
+    n_pairs = int(np.triu(truth != 0, 1).sum())
+    exact = d <= EXACT_FEATURES
+    name = "pairs" if look is None else order_name(look.order)
+    labels = dataset.feature_names if exact else tile_labels(d)
+    caption = f"{n_pairs:,} {name if look else 'interactions'}"
+    if exact and not known:
+        # Ones would say that all weights are alike.
+        codes = (truth != 0).astype(np.int8)
+        np.fill_diagonal(codes, NOT_AN_INTERACTION)
+        if look is not None:
+            codes[list(look.at)] = codes[:, list(look.at)] = NOT_AN_INTERACTION
+        counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
+        structure = ClassesFrame(codes, counts, caption=caption)
+        title = "In truth (which, not how much)"
+        return Panel(
+            title, [structure], row_labels=labels, col_labels=labels, gram_label=name, classes=_STRUCTURE
+        )
+    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
+    if look is not None and exact:
+        held = list(look.at)
+        codes[held] = codes[:, held] = NOT_AN_INTERACTION
+    return Panel(
+        "In truth" if known else "In truth (which, not how much)",
+        [CodesFrame(codes, scale, caption=caption)],
+        row_labels=labels,
+        col_labels=labels,
+        **_named("W" if known else name, d),
+    )

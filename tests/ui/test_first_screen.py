@@ -1,0 +1,76 @@
+"""What has to be on the screen together, measured in a browser: wide, narrow and on a phone, both themes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+WIDE, NARROW, PHONE = (1440, 900), (700, 900), (390, 844)
+# So many screens hold what a page shows.
+SCREENS = {WIDE: 1, NARROW: 2, PHONE: 1}
+GOING = (
+    "dataset=planted_interactions&lambda_sparse=0.1&lambda_p=0.1&rank=30&tol=0.0&max_epochs=100000&speed=slow"
+)
+STAGE = ".st-key-train_matrix"
+CONTROLS = (
+    ".st-key-train_play button",
+    ".st-key-train_main [role=slider], .st-key-train_main input[type=range]",
+)
+PICTURES = (f"{STAGE} .stage canvas",)
+REST = (f"{STAGE} .numbers", f"{STAGE} .chart svg", ".st-key-train_settings button", ".st-key-train_speed")
+
+
+def below(page: Any, selectors: tuple[str, ...], limit: float) -> list[str]:
+    """Return what of some elements is missing, or ends below a limit in CSS pixels."""
+    problems = []
+    for selector in selectors:
+        found = page.locator(f"{selector}:visible" if "," not in selector else selector)
+        boxes = [box for one in found.all() if (box := one.bounding_box()) is not None]
+        if not boxes:
+            problems.append(f"{selector} is missing")
+        problems += [
+            f"{selector} ends at {box['y'] + box['height']:.0f} of {limit:g}"
+            for box in boxes
+            if box["y"] + box["height"] > limit or box["y"] < 0
+        ]
+    return problems
+
+
+def look(page: Any, size: tuple[int, int], scheme: str) -> list[str]:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_timeout(400)
+    wanted = CONTROLS + PICTURES + (() if size == PHONE else REST)
+    problems = below(page, wanted, SCREENS[size] * size[1])
+    canvases = page.locator(f"{STAGE} .stage canvas:visible")
+    if canvases.count() != (1 if size == PHONE else 2):
+        problems.append(f"{canvases.count()} matrices")
+    elif size == WIDE and min(canvas.bounding_box()["width"] for canvas in canvases.all()) < 380:
+        problems.append("the matrices are small")
+    return [f"{size[0]} × {size[1]}, {scheme}: {one}" for one in problems]
+
+
+def state(page: Any, words: str) -> None:
+    page.locator(f"{STAGE} .badge").get_by_text(words).wait_for()
+
+
+def test_training_is_on_one_screen(server, page, wait_idle):
+    page.goto(f"{server.url}/train?{GOING}")
+    state(page, "Ready")
+    page.locator(f"{STAGE} .stage canvas:visible").first.wait_for()
+    wait_idle(page)
+    problems = [one for one in look(page, WIDE, "light") + look(page, PHONE, "light") if "numbers" not in one]
+    page.locator(".st-key-train_play button:visible").first.click()
+    state(page, "Running")
+    page.locator(f"{STAGE} .numbers dd").first.wait_for()
+    for size in (PHONE, NARROW, WIDE):
+        problems += look(page, size, "dark")
+    page.locator(".st-key-train_stop button:visible").first.click()
+    state(page, "Stopped")
+    wait_idle(page)
+    for size in (WIDE, NARROW, PHONE):
+        problems += look(page, size, "light")
+    assert not problems, "\n".join(problems)
