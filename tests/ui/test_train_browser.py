@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -81,7 +82,7 @@ def test_play_draws_live_and_ends(server, page, shoot):
     matrix.evaluate("canvas => { canvas.dataset.mine = 'yes'; }")
     before, drawn = epoch(page), line.get_attribute("points")
     wait_for_epoch(page, before + 5)
-    assert line.get_attribute("points") != drawn
+    expect(line).not_to_have_attribute("points", str(drawn))
     assert matrix.get_attribute("data-mine") == "yes"
     assert button(page, "play").is_disabled()
     wait_for_state(page, LIMIT)
