@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -207,6 +208,35 @@ class Problem(Formulation):
         else:
             target = _target(values, values.size, self.loss, self.model)
         return replace(self, design=design, target=target, sample_weight=None)
+
+    # A problem of one machine answers what `outputs.side_by_side.SideBySide` answers for several.
+
+    n_machines: ClassVar[None] = None
+    """As of `Parameters`: a single one."""
+
+    @property
+    def machines(self) -> tuple[Problem]:
+        """The problem of every machine: itself."""
+        return (self,)
+
+    def with_machines(self, each: Sequence[Problem]) -> Problem:
+        """Return the problem of machines that take the place of `machines`."""
+        (found,) = each
+        return found
+
+    def split(self, parameters: Parameters) -> tuple[Parameters]:
+        """Return the parameters of every machine."""
+        return (parameters,)
+
+    def stacked(self, each: Sequence[Parameters]) -> Parameters:
+        """Return the parameters of the problem, given those of every machine."""
+        (found,) = each
+        return found
+
+    def joined(self, values: Sequence[Any]) -> Any:
+        """Return a figure of the problem, given that of every machine: of several an array, shape (m,)."""
+        (found,) = values
+        return found
 
     @property
     def y(self) -> np.ndarray:

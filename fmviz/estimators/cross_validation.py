@@ -11,7 +11,6 @@ from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import SideBySide, machines, stacked
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
@@ -58,19 +57,17 @@ class _CrossValidated:
         one_se = self._switch("one_se")
         found = [
             choose_strengths(one, folds, rng, solver=self.solver, one_se=one_se, tell=tell)
-            for one in machines(problem)
+            for one in problem.machines
         ]
         frames = [one.frame for one in found]
-        several = isinstance(problem, SideBySide)
-        for name, frame in zip(problem.target.output_names, frames, strict=True):
-            if several:
+        if problem.n_machines is not None:
+            for name, frame in zip(problem.target.output_names, frames, strict=True):
                 frame.insert(0, "output", name)
         self.path_ = pd.concat(frames, ignore_index=True)
         for name in STRENGTHS:
-            values = [getattr(one.best, name) for one in found]
-            setattr(self, f"{name}_", np.array(values) if several else values[0])
+            setattr(self, f"{name}_", problem.joined([getattr(one.best, name) for one in found]))
         problem, _ = self._completed(problem, anew=False)
-        start = stacked(problem, [one.start for one in found])
+        start = problem.stacked([one.start for one in found])
         self._run(problem, self._chosen_solver(problem), budget, start, rng)
 
 

@@ -47,7 +47,9 @@ class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):
         return informed_solver(solver, problem) if self._informed() else solver
 
     def _cold_start(self, problem: AnyProblem, size: Any, rng: np.random.Generator) -> Parameters:
-        return informed_start(problem, size, rng) if self._informed() else problem.start(size, rng)
+        if not self._informed():
+            return problem.start(size, rng)
+        return informed_start(problem, size, rng, shrunk=self.lambda_p is None)
 
 
 class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):

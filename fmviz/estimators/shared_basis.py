@@ -17,7 +17,6 @@ from fmviz.engine.models import SharedBasis, get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
-from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
@@ -83,7 +82,8 @@ class SharedBasisEstimator(ModelEstimator):
         return replace(super()._budget(), certify_every=1_000)
 
     def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
-        assert isinstance(problem, Problem), "a machine of several outputs is one problem"
+        # A machine of several outputs is one problem.
+        (problem,) = problem.machines
         if self.lambda_w is None:
             problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem))
         if self.lambda_sparse is None and not problem.model.radius:
@@ -95,7 +95,6 @@ class SharedBasisEstimator(ModelEstimator):
         return problem, 0.0
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:
-        assert isinstance(problem, Problem), "a machine of several outputs is one problem"
         refit = one_of("refit", self.refit, ("output", "full"))
         solver = chosen_solver(problem, self.solver)
         if isinstance(self.solver, Solver) or "refit" not in solver.settings:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.errors import finite_number
-from fmviz.engine.outputs.side_by_side import AnyProblem, machines, together
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver
@@ -32,19 +32,18 @@ class StrengthsOfData(ModelEstimator):
         if not anew:
             given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
         size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
-        each = machines(problem)
         values = {
-            name: np.broadcast_to(np.array(value, dtype=object), len(each))
+            name: np.broadcast_to(np.array(value, dtype=object), len(problem.machines))
             for name, value in {**given, "init_scale": size}.items()
         }
         filled = [
             fill_strengths(one, {name: value[c] for name, value in values.items()})
-            for c, one in enumerate(each)
+            for c, one in enumerate(problem.machines)
         ]
-        problem = together(problem, [one for one, _ in filled])
+        problem = problem.with_machines([one for one, _ in filled])
         for name in STRENGTHS:
             setattr(self, f"{name}_", getattr(problem, name))
-        return problem, np.array([size for _, size in filled]) if len(filled) > 1 else filled[0][1]
+        return problem, problem.joined([size for _, size in filled])
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:
         return informed_solver(super()._chosen_solver(problem), problem)

@@ -17,7 +17,7 @@ from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, SideBySide, build, predict, union
+from fmviz.engine.outputs.side_by_side import AnyProblem, build, predict, union
 from fmviz.engine.outputs.starts import informed_start, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import Schedule
@@ -142,12 +142,12 @@ class Run:
 
     def of_output(self, c: int) -> Run:
         """Return the run with one of several outputs as its target; itself where there is one only."""
-        if not isinstance(self.problem, SideBySide):
+        if self.problem.n_machines is None:
             return self
         kept = self.validation
         if kept is not None:
             kept = kept[0], self.dataset.target_of(kept[1]).outputs()[c].values
-        data, problem = self.dataset.of_output(c), self.problem.problems[c]
+        data, problem = self.dataset.of_output(c), self.problem.machines[c]
         return replace(self, dataset=data, problem=problem, validation=kept)
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:

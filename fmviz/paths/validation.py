@@ -12,7 +12,7 @@ import pandas as pd
 
 from fmviz.engine.drive import Budget
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, machines
+from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.outputs.starts import informed_start, linear_fit, references
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers import Solver
@@ -209,7 +209,7 @@ def search_strengths(
     strengths = known.grid(count) if problem.penalty.saddles else known.grid(count)[::-1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
     method = informed_solver(path_solver(problem, solver), problem)
-    starts = [informed_start(train.at(**weakest), known.init_scale, rng, known) for train, _ in parts]
+    starts = [informed_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
     trials: list[Trial] = []
     ends: dict[Trial, Parameters] = {}
     for share in SHRINKAGE_SHARES:
@@ -247,8 +247,7 @@ def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = la
 def _linear_strength(problem: AnyProblem, parts: list[tuple[AnyProblem, AnyProblem]]) -> float:
     """Return the λ_w whose linear fits predict best."""
     # It depends on X alone.
-    first = machines(problem)[0]
-    whole = linear_reference(first)
+    whole = linear_reference(problem.machines[0])
     if not problem.fit_linear or whole == 0.0:
         return problem.lambda_w
     fits: list[Parameters | None] = [None] * len(parts)

@@ -10,7 +10,6 @@ import streamlit as st
 
 from fmviz import metrics
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.problem import Problem
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.why import two_rows
 from fmviz.lab.background.task import TaskState, TaskView
@@ -120,8 +119,7 @@ def draw_why(plan: PathPlan, view: TaskView, name: str, strength: float, pair: t
         st.caption("Being trained.")
         return
     names = _data(plan).feature_names
-    problem = Run.prepare(fit.experiment).problem
-    assert isinstance(problem, Problem), "the four models have one output"
+    (problem,) = Run.prepare(fit.experiment).problem.machines
     story = why_zero(problem, fit.parameters, *pair)
     st.markdown(plain(f"{story.sentence(names)} {story.reason(names)}"))
     rows = (story.one, story.other)

@@ -16,7 +16,7 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.models import get_model
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import SideBySide, build, machines, predict, union
+from fmviz.engine.outputs.side_by_side import SideBySide, build, predict, union
 from fmviz.engine.outputs.side_by_side import certify as certify_all
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -39,7 +39,7 @@ def test_one_output_is_a_problem_as_ever():
     assert isinstance(build(X, Target.of_labels(X[:, 0] > 0), **ABOUT), Problem)
     found = three_classes()
     assert isinstance(found, SideBySide)
-    assert len({id(one.design) for one in machines(found)}) == 1
+    assert len({id(one.design) for one in found.machines}) == 1
 
 
 @pytest.mark.parametrize("y", [np.zeros((3, 2)), Target.of_labels([1, 2, 3])])
@@ -64,7 +64,7 @@ def test_each_machine_makes_the_epochs_that_it_would_make_alone(y, about):
     *_, end = iterate(problem, "pcd", Budget(epochs=4), start=start)
     alone = [
         [*drive.iterate(one, "pcd", Budget(epochs=4), start=start.of_output(c))][-1]
-        for c, one in enumerate(machines(problem))
+        for c, one in enumerate(problem.machines)
     ]
     for name, array in end.parameters.items():
         assert np.array_equal(array, [one.parameters[name] for one in alone]), name
@@ -154,7 +154,7 @@ def test_rows_are_chosen_of_all_outputs():
     rows = np.array([0, 3, 5, 7])
     part = three_classes(sample_weight=np.arange(1.0, 41.0)).of_rows(rows)
     assert np.array_equal(part.y, CLASSES.values[rows])
-    for whole, one in zip(machines(three_classes()), machines(part), strict=True):
+    for whole, one in zip(three_classes().machines, part.machines, strict=True):
         assert np.array_equal(one.y, whole.y[rows])
         assert one.design is part.design
         assert one.unit_weights.mean() == pytest.approx(1.0)
@@ -198,7 +198,7 @@ def test_predictions_are_those_of_each():
     problem = three_classes()
     parameters = problem.start(1.0, np.random.default_rng(0))
     f = predict(problem.model, Design(X), parameters)
-    for c, one in enumerate(machines(problem)):
+    for c, one in enumerate(problem.machines):
         assert np.array_equal(f[:, c], one.predict(parameters.of_output(c)))
         assert certify(one, parameters.of_output(c)) <= certify_all(problem, parameters)
     assert parameters.n_machines == 3

@@ -9,6 +9,7 @@ import pytest
 
 from fmviz import metrics
 from fmviz.lab.interpretation.support import describe_support
+from fmviz.lab.search import arena
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
 from fmviz.lab.search.epochs import EPOCHS, learn
 
@@ -68,6 +69,15 @@ def test_every_epoch_of_the_first_ones_has_a_frame():
     # One start.
     assert np.array_equal(made[0].factors[0], made[1].factors[0])
     assert list(learn(plan, 0.1, lambda: True)) == []
+
+
+def test_what_the_start_page_has_fitted_is_not_fitted_again(monkeypatch):
+    monkeypatch.setattr(arena, "_fits", {})
+    plan = arena_plan()
+    small = replace(plan, base=replace(plan.base, rank=2, max_epochs=2), regularizers=("ti",), lambdas=(0.1,))
+    monkeypatch.setattr(arena, "arena_plan", lambda: small)
+    (fit,) = arena.arena_fits(small)
+    assert arena.arena_fit("ti", 0.1) is fit
 
 
 @pytest.mark.slow

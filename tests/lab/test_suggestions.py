@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmviz.engine.outputs.side_by_side import machines
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import EXPERIMENT_MODELS, suggested
@@ -31,7 +30,7 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
         pytest.skip("one output has nothing to share a basis with")
     last = run.end()
     best = []
-    for problem in machines(run.problem):
+    for problem in run.problem.machines:
         y, m = problem.y, problem.target.n_outputs
         rates = np.linspace(y.min() - 3.0, y.max() + 3.0, 601)
         shape = (y.size,) if m == 1 else (y.size, m)

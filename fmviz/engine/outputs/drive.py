@@ -46,10 +46,11 @@ def iterate(
     what one machine uses counts as used, and the seconds are those of all. Seconds of a budget are shared out
     equally. The run has converged where every machine has. Checkpoints are offered with snapshots.
     """
-    if isinstance(problem, Problem):
+    if problem.n_machines is None:
         chosen = {} if keep is None else {"keep": keep}
+        (one,) = problem.machines
         return drive.iterate(
-            problem,
+            one,
             solver,
             budget,
             should_stop,
@@ -61,7 +62,7 @@ def iterate(
             schedule=schedule,
             **chosen,
         )
-    budget, m = budget or Budget(), len(problem.problems)
+    budget, m = budget or Budget(), problem.n_machines
     rng = rng if rng is not None else np.random.default_rng()
     if start is None:
         start = problem.start(init_scale, rng)
@@ -72,9 +73,13 @@ def iterate(
     held = (None,) * m if resume is None else resume.memory[_MACHINES]
     settings = {"solver": solver, "budget": budget, "should_stop": should_stop, "schedule": schedule}
     found = [
-        _Machine(one, start.of_output(c), np.random.default_rng(seed), held[c], settings)
-        for (c, one), seed in zip(
-            enumerate(problem.problems), rng.integers(2**63, size=(m, 4)).tolist(), strict=True
+        _Machine(one, begin, np.random.default_rng(seed), memory, settings)
+        for one, begin, seed, memory in zip(
+            problem.machines,
+            problem.split(start),
+            rng.integers(2**63, size=(m, 4)).tolist(),
+            held,
+            strict=True,
         )
     ]
     return _together(problem, found, keep, leave)

@@ -29,32 +29,53 @@ class SideBySide(Formulation):
         See `Formulation`.
     target : Target
         All m outputs.
-    problems : tuple of Problem
+    machines : tuple of Problem
         One for each, with the same design, weights and settings. Their strengths may differ.
     """
 
     target: Target
-    problems: tuple[Problem, ...]
+    machines: tuple[Problem, ...]
+
+    @property
+    def n_machines(self) -> int:
+        """The number m of outputs."""
+        return len(self.machines)
+
+    def with_machines(self, each: Sequence[Problem]) -> SideBySide:
+        """See `Problem.with_machines`."""
+        return replace(self, machines=tuple(each))
+
+    def split(self, parameters: Parameters) -> tuple[Parameters, ...]:
+        """See `Problem.split`."""
+        return tuple(parameters.of_output(c) for c in range(self.n_machines))
+
+    def stacked(self, each: Sequence[Parameters]) -> Parameters:
+        """See `Problem.stacked`."""
+        return Parameters.stacked(each)
+
+    def joined(self, values: Sequence[Any]) -> Any:
+        """See `Problem.joined`."""
+        return np.array(values)
 
     @property
     def design(self) -> Design:
         """X, shape (N, d)."""
-        return self.problems[0].design
+        return self.machines[0].design
 
     @property
     def rank(self) -> int:
         """Columns of every P."""
-        return self.problems[0].rank
+        return self.machines[0].rank
 
     @property
     def fit_linear(self) -> bool:
         """Whether there is w."""
-        return self.problems[0].fit_linear
+        return self.machines[0].fit_linear
 
     @property
     def fit_intercept(self) -> bool:
         """Whether there is a bias."""
-        return self.problems[0].fit_intercept
+        return self.machines[0].fit_intercept
 
     @property
     def y(self) -> np.ndarray:
@@ -64,7 +85,7 @@ class SideBySide(Formulation):
     @property
     def unit_weights(self) -> np.ndarray:
         """c_n as an array of length N."""
-        return self.problems[0].unit_weights
+        return self.machines[0].unit_weights
 
     @property
     def lambda_w(self) -> Any:
@@ -82,28 +103,29 @@ class SideBySide(Formulation):
         return self._strength("lambda_sparse")
 
     def _strength(self, name: str) -> Any:
-        values = [getattr(problem, name) for problem in self.problems]
-        return values[0] if len(set(values)) == 1 else np.array(values)
+        values = [getattr(problem, name) for problem in self.machines]
+        return values[0] if len(set(values)) == 1 else self.joined(values)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every stacked array, by its name."""
-        m = len(self.problems)
-        return {name: (m, *shape) for name, shape in self.problems[0].shapes.items()}
+        return {name: (self.n_machines, *shape) for name, shape in self.machines[0].shapes.items()}
 
     def at(self, **strengths: Any) -> SideBySide:
         """Return the problems with other strengths: one number for all outputs, or one for each."""
-        m = len(self.problems)
-        each = {name: np.broadcast_to(value, (m,)).tolist() for name, value in strengths.items()}
-        problems = (
-            problem.at(**{name: values[c] for name, values in each.items()})
-            for c, problem in enumerate(self.problems)
+        each = {
+            name: np.broadcast_to(value, (self.n_machines,)).tolist() for name, value in strengths.items()
+        }
+        return self.with_machines(
+            [
+                problem.at(**{name: values[c] for name, values in each.items()})
+                for c, problem in enumerate(self.machines)
+            ]
         )
-        return replace(self, problems=tuple(problems))
 
     def of_rows(self, rows: np.ndarray) -> SideBySide:
         """Return the problems of some rows, given by their indices."""
-        first = self.problems[0].of_rows(rows)
+        first = self.machines[0].of_rows(rows)
         problems = (
             replace(
                 problem,
@@ -111,16 +133,16 @@ class SideBySide(Formulation):
                 sample_weight=first.sample_weight,
                 target=replace(problem.target, values=problem.target.values[rows]),
             )
-            for problem in self.problems
+            for problem in self.machines
         )
         target = replace(self.target, values=self.target.values[rows])
-        return replace(self, target=target, problems=tuple(problems))
+        return replace(self, target=target, machines=tuple(problems))
 
     def start(self, init_scale: float | Sequence[float], rng: np.random.Generator) -> Parameters:
         """Return starting points of one size, or of one an output."""
-        sizes = np.broadcast_to(init_scale, (len(self.problems),)).tolist()
-        return Parameters.stacked(
-            [problem.start(size, rng) for problem, size in zip(self.problems, sizes, strict=True)]
+        sizes = np.broadcast_to(init_scale, (self.n_machines,)).tolist()
+        return self.stacked(
+            [problem.start(size, rng) for problem, size in zip(self.machines, sizes, strict=True)]
         )
 
     def predict(self, parameters: Parameters) -> np.ndarray:
@@ -129,24 +151,26 @@ class SideBySide(Formulation):
 
     def empirical_risk(self, f: np.ndarray) -> float:
         """Return the mean of the empirical risks of the outputs; f has shape (N, m)."""
-        return float(np.mean([problem.empirical_risk(f[:, c]) for c, problem in enumerate(self.problems)]))
+        return float(np.mean([problem.empirical_risk(f[:, c]) for c, problem in enumerate(self.machines)]))
 
     def risk(self, parameters: Parameters) -> float:
         """Return the empirical risk at the parameters; infinity where a prediction overflows."""
-        return float(np.mean([one.risk(found) for one, found in of_outputs(self, parameters)]))
+        each = zip(self.machines, self.split(parameters), strict=True)
+        return float(np.mean([problem.risk(found) for problem, found in each]))
 
     def on_rows(self, X: Any, y: Any) -> SideBySide:
         """Return the problems of other rows, all of weight 1; y holds values like those of the target."""
         design = X if isinstance(X, Design) else Design(X)
         target = replace(self.target, values=np.array(y, dtype=np.float64))
-        each = zip(self.problems, target.outputs(), strict=True)
+        each = zip(self.machines, target.outputs(), strict=True)
         problems = tuple(problem.on_rows(design, one.values) for problem, one in each)
-        return replace(self, target=target, problems=problems)
+        return replace(self, target=target, machines=problems)
 
     def parts(self, parameters: Parameters) -> dict[str, float]:
         """Return the means over the outputs of the four parts of the objective."""
-        each = [problem.parts(parameters.of_output(c)) for c, problem in enumerate(self.problems)]
-        return {name: float(np.mean([parts[name] for parts in each])) for name in each[0]}
+        each = zip(self.machines, self.split(parameters), strict=True)
+        parts = [problem.parts(found) for problem, found in each]
+        return {name: float(np.mean([one[name] for one in parts])) for name in parts[0]}
 
     def objective(self, parameters: Parameters) -> float:
         """Return the mean of the objectives of the outputs."""
@@ -188,28 +212,6 @@ def build(X: Any, y: Any, **about: Any) -> AnyProblem:
     return SideBySide(problem.model, problem.penalty, problem.loss, target, problems)
 
 
-def machines(problem: AnyProblem) -> tuple[Problem, ...]:
-    """Return the problem of every output."""
-    return problem.problems if isinstance(problem, SideBySide) else (problem,)
-
-
-def together(problem: AnyProblem, each: Sequence[Problem]) -> AnyProblem:
-    """Return a problem with other problems for its outputs."""
-    return replace(problem, problems=tuple(each)) if isinstance(problem, SideBySide) else each[0]
-
-
-def stacked(problem: AnyProblem, each: Sequence[Parameters]) -> Parameters:
-    """Return the parameters of a problem, given those of every output."""
-    return Parameters.stacked(each) if isinstance(problem, SideBySide) else each[0]
-
-
-def of_outputs(problem: AnyProblem, parameters: Parameters) -> list[tuple[Problem, Parameters]]:
-    """Return the problem and the parameters of every output."""
-    if isinstance(problem, SideBySide):
-        return [(one, parameters.of_output(c)) for c, one in enumerate(problem.problems)]
-    return [(problem, parameters)]
-
-
 def predict(model: Model, design: Design, parameters: Parameters) -> np.ndarray:
     """Return f for every row, shape (N,), of stacked parameters for every output, shape (N, m)."""
     if parameters.n_machines is None:
@@ -239,7 +241,8 @@ def union(model: Model, parameters: Parameters) -> Parameters:
 
 def certify(problem: AnyProblem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the largest of the certificates of the outputs; see `fmviz.engine.certificate.certify`."""
-    return max(certify_one(one, found, thorough) for one, found in of_outputs(problem, parameters))
+    each = zip(problem.machines, problem.split(parameters), strict=True)
+    return max(certify_one(one, found, thorough) for one, found in each)
 
 
 def outputs_in_words(target: Target, which: Sequence[int], most: int = 3) -> str:

@@ -7,34 +7,31 @@ from typing import Any
 import numpy as np
 
 from ..parameters import Parameters
-from ..problem import Problem
 from ..starts import informed, strengths, zero_threshold
 from ..starts.strengths import References
 from ..starts.zero_threshold import ZeroThreshold
-from .side_by_side import AnyProblem, machines, of_outputs, outputs_in_words, stacked
+from .side_by_side import AnyProblem, outputs_in_words
 
 
 def informed_start(
-    problem: AnyProblem, init_scale: Any, rng: np.random.Generator, known: References | None = None
+    problem: AnyProblem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
     """Return `fmviz.engine.starts.informed.informed_start` of each output, of one size or of its own."""
-    each = machines(problem)
-    sizes = np.broadcast_to(init_scale, (len(each),)).tolist()
-    starts = zip(each, sizes, strict=True)
-    return stacked(problem, [informed.informed_start(one, size, rng, known) for one, size in starts])
+    sizes = np.broadcast_to(init_scale, (len(problem.machines),)).tolist()
+    each = zip(problem.machines, sizes, strict=True)
+    return problem.stacked([informed.informed_start(one, size, rng, shrunk) for one, size in each])
 
 
 def linear_fit(problem: AnyProblem, rough: bool = False, start: Parameters | None = None) -> Parameters:
     """Return `fmviz.engine.starts.zero_threshold.linear_fit` of every output."""
-    each = machines(problem)
-    near = [None] * len(each) if start is None else [one for _, one in of_outputs(problem, start)]
-    fits = [zero_threshold.linear_fit(one, rough, at) for one, at in zip(each, near, strict=True)]
-    return stacked(problem, fits)
+    near = (None,) * len(problem.machines) if start is None else problem.split(start)
+    each = zip(problem.machines, near, strict=True)
+    return problem.stacked([zero_threshold.linear_fit(one, rough, at) for one, at in each])
 
 
 def references(problem: AnyProblem) -> References:
     """Return the largest `fmviz.engine.starts.strengths.references` of the outputs."""
-    each = [strengths.references(one) for one in machines(problem)]
+    each = [strengths.references(one) for one in problem.machines]
     return References(
         max(one.lambda_w for one in each),
         max(one.lambda_p for one in each),
@@ -45,8 +42,8 @@ def references(problem: AnyProblem) -> References:
 
 def thresholds(problem: AnyProblem) -> list[ZeroThreshold]:
     """Return the interval that holds λ_max, for every output; of several by quick bounds."""
-    each = machines(problem)
-    return [zero_threshold.zero_threshold(one, tight=len(each) == 1) for one in each]
+    tight = len(problem.machines) == 1
+    return [zero_threshold.zero_threshold(one, tight=tight) for one in problem.machines]
 
 
 def why_empty(problem: AnyProblem, end: Parameters) -> str | None:
@@ -54,8 +51,9 @@ def why_empty(problem: AnyProblem, end: Parameters) -> str | None:
 
     See `fmviz.engine.starts.informed.why_empty`.
     """
-    found = [informed.why_empty(one, parameters) for one, parameters in of_outputs(problem, end)]
-    if isinstance(problem, Problem):
+    each = zip(problem.machines, problem.split(end), strict=True)
+    found = [informed.why_empty(one, parameters) for one, parameters in each]
+    if problem.n_machines is None:
         return found[0]
     empty = [c for c, why in enumerate(found) if why is not None]
     return f"{outputs_in_words(problem.target, empty)}: {found[empty[0]]}" if empty else None

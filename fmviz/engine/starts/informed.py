@@ -12,7 +12,7 @@ from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..problem import Formulation, Problem
 from ..solvers import Solver, get_solver
-from .strengths import SHRINKAGE_SHARE, References, references
+from .strengths import SHRINKAGE_SHARE, references
 from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
@@ -44,20 +44,20 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
 
 
 def informed_start(
-    problem: Problem, init_scale: float, rng: np.random.Generator, known: References | None = None
+    problem: Problem, init_scale: float, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
     """Return where a run begins: at random, or where that would end at P = 0, at a solution without sparsity.
 
     A regularizer that grows in proportion to P, as ℓ1 does, makes P = 0 a local minimum, however small λ is,
     and a small random start falls into it. There the start is a fit with ℓ2² in its place, λ_p at least
-    0.02 of the strength that empties it, which is among the references of the data, where they are `known`.
+    0.02 of the strength that empties it. Where λ_p follows the data it is so much: it is `shrunk` as it is.
     """
     start = problem.start(init_scale, rng)
     if problem.model.why_no_threshold() is not None or problem.penalty.in_weights is not None:
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
-    least = SHRINKAGE_SHARE * (known or references(smooth)).lambda_p
-    smooth = smooth.at(lambda_p=max(problem.lambda_p, least))
+    if not shrunk:
+        smooth = smooth.at(lambda_p=max(problem.lambda_p, SHRINKAGE_SHARE * references(smooth).lambda_p))
     name = "cd" if problem.loss.mu() is not None else "lbfgs" if problem.loss.smooth else "reweighted"
     solver = get_solver(name)
     *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)

@@ -18,7 +18,6 @@ from fmviz.engine.epoch_trace import (
     why_no_steps,
 )
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -132,8 +131,8 @@ def look_inside(
     memory : mapping, optional
         What the solver remembers, see `fmviz.lab.background.job.Job.memory`; None where it starts anew.
     """
-    problem = Run.prepare(experiment).problem.at(**experiment.strengths(epochs))
-    assert isinstance(problem, Problem), "of several outputs there are no steps to look at"
+    # Of several outputs there are no steps to look at.
+    (problem,) = Run.prepare(experiment).problem.at(**experiment.strengths(epochs)).machines
     begun = max((change.epoch for change in experiment.changes if change.epoch <= epochs), default=0)
     steps = tuple(
         steps_of_epoch(

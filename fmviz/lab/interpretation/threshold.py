@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from fmviz.engine.outputs.side_by_side import machines
 from fmviz.engine.outputs.starts import references, thresholds
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -86,7 +85,7 @@ def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
         return (top, top), 0.0
     if problem.model.why_no_threshold() is not None:
         return None, 0.0
-    if why_no_threshold(machines(problem)[0]) is not None:
+    if why_no_threshold(problem.machines[0]) is not None:
         return None, references(problem).lambda_sparse
     found = thresholds(problem)
     return (max(one.lower for one in found), max(one.upper for one in found)), 0.0

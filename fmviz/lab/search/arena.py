@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
-from fmviz.lab.experiment import suggested
+from fmviz.engine.drive import never
+from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.search.strength_path import PathFit, PathPlan, trace
 
-__all__ = ["PAIR", "REGULARIZERS", "STRENGTHS", "arena_fit", "arena_plan", "arena_truth"]
+__all__ = ["PAIR", "REGULARIZERS", "STRENGTHS", "arena_fit", "arena_fits", "arena_plan", "arena_truth"]
 
 REGULARIZERS = ("l1", "l21", "ti", "cs")
 STRENGTHS = (
@@ -39,12 +41,21 @@ def arena_truth() -> np.ndarray:
     return truth
 
 
-@cache
-def _path(regularizer: str) -> dict[float, PathFit]:
-    fits = trace(replace(arena_plan(), regularizers=(regularizer,)))
-    return {fit.experiment.lambda_sparse: fit for fit in fits}
+# Those of the start page and of the tour, whichever came first.
+_fits: dict[Experiment, PathFit] = {}
+
+
+def arena_fits(plan: PathPlan, should_stop: Callable[[], bool] = never) -> Iterator[PathFit]:
+    """Yield the fits of a plan; the process keeps them for `arena_fit`."""
+    for fit in trace(plan, should_stop):
+        _fits[fit.experiment] = fit
+        yield fit
 
 
 def arena_fit(regularizer: str, strength: float) -> PathFit:
-    """Return the fit of a regularizer at one of `STRENGTHS`; its path is kept by the process."""
-    return _path(regularizer)[strength]
+    """Return the fit of a regularizer at one of `STRENGTHS`, made with its path where nobody has made it."""
+    plan = replace(arena_plan(), regularizers=(regularizer,))
+    wanted = replace(plan.method(regularizer), lambda_sparse=strength)
+    if wanted not in _fits:
+        deque(arena_fits(plan), maxlen=0)
+    return _fits[wanted]

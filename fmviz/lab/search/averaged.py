@@ -12,7 +12,6 @@ import pandas as pd
 from fmviz.engine.drive import never
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.runner import Run, quality
@@ -27,7 +26,7 @@ _MOST_NUMBERS = 5e7
 
 def can_be_averaged(problem: AnyProblem) -> bool:
     """Return whether there are samples of such a machine, of one output, and within some minutes."""
-    if not isinstance(problem, Problem):
+    if problem.n_machines is not None:
         return False
     visits = (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
     numbers = _DRAWS * problem.design.n_features * (problem.rank + 1)
@@ -43,7 +42,7 @@ def averaged(
     comes; with `should_stop` it ends early, with None.
     """
     problem = prepared.problem
-    if not (isinstance(problem, Problem) and can_be_averaged(problem)):
+    if not can_be_averaged(problem):
         return None
     binary = problem.loss.task == "binary"
     sampler = GibbsSampler(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
-from fmviz.engine.outputs.side_by_side import machines
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.starts.informed import quick_settings
 from fmviz.lab.experiment import Experiment
@@ -57,7 +56,7 @@ def tuned(
     size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
-    solver.on(machines(problem)[0])
+    solver.on(problem.machines[0])
     if isinstance(problem, Problem) and together:
         quickly: dict[str, Any] = {"count": 7, "patience": 2} if quick else {}
         basis = yield from search_basis_strength(

@@ -9,8 +9,7 @@ import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_plan
-from fmviz.lab.search.strength_path import trace
+from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, arena_plan
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.guard import fragment
 from fmviz.ui.presets import Preset, operator_presets, training_presets
@@ -108,7 +107,7 @@ def _arena(settings: Settings) -> None:
         )
     with right:
         widgets.param(settings, "along", "Watch", labels=_ALONG)
-    task = shared_task(f"path:{plan.digest}", partial(trace, plan))
+    task = shared_task(f"path:{plan.digest}", partial(arena_fits, plan))
     if settings["along"] == "epochs":
         arena.draw_epochs(plan, settings["strength"], "start_epochs", _HEIGHT)
     else:

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.outputs.side_by_side import machines
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.why import two_rows
 from fmviz.lab.background.job_view import JobView
@@ -103,7 +102,7 @@ def _story(view: JobView, i: int, j: int) -> Story:
     assert view.parameters is not None
     experiment = view.experiment
     problem = Run.prepare(experiment).problem.at(**experiment.strengths(view.epoch - 1))
-    return why_zero(machines(problem)[view.output or 0], view.parameters, i, j)
+    return why_zero(problem.machines[view.output or 0], view.parameters, i, j)
 
 
 def _figure(story: Story, names: tuple[str, ...]) -> None:
