@@ -23,27 +23,32 @@ from .problem import Problem
 # how closely its solver followed them.
 _SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
+Forward = tuple[np.ndarray, np.ndarray | None]
+
 
 def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the gradient of the empirical risk in P, shape (d, k), in w, shape (d,), and in the bias."""
     return problem.model.gradient(problem.design, parameters, problem.slope(problem.predict(parameters)))
 
 
-def curvature(problem: Problem, parameters: Parameters) -> np.ndarray:
+def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None = None) -> np.ndarray:
     """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
 
     That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 where the loss has none: then it is a scale alone. Where
     f is not linear in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the
-    step and no longer bounds it.
+    step and no longer bounds it. `sums` are those of `fmviz.engine.models.Model.forward`.
     """
-    total = problem.model.curvature(problem.design, parameters, problem.unit_weights)
+    total = problem.model.curvature(problem.design, parameters, problem.unit_weights, sums)
     return total * (problem.mu / problem.design.n_samples)
 
 
-def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
+def certify(
+    problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
+) -> float:
     """Return the certificate that the model declares: `stationarity`, `relative_gap` or `tangent_gap`.
 
-    The gap is a looser bound, for less work, where it need not be `thorough`.
+    The gap is a looser bound, for less work, where it need not be `thorough`. `forward` is what
+    `fmviz.engine.models.Model.forward` has made of the parameters, where that is at hand.
 
     Where the loss has kinks the residual is the least one for it smoothed by a δ of at most 1e-4 of what is
     typical of the targets: at such a point 0 is in the subdifferential once targets are moved by δ.
@@ -53,10 +58,10 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
     if not problem.loss.smooth:
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
         near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
-        return min(certify(one, parameters, thorough) for one in near)
+        return min(certify(one, parameters, thorough, forward) for one in near)
     if problem.model.certificate == "gap":
         return relative_gap(problem, parameters, thorough)
-    return stationarity(problem, parameters)
+    return stationarity(problem, parameters, forward)
 
 
 def least_certificate(problem: Problem, parameters: Parameters) -> float | None:
@@ -64,7 +69,7 @@ def least_certificate(problem: Problem, parameters: Parameters) -> float | None:
     return least_relative_gap(problem, parameters) if problem.model.certificate == "gap" else None
 
 
-def stationarity(problem: Problem, parameters: Parameters) -> float:
+def stationarity(problem: Problem, parameters: Parameters, forward: Forward | None = None) -> float:
     """Return the largest step that a coordinate or row minimisation would still make.
 
     For every entry of P (every row, where the penalty acts on rows) the objective is majorised by its
@@ -78,17 +83,20 @@ def stationarity(problem: Problem, parameters: Parameters) -> float:
     least norm that the penalty finds, over the Lipschitz constant: an upper bound, 0 only at a
     stationary point of the whole objective.
     """
-    steps = _factor_step(problem, parameters), _linear_step(problem, parameters)
+    f, sums = problem.model.forward(problem.design, parameters) if forward is None else forward
+    in_P, in_w, in_bias = problem.model.gradient(problem.design, parameters, problem.slope(f), sums)
+    steps = _factor_step(problem, parameters, in_P, sums), _linear_step(problem, parameters, in_w, in_bias)
     return float(max(steps)) if np.isfinite(steps).all() else float("inf")
 
 
-def _factor_step(problem: Problem, parameters: Parameters) -> float:
+def _factor_step(
+    problem: Problem, parameters: Parameters, gradient: np.ndarray, sums: np.ndarray | None
+) -> float:
     P = parameters.P
     if P.size == 0:
         # Rank 0: the linear model.
         return 0.0
-    gradient = loss_gradient(problem, parameters)[0]
-    h = curvature(problem, parameters)
+    h = curvature(problem, parameters, sums)
     shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
     step = 0.0
     for columns, penalty in parts_of(problem.penalty):
@@ -143,20 +151,19 @@ def _least_subgradient_step(
     return float((np.abs(rest) / np.maximum(whole, 1e-6 * largest)).max())
 
 
-def _linear_step(problem: Problem, parameters: Parameters) -> float:
+def _linear_step(problem: Problem, parameters: Parameters, in_w: np.ndarray, in_bias: float) -> float:
     if not (problem.fit_linear or problem.fit_intercept):
         return 0.0
     design, mu = problem.design, problem.mu
-    slope = problem.slope(problem.predict(parameters))
     size = max(float(np.abs(parameters.w).max()), abs(parameters.intercept))
     step = 0.0
     if problem.fit_linear:
-        h = np.asarray(design.power(2).T @ problem.unit_weights) * (mu / design.n_samples)
+        h = design.transpose_dot(problem.unit_weights, 2) * (mu / design.n_samples)
         whole = h + 2.0 * problem.lambda_w
-        gradient = design.transpose_dot(slope) + 2.0 * problem.lambda_w * parameters.w
+        gradient = in_w + 2.0 * problem.lambda_w * parameters.w
         step = float(np.abs(np.divide(gradient, whole, out=np.zeros_like(h), where=whole > 0)).max())
     if problem.fit_intercept:
-        step = max(step, abs(float(slope.sum())) / mu)
+        step = max(step, abs(in_bias) / mu)
     return _relative(step, size)
 
 

@@ -100,6 +100,9 @@ class Partners(NamedTuple):
     second: np.ndarray
 
 
+# A sparse X of no more entries a row is multiplied with one column after the other: all results together are
+# larger than X, and a single one stays in the caches.
+_THIN = 4
 # Powers of X of no more entries are kept, in at most 8 MB each: gradients ask for them again and again.
 _KEPT_POWERS = 1_000_000
 
@@ -278,11 +281,19 @@ class Design:
 
     def dot(self, right: np.ndarray) -> np.ndarray:
         """Return X @ right."""
-        return np.asarray(self._factor @ right)
+        return self._product(self._factor, right)
 
-    def transpose_dot(self, right: np.ndarray) -> np.ndarray:
-        """Return Xᵀ @ right."""
-        return np.asarray(self._factor.T @ right)
+    def transpose_dot(self, right: np.ndarray, exponent: int = 1) -> np.ndarray:
+        """Return Xᵀ @ right, or that of X with every entry raised to a power."""
+        return self._product((self._factor if exponent == 1 else self.power(exponent)).T, right)
+
+    def _product(self, factor: Any, right: np.ndarray) -> np.ndarray:
+        if right.ndim == 1 or self.storage is DENSE or self.nnz > _THIN * self.n_samples:
+            return np.asarray(factor @ right)
+        found = np.empty((right.shape[1], factor.shape[0]))
+        for s, column in enumerate(right.T):
+            found[s] = factor @ column
+        return found.T
 
 
 def augmented(X: Any, n: int = 1) -> Any:

@@ -47,9 +47,10 @@ class Budget:
         for `tol` alone.
     report_every : int, optional
         A snapshot every so many epochs, besides the first and the last. None is for those who read the last
-        alone: there is none between, and no certificate in the first.
-    certify_every : int
-        The certificate in every so many of the snapshots, besides the last; it is NaN in the others.
+        alone: there is no other.
+    certify_every : int, optional
+        The certificate in every so many of the snapshots, besides the last; it is NaN in the others. None is
+        for those who do not read it: there is none but where the status of the last depends on it.
     """
 
     epochs: int = 100
@@ -57,7 +58,7 @@ class Budget:
     tol: float = 1e-4
     fall: float = 0.0
     report_every: int | None = 1
-    certify_every: int = 1
+    certify_every: int | None = 1
 
     def __post_init__(self) -> None:
         whole_number("epochs", self.epochs, 0)
@@ -67,7 +68,8 @@ class Budget:
         finite_number("fall", self.fall, 0)
         if self.report_every is not None:
             whole_number("report_every", self.report_every, 1)
-        whole_number("certify_every", self.certify_every, 1)
+        if self.certify_every is not None:
+            whole_number("certify_every", self.certify_every, 1)
 
 
 def never() -> bool:
@@ -258,21 +260,24 @@ def _loop(
             course.method.parameters(),
         )
     status = _finished(budget, epoch, seconds, float("inf"), should_stop)
-    ended = status is not None
-    last = _report(course.problem, start, epoch, seconds, change, ended or every is not None, ended)
-    if not np.isfinite(last.objective):
-        yield replace(last, status=_diverged(epoch, cause + Solver.diverged_hint))
+    begun = partial(_report, course.problem, start, epoch, seconds, change)
+    finite = None if every is None and status is None else begun(True, status is not None)
+    if finite is not None and not np.isfinite(finite.objective):
+        yield replace(finite, status=_diverged(epoch, cause + Solver.diverged_hint))
         return
-    falls = _Falls(budget.fall, last.objective)
+    falls = _Falls(budget.fall)
     # Certificates come at the same epochs as they would have.
     reports = epoch // every if every else 0
-    finite = last
     if status is None:
-        # Before the solver's kernels are compiled: the start can be looked at meanwhile.
-        yield last
+        if finite is not None:
+            # Before the solver's kernels are compiled: the start can be looked at meanwhile.
+            yield finite
         make_ready(course.problem, course.method)
-        if resume is None:
-            seconds = course.start(start)
+        # Where the start has not been looked at, it may overflow: the first epoch then diverges.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if resume is None:
+                seconds = course.start(start)
+            falls.begin(course.method)
     while status is None:
         seconds += course.advance(epoch)
         problem, method = course.problem, course.method
@@ -301,24 +306,33 @@ def _loop(
             continue
         reports += 1
         if finite_now:
-            certify = status is not None or reports % budget.certify_every == 0
+            doubted = status is not None and status.converged and not _vouched(method, change)
+            if budget.certify_every is None:
+                certify = doubted
+            else:
+                certify = status is not None or reports % budget.certify_every == 0
             last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
-                if status is not None and status.converged and not _proved(method, last, budget.tol):
+                if doubted and last.certificate > max(budget.tol, _ROUNDING):
                     status = _stalled(last, budget.tol)
             else:
                 status = _diverged(epoch, cause + method.diverged_hint)
         if status is None:
             yield last
-    yield replace(finite, status=status)
+    yield replace(begun(False, False) if finite is None else finite, status=status)
 
 
 class _Falls:
     """Whether epochs still lower the objective; see `Budget.fall`."""
 
-    def __init__(self, share: float, objective: float) -> None:
-        self._share, self._objective = share, objective
+    def __init__(self, share: float) -> None:
+        self._share, self._objective = share, float("nan")
+
+    def begin(self, method: Solver) -> None:
+        """Take the objective of a solver that is started."""
+        if self._share:
+            self._objective = method.objective()
 
     def end(self, method: Solver, change: float) -> bool:
         """Return whether the epoch that made such a change is enough."""
@@ -342,12 +356,14 @@ def _report(
     thorough: bool,
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = problem.parts(parameters)
+        # What a certificate takes a prediction for is made with it once.
+        forward = problem.model.forward(problem.design, parameters) if certify else None
+        parts = problem.parts(parameters, None if forward is None else forward[0])
         objective = sum(parts.values())
         residual = float("nan")
         metrics = {}
         if certify and np.isfinite(objective):
-            residual = certificate_of(problem, parameters, thorough)
+            residual = certificate_of(problem, parameters, thorough, forward)
             if (least := least_certificate(problem, parameters)) is not None:
                 metrics["least_certificate"] = least
     return Snapshot(
@@ -392,12 +408,10 @@ def _finished(
     return None
 
 
-def _proved(method: Solver, last: Snapshot, tol: float) -> bool:
-    """Return whether a change within the tolerance is convergence."""
-    if method.problem.model.certificate != "stationarity":
-        # A gap bounds the objective, not the change: the two have no common tolerance.
-        return True
-    return method.vouches(last.change) or last.certificate <= max(tol, _ROUNDING)
+def _vouched(method: Solver, change: float) -> bool:
+    """Return whether a change within the tolerance is convergence, whatever the certificate is."""
+    # A gap bounds the objective, not the change: the two have no common tolerance.
+    return method.problem.model.certificate != "stationarity" or method.vouches(change)
 
 
 def _stalled(last: Snapshot, tol: float) -> Status:

@@ -84,14 +84,24 @@ def test_who_reads_the_end_alone_gets_no_more(monkeypatch):
     certified = []
     real = drive.certificate_of
     monkeypatch.setattr(drive, "certificate_of", lambda *args: certified.append(args) or real(*args))
-    first, last = run(budget=Budget(epochs=10, tol=0.0, report_every=None))
-    assert (first.epoch, last.epoch) == (0, 10)
-    assert np.isnan(first.certificate)
+    (last,) = run(budget=Budget(epochs=10, tol=0.0, report_every=None))
+    assert last.epoch == 10
+    assert len(certified) == 1
     assert last.certificate == run(budget=Budget(epochs=10, tol=0.0))[-1].certificate
     certified.clear()
     (only,) = run(budget=Budget(epochs=0, report_every=None))
     assert np.isfinite(only.certificate)
     assert len(certified) == 1
+    (last,) = run(budget=Budget(epochs=10, tol=0.0, report_every=None, certify_every=None))
+    assert np.isnan(last.certificate)
+    assert len(certified) == 1
+
+
+def test_a_start_that_overflows_is_the_last_finite_state_whoever_reads_it():
+    for every in (1, None):
+        *_, last = run(budget=Budget(epochs=3, report_every=every), init_scale=1e200)
+        assert last.status.reason is Reason.DIVERGED
+        assert last.epoch == 0
 
 
 def test_budgets_and_stopping():

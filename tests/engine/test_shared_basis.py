@@ -299,7 +299,7 @@ def test_what_does_not_fit_says_so():
         Problem.build(*given, loss="huber", penalty="l1", model="shared_basis")
     smooth = replace(problem, penalty=OUTPUT_PENALTIES["l2"], lambda_sparse=0.01)
     assert best_solver(smooth) == "projected_gradient"
-    first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=None))
+    first, end = iterate(smooth, "projected_gradient", Budget(epochs=5, tol=0.0, report_every=5))
     assert end.objective < first.objective
     # On these bases the certificate is that of the output layer.
     layer = OutputLayer(smooth, activations(smooth.design, end.parameters.P, True))

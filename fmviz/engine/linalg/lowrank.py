@@ -114,7 +114,7 @@ class PairGradient:
 
     def __init__(self, design: Design, slope: np.ndarray, diagonal: bool) -> None:
         self._design, self._slope, self._diagonal = design, slope, diagonal
-        self._squares = np.zeros(0) if diagonal else np.asarray(design.power(2).T @ slope)
+        self._squares = np.zeros(0) if diagonal else design.transpose_dot(slope, 2)
 
     def dot(self, right: np.ndarray) -> np.ndarray:
         """Return the gradient times `right`, shape (d,) or (d, m)."""

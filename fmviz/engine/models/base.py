@@ -250,8 +250,10 @@ class Model(Bound):
         """
         raise NotImplementedError
 
-    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
-        """Return Σ_n weight_n (∂f(x_n)/∂p_js)² for every entry of P."""
+    def curvature(
+        self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return Σ_n weight_n (∂f(x_n)/∂p_js)² for every entry of P; `sums` as for `gradient`."""
         raise NotImplementedError
 
     def penalised(self, parameters: Parameters) -> np.ndarray:

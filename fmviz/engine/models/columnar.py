@@ -147,7 +147,9 @@ class ColumnModel(Model):
             in_P[:, columns] = kernel.gradient(design, parameters.P[:, columns], outer)
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
-    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+    def curvature(
+        self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
+    ) -> np.ndarray:
         """See `Model.curvature`."""
         total = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):

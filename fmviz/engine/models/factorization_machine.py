@@ -69,16 +69,18 @@ class FactorizationMachine(Model):
         """See `Model.gradient`; `sums` is XP."""
         A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * A)
-        in_P -= np.asarray(design.power(2).T @ slope)[:, None] * parameters.P
+        in_P -= design.transpose_dot(slope, 2)[:, None] * parameters.P
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
-    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+    def curvature(
+        self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
+    ) -> np.ndarray:
         """See `Model.curvature`; ∂f/∂p_js = x_j(⟨p_:,s, x⟩ − x_j p_js)."""
         P = parameters.P
-        A = design.dot(P)
-        square = np.asarray(design.power(2).T @ (weight[:, None] * np.square(A)))
-        cross = np.asarray(design.power(3).T @ (weight[:, None] * A))
-        fourth = np.asarray(design.power(4).T @ weight)[:, None]
+        A = design.dot(P) if sums is None else sums
+        square = design.transpose_dot(weight[:, None] * np.square(A), 2)
+        cross = design.transpose_dot(weight[:, None] * A, 3)
+        fourth = design.transpose_dot(weight, 4)[:, None]
         total = square - 2.0 * cross * P + fourth * np.square(P)
         # The terms cancel where an entry is alone in its column: what is left is rounding.
         total[total <= 1e-12 * square] = 0.0

@@ -179,19 +179,21 @@ class LiftedModel(Model):
         A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * self._others(A))
         if self.distinct:
-            in_P -= np.asarray(design.power(2).T @ slope)[:, None] * self._others(parameters.P)
+            in_P -= design.transpose_dot(slope, 2)[:, None] * self._others(parameters.P)
             in_P *= 0.5
         return in_P, design.transpose_dot(slope), float(slope.sum())
 
-    def curvature(self, design: Design, parameters: Parameters, weight: np.ndarray) -> np.ndarray:
+    def curvature(
+        self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
+    ) -> np.ndarray:
         """See `Model.curvature`."""
-        others = self._others(design.dot(parameters.P))
-        square = np.asarray(design.power(2).T @ (weight[:, None] * np.square(others)))
+        others = self._others(design.dot(parameters.P) if sums is None else sums)
+        square = design.transpose_dot(weight[:, None] * np.square(others), 2)
         if not self.distinct:
             return square
         partner = self._others(parameters.P)
-        cross = np.asarray(design.power(3).T @ (weight[:, None] * others))
-        fourth = np.asarray(design.power(4).T @ weight)[:, None]
+        cross = design.transpose_dot(weight[:, None] * others, 3)
+        fourth = design.transpose_dot(weight, 4)[:, None]
         total = square - 2.0 * cross * partner + fourth * np.square(partner)
         # The terms cancel where the other factor has this entry alone: what is left is rounding.
         total[total <= 1e-12 * square] = 0.0

@@ -79,7 +79,7 @@ class GibbsSampler:
     ) -> None:
         self._design, self._binary, self._rng = design, binary, rng
         self._fit_linear, self._fit_intercept = fit_linear, fit_intercept
-        self._moments = np.asarray(design.power(2).T @ np.ones(design.n_samples))
+        self._moments = design.transpose_dot(np.ones(design.n_samples), 2)
         self._unit_x = _rounded(np.sqrt(self._moments.sum() / design.n_samples))
         self._unit_y = 1.0 if binary else _rounded(float(np.std(y)))
         self._mean = 0.0 if binary or not fit_intercept else float(np.mean(y))

@@ -118,7 +118,7 @@ class BasisGradient:
         image = self.design.transpose_dot(inner)
         if self.diagonal:
             return image
-        return 0.5 * (image - np.asarray(self.design.power(2).T @ (self.slopes @ A.T)) * H)
+        return 0.5 * (image - self.design.transpose_dot(self.slopes @ A.T, 2) * H)
 
     @cached_property
     def _live(self) -> np.ndarray:

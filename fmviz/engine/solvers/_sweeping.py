@@ -222,7 +222,7 @@ class SweepingSolver(Solver):
         sized = self._linear.sized
         steps = sized(w - here.w)
         return relative_change(
-            (float(np.abs(there.P - here.P).max()), there.P),
+            (float(np.abs(there.P - here.P).max(initial=0.0)), there.P),
             (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
         )
 

@@ -30,7 +30,7 @@ def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:
 
 def second_moments(problem: Problem) -> np.ndarray:
     """Return Σ_n c_n x_nj² for every column j, shape (d,)."""
-    return np.asarray(problem.design.power(2).T @ problem.unit_weights)
+    return problem.design.transpose_dot(problem.unit_weights, 2)
 
 
 class Solver:

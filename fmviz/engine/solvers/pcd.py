@@ -119,7 +119,7 @@ class PCD(SweepingSolver):
             kept = stores_slope(self._loss)
             self._slope = aligned_copy(np.zeros(design.n_samples if kept else 0))
             self._screen = Screen(
-                np.sqrt(design.power(2).T @ np.ones(design.n_samples)),
+                np.sqrt(design.transpose_dot(np.ones(design.n_samples), 2)),
                 np.full(shape, np.inf),
                 np.zeros(shape),
                 np.zeros(problem.rank),

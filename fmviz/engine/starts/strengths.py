@@ -109,7 +109,7 @@ def references(problem: Problem) -> References:
 def linear_reference(problem: Problem) -> float:
     """Return μ/n times the sum over the features of their mean squares, n the number of different rows."""
     design = problem.design
-    total = float((design.power(2).T @ problem.unit_weights).sum()) / design.n_samples
+    total = float(design.transpose_dot(problem.unit_weights, 2).sum()) / design.n_samples
     return problem.mu * total / _different_rows(design, problem.unit_weights > 0.0)
 
 

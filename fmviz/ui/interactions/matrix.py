@@ -25,6 +25,7 @@ from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
     Box,
     CodesFrame,
+    Intervals,
     Panel,
     encode_codes,
     encode_view,
@@ -68,8 +69,8 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     bar = st.container(horizontal=True, vertical_alignment="center", key="interactions_window")
     drawn = calculated(
         reading,
-        f"matrix:{settings['compact']}:{format_windows([window])}",
-        partial(_drawn, pairs, window, names),
+        f"matrix:{settings['compact']}:{format_windows([window])}:{'' if average is None else 'sampled'}",
+        partial(_drawn, pairs, window, names, features, average),
         "Looking through all pairs for the largest of every tile.",
     )
 
@@ -131,16 +132,37 @@ def _bar(settings: Settings, trail: list[Window], n: int, largest: Callable[[], 
 
 
 def _drawn(
-    pairs: PairWeights, window: Window, names: tuple[str, ...], between: Callable[[], None]
+    pairs: PairWeights,
+    window: Window,
+    names: tuple[str, ...],
+    features: np.ndarray,
+    average: Average | None,
+    between: Callable[[], None],
 ) -> tuple[bytes, Box]:
     """Return what the browser is sent, and the cell of the largest value."""
     sight = look(pairs, window, between)
     row, col = divmod(int(np.argmax(np.abs(sight.values))), sight.values.shape[1])
-    payload = encode_view([_panel(sight, names)], selectable=True, named=True, max_height=640)
+    panel = _panel(sight, names, _sampled(sight, features, average))
+    payload = encode_view([panel], selectable=True, named=True, max_height=640)
     return payload, Box(0, "gram", row, row + 1, col, col + 1)
 
 
-def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
+def _sampled(sight: Sight, features: np.ndarray, average: Average | None) -> Intervals | None:
+    """Return what samples say of the used pairs of a window that shows entries."""
+    if average is None or not sight.window.exact:
+        return None
+    rows, columns = np.nonzero(np.where(sight.none, 0.0, sight.values))
+    if not rows.size:
+        return None
+    i, j = features[sight.window.top + rows], features[sight.window.left + columns]
+    # Across the diagonal the window has pairs twice.
+    pairs, at = np.unique(np.sort([i, j], axis=0), axis=1, return_inverse=True)
+    found = average.intervals(*pairs).iloc[at.ravel()]
+    cells = rows * sight.values.shape[1] + columns
+    return Intervals(cells, found["lower"], found["upper"], found["probability"])
+
+
+def _panel(sight: Sight, names: tuple[str, ...], intervals: Intervals | None) -> Panel:
     codes, scale = encode_codes(np.where(sight.none, 0.0, sight.values))
     codes[sight.none] = NOT_AN_INTERACTION
     rows, columns = sight.labels(names)
@@ -151,7 +173,7 @@ def _panel(sight: Sight, names: tuple[str, ...]) -> Panel:
     own: dict[str, Any] = {"gram_label": "W"} if window.exact else {}
     return Panel(
         window.label,
-        [CodesFrame(codes, scale, caption=f"{shown:,} of {codes.size:,} {kind} are not zero")],
+        [CodesFrame(codes, scale, "", f"{shown:,} of {codes.size:,} {kind} are not zero", intervals)],
         row_labels=rows,
         col_labels=columns,
         **own,

@@ -4,7 +4,14 @@ import numpy as np
 import streamlit as st
 
 from fmviz.figures.palette import regularizer_color
-from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.components.matrix_view import (
+    CodesFrame,
+    FactorFrame,
+    Intervals,
+    Panel,
+    encode_codes,
+    matrix_view,
+)
 
 st.set_page_config(layout="wide")
 query = st.query_params
@@ -45,9 +52,10 @@ if "tiles" in query:
     tiles = [f"features {a}–{a + 99}" for a in range(0, 1200, 100)]
     W = rng.standard_normal((12, 12)) * (rng.random((12, 12)) < 0.4)
     codes, scale = encode_codes(W + W.T)
-    panels.append(
-        Panel("Tiles", [CodesFrame(codes, scale, caption="pooled")], row_labels=tiles, col_labels=tiles)
-    )
+    cells = np.flatnonzero(codes)
+    told = Intervals(cells, *np.outer([-0.25, 1.5, 0.98], np.ones(cells.size)))
+    frame = CodesFrame(codes, scale, caption="pooled", intervals=told)
+    panels.append(Panel("Tiles", [frame], row_labels=tiles, col_labels=tiles))
 cell = matrix_view(panels, driver_key="strength of it", key="view", clickable="click" in query)
 st.markdown(f"picked: {cell and (cell.panel, cell.frame, cell.picture, cell.row, cell.col)}")
 if "empty" in query:

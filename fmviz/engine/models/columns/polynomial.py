@@ -115,7 +115,7 @@ class Polynomial(ColumnKernel):
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """See `ColumnKernel.squares`."""
-        return np.asarray(design.power(2).T @ (weight * self._outer(design, P) ** 2))
+        return design.transpose_dot(weight * self._outer(design, P) ** 2, 2)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
         """See `ColumnKernel.split`; (γ + ⟨p, x⟩)^m by the binomial theorem."""

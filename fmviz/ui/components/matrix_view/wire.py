@@ -22,6 +22,7 @@ from fmviz.ui.components.matrix_view.model import (
     NOT_AN_INTERACTION,
     ClassesFrame,
     FactorFrame,
+    Intervals,
     Mark,
     Panel,
     Ramp,
@@ -87,6 +88,12 @@ def _labels(panel: Panel, rows: int, cols: int) -> tuple[list[str] | None, list[
             )
         out.append(None if labels is None else [str(x) for x in labels])
     return out[0], out[1]
+
+
+def _intervals(found: Intervals, sections: _Sections) -> dict[str, int]:
+    cells = np.asarray(found.cells, dtype=np.uint32)
+    numbers = np.array([found.lower, found.upper, found.probability], dtype=np.float32)
+    return {"count": cells.size, "cells": sections.add(cells), "numbers": sections.add(numbers)}
 
 
 def encode_view(
@@ -221,6 +228,8 @@ def encode_view(
                 used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
                 if not panel.apart:
                     gram_top = max(gram_top, entry["scale"] * float(used) / 127)
+                if frame.intervals is not None:
+                    entry["intervals"] = _intervals(frame.intervals, sections)
             if rows >= 0 and array.shape != (rows, cols):
                 raise ValueError(
                     f"{where}: shape {array.shape} differs from {(rows, cols)} of the frames before; "
