@@ -21,7 +21,7 @@ LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
 """The ends of the path, as shares of λ_max."""
 _COUNT, _PATIENCE = 12, 3
 # Fits are compared by what they predict; a certificate takes longer than an epoch.
-_BUDGET = Budget(epochs=20, tol=1e-3, report_every=None)
+_BUDGET = Budget(epochs=20, tol=1e-3, report_every=None, certify_every=None)
 # The settings by which a search finds several bases in one epoch.
 _QUICK = {"bases": 10, "accuracy": 1e-5}
 

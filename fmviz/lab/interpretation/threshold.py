@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from fmviz.engine.outputs.starts import references, thresholds
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
 from fmviz.lab.catalog import dataset_spec
@@ -80,8 +79,8 @@ def _found(experiment: Experiment) -> tuple[tuple[float, float] | None, float]:
     if problem.design.nnz > _MOST_ENTRIES:
         return None, 0.0
     if problem.model.multi_output and problem.penalty.row_norm is not None:
-        assert isinstance(problem, Problem), "it has all outputs itself"
-        top = largest_strength(problem)
+        (whole,) = problem.machines
+        top = largest_strength(whole)
         return (top, top), 0.0
     if problem.model.why_no_threshold() is not None:
         return None, 0.0

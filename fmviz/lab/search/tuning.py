@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.drive import chosen_solver
-from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.problem import Formulation
 from fmviz.engine.starts.informed import quick_settings
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -57,10 +57,11 @@ def tuned(
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
     solver.on(problem.machines[0])
-    if isinstance(problem, Problem) and together:
+    if together:
+        (whole,) = problem.machines
         quickly: dict[str, Any] = {"count": 7, "patience": 2} if quick else {}
         basis = yield from search_basis_strength(
-            problem, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
+            whole, folds[:2] if quick else folds, rng, solver=solver, should_stop=should_stop, **quickly
         )
         return {
             "lambda_w": float(f"{basis.best.lambda_w:.4g}"),
