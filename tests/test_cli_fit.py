@@ -186,7 +186,7 @@ def test_libsvm(table, tmp_path, capsys):
     assert "is a libsvm file" in capsys.readouterr().err
     path.write_text("1 999999999:2\n-1 1:1\n")
     assert main(["fit", str(path)]) == 2
-    assert "has an index of 999,999,999, more than 10,000,000 features" in capsys.readouterr().err
+    assert "has an index of 999,999,999, more than 200,000 features" in capsys.readouterr().err
 
 
 def test_options_of_tables_are_none_of_registered_data(capsys):

@@ -24,6 +24,7 @@ def entered(store, run, **settings):
     given = {"rank": 3, **settings}
     store.begin(Experiment(**given), run=run, origin="command")
     record = {"epoch": 1, "seconds": 0.5, "objective": 2.0, "used_features": 4, "used_interactions": 6}
+    record |= dict.fromkeys(("loss", "penalty_w", "penalty_p", "penalty_sparse", "change"), 0.5)
     record |= {"certificate": 1e-6, "train_rmse": 0.25 + given.get("seed", 0)}
     parameters = Parameters(np.ones((5, 3)), np.zeros(5), 0.5)
     store.grow(

@@ -47,7 +47,9 @@ def on(solver: str, **settings):
 # What L-BFGS has learned of the curvature is scipy's.
 # The others are for losses and models of their own.
 GOING_ON = [
-    name for name, solver in SOLVERS.items() if solver.in_experiments and name not in ("lbfgs", "reweighted")
+    name
+    for name in SOLVERS
+    if name not in ("lbfgs", "reweighted") and any(fmviz.why_not(r, name) is None for r in ("ti", "cs", "l2"))
 ]
 
 

@@ -152,7 +152,7 @@ def test_classifiers_learn_the_sign_of_a_triple(classifier):
     assert classifier.predict_proba(X).sum(axis=1) == pytest.approx(1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", list(CASES))
 def test_sparse_and_dense_agree_and_warm_starts_go_on(case):
     mask = X * (np.abs(X) > 0.7)

@@ -38,9 +38,14 @@ def states():
 
 @pytest.mark.parametrize("name", ["prox", "start", "train", "path"])
 def test_every_state_of_every_step_is_one_of_its_page(name, store, monkeypatch):
-    # One visit of each page with the names that all its steps use; the values one by one without a visit.
-    mine = [state for _, state in states() if state.page == name]
-    assert mine
+    # A visit of each page and model with the names that all its steps use; values one by one without a visit.
+    every = [state for _, state in states() if state.page == name]
+    assert every
+    for model in dict.fromkeys(state.settings.get("model") for state in every):
+        _visit(name, [state for state in every if state.settings.get("model") == model])
+
+
+def _visit(name, mine):
     hidden = sorted({part for state in mine for part in state.hide.split(",") if part})
     locked = sorted({part for state in mine for part in state.lock.split(",") if part})
     query = {"hide": ",".join(hidden), "lock": ",".join(locked)}
