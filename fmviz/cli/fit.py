@@ -294,8 +294,10 @@ def _first_settings(given: dict[str, Any]) -> dict[str, Any]:
     from fmviz.lab.experiment import Experiment
 
     model = get_model(given.get("model", "fm"))
-    suited = Experiment(model=model.name, **model.suited).to_dict(defaults=False)
-    return {**_FIRST, **suited}
+    suited = Experiment(model=model.name, **model.suited)
+    # Also what is a default of experiments, such as a rank, stands before that of a first fit.
+    named = {name: value for name, value in suited.to_dict().items() if name in model.suited}
+    return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
 def _found_out(columns: Sequence[Column], recipe: Recipe) -> Iterator[str]:

@@ -12,7 +12,7 @@ from .gradients import BasisGradient, towards
 
 # Steps of the refinement and of the eigen-steps at most, and the relative gain that ends them.
 _STEPS, _GAIN = 100, 1e-9
-_EIGEN_STEPS = 30
+_EIGEN_STEPS, _EIGEN_GAIN = 30, 1e-6
 # Outputs whose signs can be enumerated.
 MOST_SIGNS = 16
 # Directions that are no news beside one that is taken: |cos| above this.
@@ -40,18 +40,18 @@ def eigen_steps(
     (d, s) ndarray, (d, s) ndarray
         The maxima, and the second eigenvectors there.
     """
-    value = gradient.norms(H, p)
-    second = H
+    H, second, value = H.copy(), H.copy(), gradient.norms(H, p)
+    # Those that still rise.
+    at = np.arange(H.shape[1])
     for _ in range(_EIGEN_STEPS):
-        A = towards(gradient.values(H), p)
-        found = gradient.leading(A, 2, rng)
-        new, second = found[:, :, 0].T, found[:, :, -1].T
-        reached = gradient.norms(new, p)
-        better = reached > value * (1.0 + _GAIN)
-        if not better.any():
+        if not at.size:
             break
-        H = np.where(better, new, H)
-        value = np.where(better, reached, value)
+        found = gradient.leading(towards(gradient.values(H[:, at]), p), 2, rng)
+        new, second[:, at] = found[:, :, 0].T, found[:, :, -1].T
+        reached = gradient.norms(new, p)
+        better = reached > value[at] * (1.0 + _EIGEN_GAIN)
+        at = at[better]
+        H[:, at], value[at] = new[:, better], reached[better]
     return H, second
 
 

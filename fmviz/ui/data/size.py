@@ -33,10 +33,12 @@ _EPOCHS = 300
 # So many classes are named.
 _NAMED = 12
 _MANY = {
-    "class": "{n} classes, each with a machine of its own: {names}.",
-    "ordinal": "{n} classes in this order, a machine for each step between them: {names}.",
-    "several": "{n} labels, each with a machine of its own: {names}.",
+    "class": ("{n} classes", "each with a machine of its own"),
+    "ordinal": ("{n} classes in this order", "a machine for each step between them"),
+    "several": ("{n} labels", "each with a machine of its own"),
+    "regression": ("{n} numbers, standardised", "a machine for each"),
 }
+_SHARED = "all on one shared basis"
 
 
 def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
@@ -81,13 +83,12 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
             f"Two classes: **{plain(size.labels[1])}** is +1 in {positives:,} rows "
             f"({positives / size.rows:.0%}), **{plain(size.labels[0])}** is −1."
         )
-    elif size.task in _MANY:
-        told = [f"**{plain(name)}** ({n:,})" for name, n in zip(size.labels, size.counts, strict=True)]
+    elif has_outputs(size):
+        told = [f"**{plain(name)}**" for name in size.labels]
+        if size.counts:
+            told = [f"{name} ({n:,})" for name, n in zip(told, size.counts, strict=True)]
         more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
-        goal = _MANY[size.task].format(n=len(told), names=", ".join(told[:_NAMED]) + more)
-    elif size.labels:
-        names = ", ".join(f"**{plain(name)}**" for name in size.labels)
-        goal = f"{len(size.labels)} numbers, standardised, a machine for each: {names}."
+        goal = f"{_outputs(settings, size)}: {', '.join(told[:_NAMED])}{more}."
     else:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
@@ -125,6 +126,16 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     return size
 
 
+def has_outputs(size: Size) -> bool:
+    """Return whether there is more than one output to predict."""
+    return size.task in _MANY and bool(size.labels)
+
+
+def _outputs(settings: Settings, size: Size) -> str:
+    many, how = _MANY[size.task]
+    return f"{many.format(n=len(size.labels))}, {_SHARED if settings['outputs'] == 'shared' else how}"
+
+
 def _span(seconds: float) -> str:
     if seconds < 1.5:
         return "a second"
@@ -147,8 +158,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             widgets.param(settings, "rank", "Rank $k$", style="number")
         with st.container(width=220):
             widgets.param(settings, "validation", "Validation share", style="number")
-        several = size is not None and (size.task in _MANY or (size.task == "regression" and size.labels))
-        if several:
+        if size is not None and has_outputs(size):
             widgets.param(
                 settings,
                 "outputs",

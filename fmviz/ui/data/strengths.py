@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
+from fmviz.engine.models import SharedBasis
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS
@@ -44,13 +46,17 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> No
     file, title, seed = settings["file"], settings["title"], settings["seed"]
     name = library.name_of(file, recipe)
     changes = {"rank": settings["rank"], "validation": settings["validation"], "seed": seed}
+    if shared := settings["outputs"] == "shared":
+        # As many bases as the model suggests.
+        del changes["rank"]
     key = f"strengths:{name}:{changes}"
     tasks = manager()
     task = tasks.get(key)
 
     def start() -> None:
         session_uploads.remember(name)
-        tasks.submit(key, partial(_searched, file, recipe, title, session_uploads.owner(), changes))
+        model = SharedBasis.name if shared else None
+        tasks.submit(key, partial(_searched, file, recipe, title, session_uploads.owner(), changes, model))
         settings.set(search=True)
 
     if linked and settings["search"] and possible and task is None and not settings.notices:
@@ -81,6 +87,7 @@ def _searched(
     title: str,
     owner: str,
     changes: dict[str, float],
+    model: str | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[Step]:
     """Enter the data set where it is not there yet, and search."""
@@ -88,13 +95,9 @@ def _searched(
     if not library.undelete(name):
         yield from import_upload(file, recipe, title, should_stop, owner)
     if not should_stop():
-        yield from first_fit(_experiment(name, changes), store(), should_stop)
-
-
-def _experiment(name: str, changes: dict[str, float]) -> Experiment:
-    found = library.find(name)
-    assert found is not None, "the data set was entered"
-    return Experiment(**{**found.suggested, "dataset": name, **changes})
+        if not load_dataset(name).outputs:
+            model = None
+        yield from first_fit(replace(suggested(name, model), **changes), store(), should_stop)
 
 
 def _draw(settings: Settings, view: TaskView) -> None:
