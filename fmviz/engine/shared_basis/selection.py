@@ -18,7 +18,7 @@ MOST_SIGNS = 16
 # Directions that are no news beside one that is taken: |cos| above this.
 _ALIKE = 0.97
 # Up to so many features all starts are followed, beyond the best few.
-_CHEAP = 64
+_CHEAP = 32
 _ROWS = 2_000
 
 

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -86,7 +86,7 @@ def _searched(
     recipe: Recipe,
     title: str,
     owner: str,
-    changes: dict[str, float],
+    changes: dict[str, Any],
     model: str | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[Step]:

@@ -25,7 +25,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.ui import shell, widgets
-from fmviz.ui.path import interaction_count, result
+from fmviz.ui.path import interaction_count, result, shared_basis
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
@@ -73,6 +73,7 @@ PARTS = (
     "charts",
     "fit",
     "exports",
+    "shared_basis",
     "target_search",
     *interaction_count.PARTS,
 )
@@ -123,6 +124,7 @@ def render() -> None:
         base = base_of(settings)
         if settings.shows("path", "The path"):
             _declare(settings, base)
+            shared_basis.draw(settings)
             try:
                 plan = _plan(settings, base)
             except ValueError as error:
