@@ -19,7 +19,8 @@ from markupsafe import Markup
 from fmviz.engine.interactions.of_order import interactions_of, orders_of
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.models import Model
+from fmviz.engine.models import Model, SharedBasis
+from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.figures import sketch, training
@@ -32,6 +33,7 @@ from fmviz.lab.background.thinned import (
     ThinnedFactors,
     thin,
 )
+from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import Weights
@@ -42,6 +44,7 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS, title_of_run
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.tables.cells import cell
+from fmviz.lab.uploads.names import is_upload
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]
 
@@ -50,6 +53,8 @@ SHOWN_WEIGHTS = 20
 _SOLVED = 1e-3
 # Heatmaps of so many outputs are drawn.
 _OUTPUTS = 12
+# A basis is described by so many features.
+_FEATURES = 3
 _WIDTH = 460
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
@@ -125,8 +130,11 @@ class Outcome:
 def of_view(view: JobView, capsule: Capsule | None = None) -> Outcome:
     """Return what a report tells of a job that has ended or is paused."""
     experiment = view.experiment
+    name = experiment.dataset
+    if is_upload(name):
+        name = dataset_spec(name).title
     return Outcome(
-        f"{experiment.dataset} · {experiment.regularizer} · seed {experiment.seed}",
+        f"{name} · {experiment.regularizer} · seed {experiment.seed}",
         experiment,
         experiment.machine,
         view.message,
@@ -194,6 +202,7 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
         more_outputs=max(0, len(each) - _OUTPUTS),
         pairs=_pairs(outcome, last, pairs),
         sets=[found for one in each for found in _sets(one)],
+        bases=_bases(outcome),
         linear=[found for one in each if (found := _linear(one)) is not None],
         curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
@@ -216,6 +225,8 @@ def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str
         f"{certificate:.1e}" if known else "–",
         ("good" if certificate <= _SOLVED else "bad") if known else "",
     )
+    if (bases := last.get("used_bases")) is not None:
+        yield "Bases", cell(bases), ""
     yield "Used interactions", cell(last.get("used_interactions")), ""
     yield "Used features", cell(last.get("used_features")) + of, ""
     yield "Epochs", cell(last.get("epoch")), ""
@@ -257,6 +268,8 @@ def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None
     matrix, exact = _matrix(outcome.model, outcome.parameters)
     if matrix is None or not np.isfinite(matrix).all():
         return None
+    # Squares of features are products, too.
+    squares = isinstance(outcome.model, ConvexFM) and outcome.model.diagonal
     light, dark = (
         "data:image/png;base64,"
         + base64.b64encode(matrix_png(matrix, dark=dark, grey_diagonal=exact)).decode()
@@ -273,7 +286,13 @@ def _heatmap(outcome: Outcome, last: Mapping[str, Any]) -> dict[str, Any] | None
         "interactions are used.",
         "caption": f"{outcome.model.notation.weights}, {what}. Orange is positive, blue negative, the colour "
         "next to that of the page an exact zero"
-        + (", grey the diagonal." if exact else "; a tile shows its largest interaction."),
+        + (
+            "; a tile shows its largest interaction."
+            if not exact
+            else "."
+            if squares
+            else ", grey the diagonal."
+        ),
     }
 
 
@@ -354,6 +373,26 @@ def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
             "first": len(rows),
             "rows": rows,
         }
+
+
+def _bases(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return a row for every basis that outputs share: its features, and what each output makes of it."""
+    found, dataset = outcome.parameters, outcome.dataset
+    if found is None or dataset is None or not isinstance(outcome.model, SharedBasis):
+        return []
+    live = found["V"].any(axis=1)
+    outputs = dataset.outputs or (dataset.target_name or "weight",)
+    rows = zip(found.P[:, live].T, found["V"][live].tolist(), strict=True)
+    return [
+        {"basis": r, "mostly": _mostly(h, dataset), **dict(zip(outputs, weights, strict=True))}
+        for r, (h, weights) in enumerate(rows, start=1)
+    ]
+
+
+def _mostly(h: np.ndarray, dataset: Dataset) -> str:
+    """Return the features that a direction is mostly made of, with their entries."""
+    top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
+    return ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
 
 
 def _linear(outcome: Outcome) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.pair_table import pair_table
 from fmviz.lab.runner import Run
 from fmviz.lab.search.tuning import can_be_tuned, tuned
+from fmviz.lab.store.packing import pack_parameters, unpack_parameters, unpacked_bytes
 from fmviz.lab.tables.fit import prepare
 from fmviz.paths.validation import finished
 from fmviz.report import Outcome, html
@@ -59,6 +60,12 @@ def test_every_kind_of_target_is_fitted_measured_and_reported(task):
     outcome = Outcome("t", experiment, model, "", [end.record()], found, data)
     page = html(outcome)
     assert all(name.replace("≤", "&le;") in page or name in page for name in data.outputs)
+    assert "The bases that the outputs share" in page
+    # What a store and an archive hold of it.
+    packed = pack_parameters(found)
+    assert unpacked_bytes(packed) == sum(array.nbytes for array in found.values())
+    again = unpack_parameters(packed)
+    assert all(np.array_equal(array, again[name]) for name, array in found.items())
 
 
 def test_the_loss_of_levels_is_that_of_their_labels():

@@ -279,6 +279,7 @@ def test_columns_are_told_apart():
     }
     assert likely_target(described(frame)) == "price"
     assert likely_target(described(frame.drop(columns="price"))) == "amount"
+    assert likely_target(described(frame[["amount", "town"]])) == "town"
 
 
 def test_a_recipe_is_the_same_after_json():

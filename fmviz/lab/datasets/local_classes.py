@@ -54,6 +54,7 @@ def _from_arff(
     target_name: str,
     parted: bool,
     source: str,
+    shared_basis: Mapping[str, Any],
 ) -> DatasetSpec:
     """Return a set of one ARFF file whose last columns are numbers and the class, scaled to [−1, 1]."""
     file = f"{name}.arff"
@@ -97,6 +98,7 @@ def _from_arff(
         licence="CC BY 4.0 (UCI)",
         unavailable=unavailable,
         suggested=_SUGGESTED,
+        suited={"shared_basis": shared_basis},
     )
     return spec
 
@@ -171,6 +173,7 @@ VOWEL = _from_arff(
     target_name="vowel",
     parted=True,
     source="Deterding (1989); UCI Machine Learning Repository",
+    shared_basis={"lambda_sparse": 2e-3},
 )
 SEGMENT = _from_arff(
     "segment",
@@ -186,6 +189,7 @@ SEGMENT = _from_arff(
     target_name="what the region shows",
     parted=False,
     source="Vision Group, University of Massachusetts (1990); UCI Machine Learning Repository",
+    shared_basis={"lambda_sparse": 2e-4},
 )
 SATIMAGE = _from_libsvm(
     "satimage",

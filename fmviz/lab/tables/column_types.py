@@ -159,10 +159,17 @@ def _kind(
 
 
 def likely_target(columns: Iterable[Column]) -> str:
-    """Return the column that is most likely to be predicted: one called so, else the last that can be."""
+    """Return the column that is most likely to be predicted: one called so, else the last that can be.
+
+    Words are it where they stand last and are as few as classes.
+    """
+    columns = list(columns)
     able = [column for column in columns if column.kind in ("number", "yes_no", "word")]
     named = [column.name for column in able if _TARGET.match(column.name)]
     if named:
         return named[-1]
+    last = columns[-1] if columns else None
+    if last is not None and last.kind == "word" and last.different <= _CLASSES:
+        return last.name
     easy = [column.name for column in able if column.kind != "word"]
     return (easy or [column.name for column in able] or [""])[-1]
