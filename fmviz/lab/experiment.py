@@ -198,10 +198,12 @@ class Experiment:
         if found._why_no_form() is not None:
             found = replace(found, loss="logistic", loss_params=())
         if found._why_not_penalty() is not None:
-            others = (replace(found, regularizer=name, regularizer_params=()) for name in ALL_PENALTIES)
+            names = (found.machine.suited.get("regularizer", found.regularizer), *ALL_PENALTIES)
+            others = (replace(found, regularizer=name, regularizer_params=()) for name in names)
             found = next((other for other in others if other._why_not_penalty() is None), found)
-        if found._why_not_strengths() is not None:
-            found = replace(found, lambda_sparse=0.0, changes=())
+        for less in ({"lambda_p": 0.0}, {"lambda_p": self.lambda_p, "lambda_sparse": 0.0}):
+            if found._why_not_strengths() is not None:
+                found = replace(found, **less, changes=())
         if found.why_not() is not None:
             found = replace(found, solver="auto", solver_params=())
         return found
