@@ -201,9 +201,9 @@ class Experiment:
             names = (found.machine.suited.get("regularizer", found.regularizer), *ALL_PENALTIES)
             others = (replace(found, regularizer=name, regularizer_params=()) for name in names)
             found = next((other for other in others if other._why_not_penalty() is None), found)
-        for less in ({"lambda_p": 0.0}, {"lambda_p": self.lambda_p, "lambda_sparse": 0.0}):
+        for lambda_p, lambda_sparse in ((0.0, self.lambda_sparse), (self.lambda_p, 0.0)):
             if found._why_not_strengths() is not None:
-                found = replace(found, **less, changes=())
+                found = replace(found, lambda_p=lambda_p, lambda_sparse=lambda_sparse, changes=())
         if found.why_not() is not None:
             found = replace(found, solver="auto", solver_params=())
         return found

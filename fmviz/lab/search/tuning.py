@@ -16,6 +16,9 @@ from fmviz.lab.runner import Run
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
+# From so many rows of so many machines on, one part kept out tells a quick search enough.
+_MANY = 3_000
+
 __all__ = ["can_be_tuned", "tuned", "with_strengths"]
 
 
@@ -53,6 +56,8 @@ def tuned(
     y, together = problem.y, problem.model.multi_output
     classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
     folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng)
+    if quick and len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
+        folds = folds[:1]
     size: dict[str, Any] = {"count": 8, "patience": 3} if quick else {}
     solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
     # Whether it takes the problem is said before a minute of fits.
