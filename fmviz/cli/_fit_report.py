@@ -90,9 +90,12 @@ def _notes(fit: Fit) -> list[str]:
     target, encoding = encoded.target, encoded.encoding
     notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
     if target.task == "regression" and not target.parts:
+        name, unit = target.name, "in the target's own unit"
+        if target.logarithm:
+            name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
         notes.append(
-            f"The target is fitted as ({target.name} − {target.mean:.6g})/{target.scale:.6g}; "
-            "objective and weights are of this, errors in the target's own unit."
+            f"The target is fitted as ({name} − {target.mean:.6g})/{target.scale:.6g}; "
+            f"objective and weights are of this, errors {unit}."
         )
     elif target.task == "binary":
         negative, positive = target.labels

@@ -19,6 +19,7 @@ from fmviz.lab.values import plain
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior
     from fmviz.engine.snapshot import Snapshot
+    from fmviz.lab.contamination import Task
     from fmviz.lab.datasets import Dataset
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import Run
@@ -72,6 +73,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--positive", default="", metavar="CLASS", help="the class to tell from all others")
     table.add_argument(
         "--order", default="", metavar="A,B,…", help="ordered classes, ascending (by size or letters)"
+    )
+    table.add_argument(
+        "--log-target",
+        action="store_true",
+        help="fit to the logarithm of a positive number; predictions are in its own unit",
     )
     table.add_argument(
         "--missing",
@@ -227,6 +233,7 @@ def _refuse_of_tables(arguments: argparse.Namespace) -> None:
             "task": "auto",
             "positive": "",
             "order": "",
+            "log_target": False,
             "missing": None,
             "use": [],
             "words": [],
@@ -285,18 +292,19 @@ def _own(
 def _first(dataset: Dataset, given: dict[str, Any]) -> Experiment:
     """Return the settings of a fit to these data, given some of them."""
     loss = "squared" if dataset.task == "regression" else "logistic"
-    return _experiment({**_first_settings(given), "loss": loss, **given})
+    return _experiment({**_first_settings(given, dataset.task), "loss": loss, **given})
 
 
-def _first_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a first fit starts from, of the model that is given."""
+def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:
+    """Return what a first fit starts from, of the model that is given and data of that task."""
     from fmviz.engine.models import get_model
-    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.experiment import Experiment, suited_settings
 
     model = get_model(given.get("model", "fm"))
-    suited = Experiment(model=model.name, **model.suited)
+    chosen = suited_settings(model, task)
+    suited = Experiment(model=model.name, **chosen)
     # Also what is a default of experiments, such as a rank, stands before that of a first fit.
-    named = {name: value for name, value in suited.to_dict().items() if name in model.suited}
+    named = {name: value for name, value in suited.to_dict().items() if name in chosen}
     return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
@@ -353,6 +361,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         task="ordinal" if arguments.order and arguments.task == "auto" else arguments.task,
         positive=arguments.positive,
         order=tuple(word.strip() for word in arguments.order.split(",") if word.strip()),
+        logarithm=arguments.log_target,
         scaling=arguments.scaling,
         rare=first.rare if arguments.rare is None else arguments.rare,
         most_levels=first.most_levels if arguments.most_levels is None else arguments.most_levels,

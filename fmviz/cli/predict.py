@@ -85,8 +85,7 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     y, f = y[known], scores[known]
     said = f"{target.name} {'are' if target.parts else 'is'} known in {len(y):,} of these rows"
     if target.task == "regression":
-        each = target.parts or (target,)
-        errors = np.sqrt(np.mean(np.square(y - f), axis=0)) * [one.scale for one in each]
+        errors = np.sqrt(np.mean(np.square(target.decode(y) - target.decode(f)), axis=0))
         return [f"{said}: RMSE {', '.join(f'{error:.5g}' for error in np.atleast_1d(errors))}."]
     found = prediction_figures(replace(target.engine, values=y), f, model.probability(f))
     return [f"{said}: accuracy {found['accuracy']:.4g}."]

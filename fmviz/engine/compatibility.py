@@ -36,8 +36,8 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
     return get_solver(solver).why_not(problem)
 
 
-def best_solver(problem: Formulation) -> str:
-    """Return the name of the solver that "auto" stands for.
+def best_solver(problem: Formulation, d: int = 0) -> str:
+    """Return the name of the solver that "auto" stands for, of one that is made for d features if there is.
 
     Raises
     ------
@@ -46,10 +46,15 @@ def best_solver(problem: Formulation) -> str:
     """
     others = [name for name in SOLVERS if name not in _PREFERRED]
     order = ("pbcd", *_PREFERRED, *others) if problem.penalty.row_wise else (*_PREFERRED, *others)
-    for name in order:
-        if why_not(problem, name) is None:
+    able = (name for name in order if why_not(problem, name) is None)
+    first = ""
+    for name in able:
+        if d <= SOLVERS[name].most_features:
             return name
-    raise ValueError(why_not(problem))
+        first = first or name
+    if not first:
+        raise ValueError(why_not(problem))
+    return first
 
 
 def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "auto") -> str | None:
@@ -74,5 +79,5 @@ def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "a
     ValueError
         If a name is unknown, or no solver takes the problem.
     """
-    method = get_solver(best_solver(problem) if solver == "auto" else solver)
+    method = get_solver(best_solver(problem, d) if solver == "auto" else solver)
     return method.cost_note(problem, d, rank)

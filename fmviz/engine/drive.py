@@ -88,7 +88,9 @@ def chosen_solver(
 
     `settings` are those of the solver that is named, as for `fmviz.engine.solvers.get_solver`.
     """
-    return get_solver(best_solver(problem) if solver == "auto" else solver, settings)
+    if solver == "auto":
+        solver = best_solver(problem, problem.design.n_features if isinstance(problem, Problem) else 0)
+    return get_solver(solver, settings)
 
 
 def iterate(

@@ -16,7 +16,7 @@ from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.robust import Caps, found_caps, linear_strength
 from fmviz.engine.target import Target
 
@@ -28,8 +28,8 @@ from .regressor import ModelRegressor
 Given: TypeAlias = float | str | None
 """A number, "auto", or None for no cap at all."""
 
-# Up to so many features Z is held as a matrix, and its rank is free.
-_DENSE, _FREE_RANK, _RANK = 500, 60, 30
+# Up to so many features the rank of Z is free.
+_FREE_RANK, _RANK = 60, 30
 
 
 class _Robust(PairEstimator):
@@ -99,12 +99,6 @@ class _Robust(PairEstimator):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_class = False
         return tags
-
-    def _chosen_solver(self, problem: AnyProblem) -> Solver:
-        if self.solver != "auto":
-            return super()._chosen_solver(problem)
-        large = cast(Problem, problem).design.n_features > _DENSE
-        return get_solver("incremental_svd" if large else "two_stage", self._mapping("solver_params"))
 
     def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
         problem = cast(Problem, problem)

@@ -18,6 +18,7 @@ from fmviz.engine.settings import Bound, ParamSpec, check_params, declared, sett
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.starts.informed import STARTS
 from fmviz.lab.catalog import DatasetParam, dataset_spec
+from fmviz.lab.contamination import Task
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.values import TYPES, changes_from_text, changes_to_text, to_query
 
@@ -41,7 +42,7 @@ EXPERIMENT_SOLVERS = tuple(name for name, solver in SOLVERS.items() if solver.in
 """What an experiment may name."""
 
 # Left out where they are the default, so that the digest of an earlier run stays what it was.
-_CAME_LATER = ("start",)
+_CAME_LATER = ("start", "caps")
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,13 @@ class Experiment:
         "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
         "to P = 0, and stays there.",
     )
+    caps: str = setting(
+        "given",
+        choices=("given", "auto"),
+        help="Of a loss with a cap. Auto: ε₁ and ε₂ follow from the scale of the noise, and of the robust "
+        "machine ε₃ and λ_Z from eigenvalues that noise alone would have; the numbers that are set have no "
+        "say.",
+    )
 
     def __post_init__(self) -> None:
         for owner in OWNERS:
@@ -174,6 +182,11 @@ class Experiment:
         """Model, regularizer and loss bound to each other; ValueError where these do not go together."""
         return Formulation.build(self.machine, self.penalty, self.criterion, self.rank)
 
+    @property
+    def finds_caps(self) -> bool:
+        """Whether caps follow from the data: where that is asked for, and the loss has one."""
+        return self.caps == "auto" and any(spec.name == "cap" for spec in LOSSES[self.loss].params)
+
     def strengths(self, epoch: int) -> dict[str, float]:
         """Return the strengths that hold once so many epochs are done: those of the epoch after."""
         return {name: getattr(self, name) for name in STRENGTHS} | Schedule(self.changes).after(epoch)
@@ -215,6 +228,11 @@ class Experiment:
             return (
                 f"The {LOSSES[self.loss].label.lower()} loss needs classes, but the target of "
                 f"{dataset_spec(self.dataset).title} is a number. Choose the squared or the Huber loss."
+            )
+        if self.finds_caps and task not in ("regression", "binary"):
+            return (
+                f"Caps are found for one output, and {dataset_spec(self.dataset).title} has a machine for "
+                "each of several. Set the caps yourself."
             )
         return self._why_no_form() or self._why_not_penalty(self.solver) or self._why_not_strengths()
 
@@ -350,10 +368,20 @@ def suggested(
     known = {k: v for k, v in spec.suggested.items() if k in _BY_NAME}
     made_for = known.pop("model", "fm")
     chosen = get_model(made_for if model is None else model, dict(model_params))
-    settings = {**known, **chosen.suited, **spec.suited.get(chosen.name, {}), "model": chosen.name}
+    suited = {**suited_settings(chosen, spec.task), **spec.suited.get(chosen.name, {})}
+    settings = {**known, **suited, "model": chosen.name}
     if model_params or "model_params" not in settings:
         settings["model_params"] = model_params
     if chosen.columnar:
         given = settings.get("regularizer", "ti")
         settings["regularizer"] = ALL_PENALTIES[given].beyond_pairs or given
     return Experiment(dataset=dataset, **settings).applicable()
+
+
+def suited_settings(model: Model, task: Task) -> dict[str, Any]:
+    """Return the settings of a run that suit a model and the task of the data, whatever the data."""
+    settings = dict(model.suited)
+    if model.suited_loss:
+        settings["loss"] = model.suited_loss.get(task, model.suited_loss["binary"])
+        settings["caps"] = "auto" if task in model.suited_loss else "given"
+    return settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,16 @@ from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
+from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, predict, union
 from fmviz.engine.outputs.starts import informed_start, why_empty
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot, Status
 from fmviz.engine.starts.informed import informed_solver
+from fmviz.engine.starts.robust import Caps, Found, found_caps, found_loss_caps
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -82,7 +86,9 @@ def _rows(
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
-    kept = (Design(dataset.X[held_out]), dataset.y[held_out])
+    # What is wrong on purpose is to mislead a fit, and not what it is judged by.
+    truth = dataset.y if dataset.true_y is None else dataset.true_y
+    kept = (Design(dataset.X[held_out]), truth[held_out])
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
 
 
@@ -104,6 +110,37 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
     )
 
 
+def _found(experiment: Experiment, problem: Problem) -> Found:
+    """Return the caps that the data say a run has."""
+    rng = np.random.default_rng([experiment.seed, 4])
+    solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
+    model = problem.model
+    if isinstance(model, RobustFM) and model.capped:
+        return found_caps(problem, Caps(), solver, rng)
+    start = problem.start(experiment.init_scale, rng)
+    if experiment.start == "informed":
+        solver = informed_solver(solver, problem)
+        start = informed_start(problem, experiment.init_scale, rng)
+    return found_loss_caps(problem, solver, start, rng)
+
+
+# A page prepares a run anew for every picture of it, and to find its caps takes some fits.
+_caps: dict[str, Found] = {}
+_MOST_CAPS = 8
+_finding = Lock()
+
+
+def _cached(experiment: Experiment, problem: Problem) -> Found:
+    """Return what `_found` does, once for experiments that differ in their budget alone."""
+    key = replace(experiment, max_epochs=1, tol=0.0, changes=()).digest
+    with _finding:
+        if key not in _caps:
+            while len(_caps) >= _MOST_CAPS:
+                del _caps[next(iter(_caps))]
+            _caps[key] = _found(experiment, problem)
+        return _caps[key]
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """An experiment made ready: its data split, its problem, its way to measure.
@@ -120,6 +157,8 @@ class Run:
         The rows kept out.
     schedule : Schedule
         The changes of strengths; more may be added while a stream of snapshots goes on.
+    begin : Parameters, optional
+        Where it begins, where that was found together with caps.
     """
 
     experiment: Experiment
@@ -127,6 +166,7 @@ class Run:
     problem: AnyProblem
     validation: Rows | None
     schedule: Schedule = field(default_factory=Schedule)
+    begin: Parameters | None = None
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
@@ -138,7 +178,17 @@ class Run:
         seed = experiment.seed if share else 0
         dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
-        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
+        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes)).with_caps(_cached)
+
+    def with_caps(self, find: Callable[[Experiment, Problem], Found] | None = None) -> Run:
+        """Return the run with the caps that its data say it has, where its experiment asks for that.
+
+        `find` is what finds them, by default anew.
+        """
+        if not (self.experiment.finds_caps and isinstance(self.problem, Problem)):
+            return self
+        found = (find or _found)(self.experiment, self.problem)
+        return replace(self, problem=found.problem, begin=found.start)
 
     def of_output(self, c: int) -> Run:
         """Return the run with one of several outputs as its target; itself where there is one only."""
@@ -194,10 +244,10 @@ class Run:
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         solver = chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params))
-        start = None
+        start = self.begin
         if experiment.start == "informed":
             solver = informed_solver(solver, self.problem)
-            if checkpoints.get("resume") is None:
+            if start is None and checkpoints.get("resume") is None:
                 start = informed_start(self.problem, experiment.init_scale, rng)
         return iterate(
             self.problem,

@@ -187,7 +187,7 @@ def test_unknown_name_and_parameter():
         ValueError, match=r"The data set = 'monk1' is not known; choose one of .*Did you mean 'monks1'"
     ):
         load("monk1")
-    with pytest.raises(ValueError, match="has no parameter 'seed'; it takes none at all"):
+    with pytest.raises(ValueError, match="has no parameter 'seed'; it takes flipped, swapped, errors_seed"):
         load("monks1", seed=1)
     with pytest.raises(ValueError, match="n_samples = 5 must be a whole number from 20 to 20000"):
         load("synthetic", n_samples=5)

@@ -16,6 +16,8 @@ LARGE = (
     *("digits", "vowel", "segment", "satimage", "letter"),
 )
 SMALL = [name for name in DATASETS if name not in LARGE]
+# Its caps take ten fits of all products: more products than rows take minutes.
+FOR_ROBUST = ("diabetes", "monks1", "balance_scale")
 
 
 @pytest.mark.pairwise(1)
@@ -24,6 +26,8 @@ SMALL = [name for name in DATASETS if name not in LARGE]
 def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
     if (reason := dataset_spec(dataset).unavailable()) is not None:
         pytest.skip(reason)
+    if model == "robust" and dataset not in FOR_ROBUST:
+        pytest.skip("more products than rows")
     experiment = suggested(dataset, model)
     run = Run.prepare(experiment)
     if run.problem.model.multi_output and not run.dataset.outputs:
@@ -35,7 +39,9 @@ def test_suggested_settings_converge_and_beat_the_mean(model, dataset):
         rates = np.linspace(y.min() - 3.0, y.max() + 3.0, 601)
         shape = (y.size,) if m == 1 else (y.size, m)
         best.append(min(problem.empirical_risk(np.full(shape, rate)) for rate in rates))
-    assert last.loss < 0.7 * np.mean(best)
+    # A loss that grows in proportion to errors is the root of what squares are.
+    share = 0.7 if run.experiment.criterion.smooth else 0.7**0.5
+    assert last.loss < share * np.mean(best)
     assert last.status.converged, last.status.message
     if run.problem.model.certificate == "gap":
         assert last.certificate < (0.05 if run.problem.model.multi_output else 1e-3)

@@ -94,6 +94,8 @@ class Model(Bound):
         estimators and the engine alone.
     suited : mapping
         Settings of a run that suit it, besides what a data set suggests.
+    suited_loss : mapping
+        By the task of the data the loss that suits it, where that is not what they suggest.
     """
 
     noun: ClassVar[str] = "model"
@@ -111,6 +113,7 @@ class Model(Bound):
     copies: ClassVar[int] = 6
     part_name: ClassVar[str] = "orders"
     suited: ClassVar[Mapping[str, Any]] = {}
+    suited_loss: ClassVar[Mapping[str, str]] = {}
 
     @property
     def notation(self) -> Notation:

@@ -67,14 +67,20 @@ class RobustFM(EigenModel):
     )
     diagonal = True
     certificate: ClassVar[str] = "majoriser"
-    in_experiments: ClassVar[bool] = False
     solvers: ClassVar[str] = "two_stage or incremental_svd, which project on the semidefinite cone"
+    # Epochs solve convex problems, few of them; what follows from the data is in any unit.
     suited: ClassVar[Mapping[str, Any]] = {
-        "max_epochs": 200,
-        "tol": 1e-6,
+        "regularizer": "l2",
+        "solver": "auto",
+        "caps": "auto",
+        "max_epochs": 50,
+        "tol": 1e-3,
         "lambda_sparse": 0.0,
         "rank": 30,
+        "fit_linear": True,
+        "fit_intercept": True,
     }
+    suited_loss: ClassVar[Mapping[str, str]] = {"regression": "capped", "binary": "capped_hinge"}
 
     @property
     def notation(self) -> Notation:

@@ -77,7 +77,7 @@ def solve(
     bias: float,
     slope: np.ndarray,
     tol: float,
-    most: int = 2_000,
+    most: int,
 ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
     """Return Z, w, the bias and the slopes g_n' at the minimum, from a start near to those that are given.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from copy import copy
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -79,6 +80,8 @@ class Solver:
         iterates; empty where nothing does.
     takes_parts : bool
         Whether it can be given the rows part by part: no step needs all of them.
+    most_features : float
+        For more than so many features "auto" is another solver, where there is one.
     in_experiments : bool
         Whether experiments, and so pages, can name it: it is for a model that they can describe.
     """
@@ -99,6 +102,7 @@ class Solver:
     unit_free: bool = False
     leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
+    most_features: ClassVar[float] = inf
     in_experiments: ClassVar[bool] = True
 
     problem: Problem

@@ -44,7 +44,6 @@ class IncrementalSVD(Solver):
     """
 
     name: ClassVar[str] = "incremental_svd"
-    in_experiments: ClassVar[bool] = False
     label: ClassVar[str] = "Mini-batches with incremental SVD"
     source: ClassVar[str] = "robust_fm, stochastic version; Brand 2006"
     about: ClassVar[str] = (

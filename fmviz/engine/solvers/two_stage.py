@@ -82,7 +82,6 @@ class TwoStage(Solver):
     """
 
     name: ClassVar[str] = "two_stage"
-    in_experiments: ClassVar[bool] = False
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     about: ClassVar[str] = (
@@ -113,6 +112,7 @@ class TwoStage(Solver):
             log=True,
             help="How far, as a share of their size, the iterates of an exact solution may still be apart.",
         ),
+        ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds of an exact solution, at most."),
         ParamSpec("steps", "int", 50, 1, 10_000, help="Gradient steps on Z in an epoch."),
         ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, look ahead."),
         ParamSpec(
@@ -125,6 +125,8 @@ class TwoStage(Solver):
         SMOOTHING,
         DECAY,
     )
+    # Up to so many Z is held as a matrix.
+    most_features: ClassVar[float] = 500
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
     memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope")
@@ -290,7 +292,13 @@ class TwoStage(Solver):
             max(float(excess.mean()), 1e-3 * self._smoothing.unit),
         )
         Z, w, bias, slope = _cone.solve(
-            convex, here.Z, here.w, here.bias, self._slope[kept], self.settings["accuracy"]
+            convex,
+            here.Z,
+            here.w,
+            here.bias,
+            self._slope[kept],
+            self.settings["accuracy"],
+            self.settings["rounds"],
         )
         self._slope = np.zeros(kept.size)
         self._slope[kept] = slope

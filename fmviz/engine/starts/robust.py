@@ -16,10 +16,13 @@ The automatic rule goes from there:
 4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, Φ the products of features, which empties all
    that is not free; rounds in which σ is taken anew once more, since what is left has few degrees of freedom.
    The residuals now tell more of the noise: from 3 on again, until no factor falls.
+
+Of other models with a capped loss the first two steps find ε₁ and ε₂, with all strengths as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +34,7 @@ from ..losses import Loss
 from ..losses.absolute import Absolute, Insensitive
 from ..losses.capped import CappedHinge, CappedInsensitive
 from ..losses.majoriser import typical_size
+from ..models import Model
 from ..models.robust import RobustFM
 from ..parameters import Parameters
 from ..problem import Problem
@@ -39,6 +43,7 @@ from ..target import Target
 
 _QUARTILE, _SIXTIETH = 0.3186, 0.8416
 _ROUNDS, _MOST_SCALES, _SETTLED, _MOST_PASSES = 3, 6, 0.05, 4
+_UNCAPPED_ROUNDS = 20
 # Residuals below this share of a typical target are interpolated.
 _INTERPOLATED, _AT_EDGE = 1e-5, 1e-4
 # A first scale that is too small keeps too few rows to grow; one that is too large falls soon.
@@ -48,6 +53,7 @@ _CAP_OF_HINGE = 2.0
 _NO_CAP, _LEAST = 1e12, 1e-12
 # What the fits on the way need not be nearer to their optima than.
 _ACCURACY = 1e-5
+_MOST_ROUNDS = 400
 
 
 @dataclass(frozen=True)
@@ -108,26 +114,18 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
         What permutes residuals.
     """
     if "accuracy" in solver.settings:
-        solver = get_solver(solver.name, {**solver.settings, "accuracy": _ACCURACY})
+        rough = {"accuracy": _ACCURACY, "rounds": min(_MOST_ROUNDS, solver.settings["rounds"])}
+        solver = get_solver(solver.name, {**solver.settings, **rough})
     uncapped = _uncapped(problem)
     here = _fitted(uncapped, solver, None, rng, epochs=1)
     binary = problem.loss.task == "binary"
-    unit = _typical(problem)
-    sigma = 1.0 if binary else _first_scale(problem, here, unit)
+    sigma = 1.0 if binary else _first_scale(problem, here, _typical(problem))
 
     def at(sigma: float, **more: Any) -> Problem:
         return replace(problem, loss=_loss_at(binary, given, sigma), **more)
 
     def settled(here: Parameters, sigma: float, **more: Any) -> tuple[Parameters, float]:
-        for _ in range(_MOST_SCALES):
-            now = at(sigma, **more)
-            here, before = _fitted(now, solver, here, rng), sigma
-            if binary:
-                break
-            sigma = _next_scale(now, here, sigma, unit)
-            if abs(sigma - before) <= _SETTLED * before:
-                break
-        return here, sigma
+        return _settled(lambda sigma: at(sigma, **more), here, sigma, solver, rng)
 
     here, sigma = settled(here, sigma, lambda_p=0.0)
     edge, model = 0.0, _model(problem)
@@ -145,6 +143,57 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
             strength = 2.5 * (0.8 / sigma) * _median_square(problem) / problem.design.n_samples
         here, sigma = settled(here, sigma, lambda_p=strength, model=model)
     return Found(at(sigma, lambda_p=strength, model=model), here, sigma, edge)
+
+
+def found_loss_caps(problem: Problem, solver: Solver, start: Parameters, rng: np.random.Generator) -> Found:
+    """Return a problem of any model with the caps ε₁ and ε₂ of its capped loss by steps 1 and 2 of the rule.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a capped loss, whatever its caps.
+    solver : Solver
+        Which fits.
+    start : Parameters
+        Where the fit without a cap begins.
+    rng : numpy Generator
+        For the solver.
+    """
+    binary = problem.loss.task == "binary"
+    if binary:
+        return Found(replace(problem, loss=_loss_at(True, Caps(), 1.0)), start, 1.0, 0.0)
+    here = _fitted(replace(problem, loss=Absolute()), solver, start, rng, epochs=_UNCAPPED_ROUNDS)
+    if "uncapped" in solver.settings:
+        # The fits below begin where the cap is to hold.
+        solver = get_solver(solver.name, {**solver.settings, "uncapped": 0})
+    unit = _typical(problem)
+    here, sigma = _settled(
+        lambda sigma: replace(problem, loss=_loss_at(False, Caps(), sigma)),
+        here,
+        _first_scale(problem, here, unit),
+        solver,
+        rng,
+    )
+    return Found(replace(problem, loss=_loss_at(False, Caps(), sigma)), here, sigma, 0.0)
+
+
+def _settled(
+    at: Callable[[float], Problem],
+    here: Parameters,
+    sigma: float,
+    solver: Solver,
+    rng: np.random.Generator,
+) -> tuple[Parameters, float]:
+    """Fit at a scale and take it anew, until it changes little."""
+    for _ in range(_MOST_SCALES):
+        now = at(sigma)
+        here, before = _fitted(now, solver, here, rng), sigma
+        if now.loss.task == "binary":
+            break
+        sigma = _next_scale(now, here, sigma, _typical(now))
+        if abs(sigma - before) <= _SETTLED * before:
+            break
+    return here, sigma
 
 
 def _model(problem: Problem) -> RobustFM:
@@ -214,9 +263,10 @@ def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -
     if not kept.any():
         return sigma
     found = _quantile(sizes[kept], problem.unit_weights[kept], 0.6) / _SIXTIETH
-    if problem.lambda_p > 0.0:
+    model: Model = problem.model
+    if problem.lambda_p > 0.0 and isinstance(model, RobustFM):
         # What is shrunk has hardly any freedom. Where all is free the rows at the edge stand for it.
-        rank, d = int(_model(problem).free(here.multipliers).sum()), here.w.size
+        rank, d = int(model.free(here.multipliers).sum()), here.w.size
         freedom = rank * d - rank * (rank - 1) / 2 + d + 1
         found /= np.sqrt(max(1.0 - freedom / np.count_nonzero(kept), 0.25))
     return max(float(np.clip(found, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.engine.target import Target
+from fmviz.lab.contamination import Task, contaminated, contamination_params
 
-Task = Literal["regression", "binary", "class", "ordinal", "several"]
-"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+__all__ = ["Dataset", "DatasetSpec", "Scaling", "Task"]
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """How a number was scaled: it is held as (value − mean)/scale.
+    """How a number was scaled: it, or its logarithm, is held as (value − mean)/scale.
 
     Attributes
     ----------
@@ -26,18 +27,27 @@ class Scaling:
         In the units that people tell it in.
     deviations : bool
         Whether they are the mean and the standard deviation of the data, and not merely round numbers.
+    logarithm : bool
+        Whether mean and scale are those of the natural logarithm.
     """
 
     mean: float = 0.0
     scale: float = 1.0
     deviations: bool = True
+    logarithm: bool = False
 
     def encode(self, value: float) -> float:
         """Return what is held of a value."""
-        return (value - self.mean) / self.scale
+        return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
 
     def decode(self, held: float) -> float:
         """Return the value of what is held."""
+        added = self.added(held)
+        # What overflows is told as infinite.
+        return float(np.exp(np.float64(added))) if self.logarithm else added
+
+    def added(self, held: float) -> float:
+        """Return that of which the terms of a prediction are parts: the value, or its logarithm."""
         return self.mean + self.scale * held
 
 
@@ -77,6 +87,8 @@ class Dataset:
         How y was scaled, or each of its columns.
     targets : tuple of str
         What each of m numbers measures; empty for one.
+    true_y : ndarray, optional
+        The target before some rows were made wrong on purpose, in the shape of y; None where none were.
     """
 
     name: str
@@ -97,6 +109,15 @@ class Dataset:
     source: str = ""
     licence: str = ""
     targets: tuple[str, ...] = ()
+    true_y: np.ndarray | None = None
+
+    @property
+    def wrong(self) -> np.ndarray | None:
+        """Which rows are wrong on purpose, bool of shape (N,); None where none were made so."""
+        if self.true_y is None:
+            return None
+        wrong = self.y != self.true_y
+        return wrong if wrong.ndim == 1 else wrong.any(axis=1)
 
     def scaling_of(self, column: int) -> Scaling | None:
         """Return how a column of X was scaled, or None."""
@@ -138,6 +159,7 @@ class Dataset:
             self,
             task=one,
             y=self.target_of(self.y).outputs()[c].values,
+            true_y=None if self.true_y is None else self.target_of(self.true_y).outputs()[c].values,
             class_labels=None if one == "regression" else (f"not {name}", name),
             target_name=name if self.task == "regression" else self.target_name,
             targets=(),
@@ -167,7 +189,7 @@ class DatasetSpec:
         As in `Dataset`.
     load : callable
         ``load(**params) -> Dataset``.
-    params : tuple of ParamSpec
+    own_params : tuple of ParamSpec
         The keywords of `load`.
     unavailable : callable
         Returns None, or the sentence that says why the set cannot be loaded here and how to get it.
@@ -182,19 +204,28 @@ class DatasetSpec:
     description: str
     task: Task
     load: Callable[..., Dataset]
-    params: tuple[ParamSpec, ...] = ()
+    own_params: tuple[ParamSpec, ...] = ()
     source: str = ""
     licence: str = ""
     unavailable: Callable[[], str | None] = field(default=lambda: None)
     suggested: Mapping[str, Any] = field(default_factory=dict)
     suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @property
+    def params(self) -> tuple[ParamSpec, ...]:
+        """What can be set: the keywords of `load`, and how many rows are made wrong on purpose."""
+        return (*self.own_params, *contamination_params(self.task))
+
     def __call__(self, **params: Any) -> Dataset:
         """Validate the parameters, check that the set is available, and load it."""
         reason = self.unavailable()
         if reason is not None:
             raise ValueError(reason)
-        return self.load(**check_params(f"Data set {self.name!r}", self.params, params))
+        given = check_params(f"Data set {self.name!r}", self.params, params)
+        errors = {spec.name: given.pop(spec.name) for spec in contamination_params(self.task)}
+        dataset = self.load(**given)
+        y = contaminated(dataset.y, dataset.task, **errors)
+        return dataset if y is dataset.y else replace(dataset, y=y, true_y=dataset.y)
 
     def dataset(self, **held: Any) -> Dataset:
         """Return a `Dataset` with the words of this entry; `held` are its other attributes."""

@@ -106,7 +106,7 @@ SPEC = DatasetSpec(
     ),
     task="binary",
     load=_load,
-    params=(PART, ParamSpec("seed", "int", 0, 0, 999_999, help="Another seed draws other rows.")),
+    own_params=(PART, ParamSpec("seed", "int", 0, 0, 999_999, help="Another seed draws other rows.")),
     source="benchm-ml (S. Pafka; from the US Bureau of Transportation Statistics)",
     licence="Public domain (US government)",
     unavailable=_unavailable,

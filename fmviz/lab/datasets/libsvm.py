@@ -50,7 +50,7 @@ def _spec(
         description=description,
         task="binary",
         load=load,
-        params=(PART,),
+        own_params=(PART,),
         source=source,
         licence=licence,
         unavailable=unavailable,

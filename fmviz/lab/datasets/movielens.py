@@ -163,7 +163,7 @@ SPEC = DatasetSpec(
     ),
     task="regression",
     load=_load,
-    params=(
+    own_params=(
         ParamSpec(
             "side_features", "bool", False,
             help="Add what is known about users (49 columns) and films (29 columns) to the one-hot ids.",

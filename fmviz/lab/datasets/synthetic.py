@@ -257,7 +257,7 @@ SPECS = {
             ),
             task="regression",
             load=_load_synthetic,
-            params=(
+            own_params=(
                 ParamSpec("n_samples", "int", 200, 20, 20_000, log=True, symbol="N", help="How many rows."),
                 ParamSpec(
                     "d_true", "int", 80, 2, 400, symbol=r"d_{\mathrm{true}}",

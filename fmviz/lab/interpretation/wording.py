@@ -73,11 +73,22 @@ class Wording:
         """What f is."""
         if self.log_odds:
             return f"the log-odds of “{self.positive}”"
-        return f"the score for “{self.positive}”" if self.binary else "the prediction"
+        if self.binary:
+            return f"the score for “{self.positive}”"
+        return "the logarithm of the prediction" if self.in_logarithms else "the prediction"
 
     def prediction(self, f: float) -> float:
         """Return a value of f in the target's own units."""
         return f if self.scaling is None else self.scaling.decode(f)
+
+    @property
+    def in_logarithms(self) -> bool:
+        """Whether what terms add up to is the logarithm of the target."""
+        return self.scaling is not None and self.scaling.logarithm
+
+    def added(self, f: float) -> float:
+        """Return a value of f as its terms add up to it: the target, or its logarithm."""
+        return f if self.scaling is None else self.scaling.added(f)
 
     def probability(self, f: float) -> float | None:
         """Return the probability of the class +1, or None where f tells none."""
@@ -174,6 +185,8 @@ class Wording:
         if self.log_odds:
             odds = math.exp(min(effect, 700.0))
             return f"{self.what} {verb} by {size} (odds × {number(odds)})"
+        if self.in_logarithms:
+            return f"{self.what} {verb}s by {size} (prediction × {number(math.exp(min(effect, 700.0)))})"
         return f"{self.what} {verb}s by {size}"
 
 

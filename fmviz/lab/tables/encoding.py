@@ -130,7 +130,9 @@ def encode(source: Source, recipe: Recipe, rows: np.ndarray | None = None) -> En
         return TableEncoding.learn(source.table, recipe, rows).apply(source.table)
     assert source.X is not None
     values = pd.Series(source.y, name=LIBSVM_TARGET)
-    target = Target.learn(values, recipe.task, recipe.positive, rows=rows, order=recipe.order)
+    target = Target.learn(
+        values, recipe.task, recipe.positive, rows=rows, order=recipe.order, logarithm=recipe.logarithm
+    )
     return Encoded(source.X, target.encode(values), np.arange(len(values)), 0, target)
 
 
@@ -194,10 +196,12 @@ class TableEncoding:
         if not typed:
             raise ValueError("No column is left to predict from. Use at least one besides the target.")
         if recipe.also:
-            target = Target.of_table(table, recipe.targets, recipe.task, decimal, rows)
+            target = Target.of_table(table, recipe.targets, recipe.task, decimal, rows, recipe.logarithm)
         else:
             values = table[recipe.target]
-            target = Target.learn(values, recipe.task, recipe.positive, decimal, rows, recipe.order)
+            target = Target.learn(
+                values, recipe.task, recipe.positive, decimal, rows, recipe.order, recipe.logarithm
+            )
         taken = _known(target.encode(table, decimal))
         if rows is not None:
             taken &= np.isin(np.arange(len(table)), rows)

@@ -49,7 +49,7 @@ def prepare(
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
     kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
-    return Run(experiment, dataset, problem, kept)
+    return Run(experiment, dataset, problem, kept).with_caps()
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,8 @@ class Recipe:
         The class that is +1; all others are -1. Empty: the later of two, or every class for itself.
     order : tuple of str
         Ordered classes, ascending; by size or by letters where empty.
+    logarithm : bool
+        Whether a positive number to predict counts by its logarithm.
     scaling : {"standard", "range", "none"}
         Of numbers among the features.
     rare : int
@@ -77,6 +79,7 @@ class Recipe:
     most_levels: int = MOST_LEVELS
     also: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    logarithm: bool = False
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -88,7 +91,7 @@ class Recipe:
         """Return the recipe as JSON takes it."""
         told = {**asdict(self), "columns": [[one.name, one.kind, one.missing] for one in self.columns]}
         # The hash of this text names a data set, so that what came later is told only where it matters.
-        later = {"most_levels": MOST_LEVELS, "also": (), "order": ()}
+        later = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False}
         return {name: value for name, value in told.items() if name not in later or value != later[name]}
 
     @classmethod

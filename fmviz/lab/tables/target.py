@@ -41,6 +41,8 @@ class Target:
         The words for -1 and +1, or for the classes; empty for numbers, and where there are parts.
     others : bool
         Whether -1 is every class but that of +1.
+    logarithm : bool
+        Whether mean and scale are those of the natural logarithm of a number, which is what is encoded.
     parts : tuple of Target
         Of several columns, each of them: all numbers ("regression"), or all of two classes ("several").
     """
@@ -52,6 +54,7 @@ class Target:
     labels: tuple[str, ...] = ()
     others: bool = False
     parts: tuple[Target, ...] = ()
+    logarithm: bool = False
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Target:
@@ -68,12 +71,14 @@ class Target:
         decimal: str = "point",
         rows: np.ndarray | None = None,
         order: Sequence[str] = (),
+        logarithm: bool = False,
     ) -> Target:
         """Learn a target; mean and scale from `rows` alone, where they are given.
 
         With "auto" two different values are classes, more of them numbers if at least half can be read so,
         and else classes. With a `positive` class that is +1 and all others are -1; of two it may be left out
         and is the later by letters or by size. Ordered classes ascend as in `order`, or by size or letters.
+        With `logarithm` a number, which must be positive, counts by its logarithm.
 
         Raises
         ------
@@ -92,7 +97,9 @@ class Target:
             mostly = np.isfinite(numbers).sum() >= 0.5 * values.notna().sum()
             task = "regression" if len(words) > 2 and mostly and not positive else "class"
         if task == "regression":
-            return cls._of_numbers(name, numbers, rows, words)
+            return cls._of_numbers(name, numbers, rows, words, logarithm)
+        if logarithm:
+            raise ValueError(f"The target {name!r} is of classes, and a logarithm is one of numbers.")
         if len(words) == 2:
             words.sort(key=(positive or (order[1:2] or words[1:])[0]).__eq__)
             return cls(name, "binary", labels=tuple(words))
@@ -124,6 +131,7 @@ class Target:
         task: str = "auto",
         decimal: str = "point",
         rows: np.ndarray | None = None,
+        logarithm: bool = False,
     ) -> Target:
         """Learn several columns, which must be numbers all, or of two classes all.
 
@@ -132,7 +140,7 @@ class Target:
         ValueError
             If they are of different kinds, or of more classes, or one is no target.
         """
-        parts = tuple(cls.learn(table[name], task, "", decimal, rows) for name in names)
+        parts = tuple(cls.learn(table[name], task, "", decimal, rows, logarithm=logarithm) for name in names)
         kinds = {one.task for one in parts}
         if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
             told = ", ".join(f"{one.name} ({_KINDS[one.task]})" for one in parts)
@@ -144,7 +152,16 @@ class Target:
         return joined if len(parts) > 1 else parts[0]
 
     @classmethod
-    def _of_numbers(cls, name: str, numbers: np.ndarray, rows: np.ndarray | None, words: list[str]) -> Target:
+    def _of_numbers(
+        cls, name: str, numbers: np.ndarray, rows: np.ndarray | None, words: list[str], logarithm: bool
+    ) -> Target:
+        if logarithm:
+            if (lowest := np.nanmin(numbers, initial=np.inf)) <= 0.0:
+                raise ValueError(
+                    f"The target {name!r} has the value {lowest:g}, and only positive numbers have a "
+                    "logarithm. Predict it as it is."
+                )
+            numbers = np.log(numbers)
         learned = numbers if rows is None else numbers[rows]
         learned = learned[~np.isnan(learned)]
         if np.isnan(numbers).all():
@@ -155,7 +172,7 @@ class Target:
         if not learned.size or np.ptp(learned) == 0:
             raise ValueError(f"The target {name!r} is the same in all training rows; add rows.")
         found = StandardScaler().fit(learned[:, None])
-        return cls(name, "regression", float(found.mean_[0]), float(found.scale_[0]))
+        return cls(name, "regression", float(found.mean_[0]), float(found.scale_[0]), logarithm=logarithm)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,7 +189,11 @@ class Target:
                 return np.column_stack([one.encode(values[one.name], decimal) for one in self.parts])
             values = values[self.name]
         if self.task == "regression":
-            return (numbers_of(values, decimal) - self.mean) / self.scale
+            numbers = numbers_of(values, decimal)
+            if self.logarithm:
+                # Other numbers have none, and count as missing.
+                numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
+            return (numbers - self.mean) / self.scale
         words = words_of(typed_words(values))
         if self.task == "binary":
             negative, positive = self.labels
@@ -196,7 +217,11 @@ class Target:
         """Return what scores f, shape (N,) or (N, m), say in the target's own numbers or words."""
         if self.parts:
             return np.column_stack([one.decode(f[:, c]) for c, one in enumerate(self.parts)])
-        return self.mean + self.scale * f if self.task == "regression" else self.engine.decode(f)
+        if self.task != "regression":
+            return self.engine.decode(f)
+        told = self.mean + self.scale * f
+        with np.errstate(over="ignore"):
+            return np.exp(told) if self.logarithm else told
 
     def in_columns(self, found: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return decoded predictions as columns of a table, with the outputs' probabilities p, if any."""
@@ -230,8 +255,8 @@ class Target:
         if self.task != "regression":
             return None
         if self.parts:
-            return tuple(Scaling(one.mean, one.scale) for one in self.parts)
-        return Scaling(self.mean, self.scale)
+            return tuple(Scaling(one.mean, one.scale, logarithm=one.logarithm) for one in self.parts)
+        return Scaling(self.mean, self.scale, logarithm=self.logarithm)
 
     @property
     def class_labels(self) -> tuple[str, ...] | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.scales import ascending
+from fmviz.lab.tables.values import numbers_of
 from fmviz.lab.uploads.library import Profile
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
@@ -34,7 +36,7 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 names,
                 format_func=lambda name: name or "choose a column",
                 disabled=not columns,
-                then=lambda: settings.set(positive="", task="auto", order=""),
+                then=lambda: settings.set(positive="", task="auto", order="", logarithm=False),
             )
         with middle:
             labels = {
@@ -74,6 +76,8 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 )
         if target is not None and not settings["also"]:
             _ask_for_order(settings, target)
+        if settings["logarithm"] or _positive(settings, profile):
+            widgets.param(settings, "logarithm", "Its logarithm")
         if len(columns) > 2 and not settings["positive"]:
             _also(settings, [name for name in columns if name != settings["target"]])
 
@@ -112,6 +116,20 @@ def _size(word: str) -> float:
         return float(word.replace(",", "."))
     except ValueError:
         return float("inf")
+
+
+def _positive(settings: Settings, profile: Profile) -> bool:
+    """Return whether the target is a number that is positive in all rows."""
+    if settings["positive"] or settings["task"] not in ("auto", "regression"):
+        return False
+    table = profile.source.table
+    values = profile.source.y if table is None else table.get(settings["target"])
+    if values is None:
+        return False
+    decimal = profile.source.reading.decimal
+    numbers = np.asarray(values, float) if table is None else numbers_of(values, decimal)
+    known = numbers[np.isfinite(numbers)]
+    return known.size > 0.5 * numbers.size and bool(known.min() > 0.0) and np.unique(known).size > 2
 
 
 def _also(settings: Settings, names: list[str]) -> None:

@@ -82,6 +82,13 @@ TABLE: tuple[Setting, ...] = (
     ),
     Text("order", help="Classes in an order, ascending, separated by commas; by size or letters without it."),
     ParamSpec(
+        "logarithm",
+        "bool",
+        False,
+        help="Fits to the logarithm of a positive number, in which errors are shares of it; predictions are "
+        "told in its own unit.",
+    ),
+    ParamSpec(
         "scaling",
         "choice",
         "standard",
@@ -237,6 +244,7 @@ def open_set(settings: Settings, one: Upload) -> None:
         positive=recipe.positive,
         also="\t".join(recipe.also),
         order=", ".join(recipe.order),
+        logarithm=recipe.logarithm,
         scaling=recipe.scaling,
         rare=recipe.rare,
         **{name: getattr(recipe.reading, name) for name in _READING},
@@ -295,6 +303,7 @@ def _file(settings: Settings, linked: bool) -> None:
         positive=settings["positive"],
         also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
         order=tuple(word.strip() for word in settings["order"].split(",") if word.strip()),
+        logarithm=settings["logarithm"],
         scaling=settings["scaling"],
         rare=settings["rare"],
     )

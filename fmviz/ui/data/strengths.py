@@ -31,13 +31,24 @@ from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
 from fmviz.ui import capsule, navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.interactions import suspects
 from fmviz.ui.state import Settings
 from fmviz.ui.watching import failure, watch
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
 
-TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+TABLE = (
+    ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
+    ParamSpec(
+        "suspects",
+        "bool",
+        False,
+        help="Fits anew with a loss that lets go of rows that are far off, with Huber's and with the squared "
+        "loss, and lists the rows that look wrong.",
+    ),
+    suspects.BY,
+)
 PARTS = ("search_start", "search_stop")
 
 
@@ -125,6 +136,14 @@ def _draw(settings: Settings, view: TaskView) -> None:
         st.markdown(average.message)
     if not view.state.active:
         _takeaway(fit, average)
+        if len(load_dataset(fit.experiment.dataset).outputs) < 2:
+            _suspects(settings, fit)
+
+
+def _suspects(settings: Settings, fit: FirstFit) -> None:
+    if widgets.param(settings, "suspects", "Rows that look wrong"):
+        dataset = load_dataset(fit.experiment.dataset)
+        suspects.draw(settings, fit.experiment, fit.end.parameters, dataset, fit.run)
 
 
 def _model(fit: FirstFit, average: Average | None) -> bytes:

@@ -16,7 +16,7 @@ from fmviz.lab.experiment import suggested
 from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
-from fmviz.ui.interactions import attributes, matrix, pairs, row, samples
+from fmviz.ui.interactions import attributes, matrix, pairs, row, samples, suspects
 from fmviz.ui.interactions.opened import (
     Opened,
     changed_data,
@@ -27,7 +27,13 @@ from fmviz.ui.state import Settings, Text
 from fmviz.ui.watching import watch
 
 OFFERED = 100
-_VIEWS = {"pairs": "Pairs", "attributes": "Attributes", "matrix": "Matrix", "row": "One row"}
+_VIEWS = {
+    "pairs": "Pairs",
+    "attributes": "Attributes",
+    "matrix": "Matrix",
+    "row": "One row",
+    "suspects": "Wrong rows",
+}
 TABLE = (
     Text("run", limit=40, help="The run that is read, by its id."),
     ParamSpec("view", "choice", "pairs", choices=tuple(_VIEWS), help="How the model is read."),
@@ -38,6 +44,7 @@ TABLE = (
     *matrix.TABLE,
     *row.TABLE,
     *samples.TABLE,
+    suspects.BY,
 )
 EXPERT = ("siblings", "sort", "edges", "compact")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
@@ -129,9 +136,25 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_outputs"):
         choose_output(settings, reading.whole)
         choose_against(settings, reading.whole)
-    widgets.param(settings, "view", "Read it by", labels=_VIEWS)
+    widgets.control(
+        settings,
+        "view",
+        st.segmented_control,
+        "Read it by",
+        list(_VIEWS),
+        format_func=_VIEWS.__getitem__,
+        required=True,
+    )
     if settings["view"] == "row":
         row.draw(settings, reading)
+    elif settings["view"] == "suspects" and (reading.against >= 0 or reading.model.multi_output):
+        st.info(
+            "Rows look wrong to a machine of one output, or of one class against all others.",
+            icon=":material/info:",
+        )
+    elif settings["view"] == "suspects":
+        one = (reading.experiment, reading.parameters, reading.dataset)
+        suspects.draw(settings, *one, reading.key, reading.output)
     else:
         _PARTS[settings["view"]](settings, reading, samples.draw(settings, reading))
 

@@ -29,6 +29,8 @@ def unit_of(wording: Wording) -> str:
     """Return what effects are counted in."""
     if wording.log_odds:
         return "log-odds"
+    if wording.in_logarithms:
+        return f"log {wording.dataset.target_name}"
     return "score" if wording.binary else wording.dataset.target_name
 
 

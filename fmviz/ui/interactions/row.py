@@ -290,8 +290,8 @@ def _bars(reading: Opened, now: Decomposition) -> None:
         else:
             labels.append(words_of(term, names))
         value = term.value * wording.scale
-        values.append(wording.prediction(term.value) if term.kind == "bias" else value)
-    total = wording.prediction(now.total)
+        values.append(wording.added(term.value) if term.kind == "bias" else value)
+    total = wording.added(now.total)
     largest = now.table(names, wording.scale).head(3)
     said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
     chart(
@@ -306,13 +306,13 @@ def _sums(reading: Opened, now: Decomposition) -> None:
     scale = wording.scale
     parts = []
     for kind, value in now.by_kind().items():
-        told = wording.prediction(value) if kind == "bias" else value * scale
+        told = wording.added(value) if kind == "bias" else value * scale
         parts.append(f"{KINDS[kind]} {told:+.6g}")
     exact = now.gap <= _EXACT
     icon = ":green[:material/verified:]" if exact else ":red[:material/error:]"
     st.markdown(
-        f"{icon} {' '.join(parts)} = **{wording.prediction(now.total):.10g}**. The model itself says "
-        f"{wording.prediction(now.predicted):.10g}; the difference is "
+        f"{icon} {' '.join(parts)} = **{wording.added(now.total):.10g}**. The model itself says "
+        f"{wording.added(now.predicted):.10g}; the difference is "
         f"{abs(now.total - now.predicted) * scale:.1g}."
     )
 
@@ -346,5 +346,5 @@ def _table(reading: Opened, now: Decomposition, place: int) -> None:
         lambda: table.to_csv(index=False),
         f"terms-{reading.run.id[:6]}-row{place + 1}.csv",
         key="interactions_terms_csv",
-        help=f"All terms, which sum to {number(wording.prediction(now.total))}.",
+        help=f"All terms, which sum to {number(wording.added(now.total))}.",
     )

@@ -1,0 +1,106 @@
+"""Rows that are made wrong on purpose, the truth kept, so that what finds them can be judged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from fmviz.engine.settings import ParamSpec
+
+__all__ = ["CONTAMINATION", "Task", "contaminated", "contamination_params"]
+
+Task = Literal["regression", "binary", "class", "ordinal", "several"]
+"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+
+_GROSS = ParamSpec(
+    "gross",
+    "float",
+    0.0,
+    0.0,
+    0.5,
+    help="The share of rows whose target is moved by 3 to 8 standard deviations, up or down. Validation "
+    "rows keep their true targets.",
+)
+_FLIPPED = ParamSpec(
+    "flipped",
+    "float",
+    0.0,
+    0.0,
+    0.5,
+    help="The share of rows that get another class. Validation rows keep their true classes.",
+)
+_SWAPPED = ParamSpec(
+    "swapped",
+    "float",
+    0.0,
+    0.0,
+    0.5,
+    help="The share of rows whose targets change places with each other. Validation rows keep their own.",
+)
+_SEED = ParamSpec("errors_seed", "int", 0, 0, 999_999, help="Another seed makes other rows wrong.")
+CONTAMINATION = tuple(spec.name for spec in (_GROSS, _FLIPPED, _SWAPPED, _SEED))
+"""The names of these settings, of any task."""
+# Of gross errors, in standard deviations of y.
+_SIZES = (3.0, 8.0)
+
+
+def contamination_params(task: Task) -> tuple[ParamSpec, ...]:
+    """Return what can be set about rows that are wrong on purpose, of data of a task."""
+    return (_GROSS if task == "regression" else _FLIPPED, _SWAPPED, _SEED)
+
+
+def contaminated(
+    y: np.ndarray,
+    task: Task,
+    gross: float = 0.0,
+    flipped: float = 0.0,
+    swapped: float = 0.0,
+    errors_seed: int = 0,
+) -> np.ndarray:
+    """Return a target with wrong rows, or y itself where all shares are 0.
+
+    Parameters
+    ----------
+    y : (N,) or (N, m) ndarray
+        The target, encoded as `fmviz.lab.datasets.Dataset` has it.
+    task : str
+        What it is.
+    gross : float
+        The share of rows that are moved by 3 to 8 standard deviations, at random up or down.
+    flipped : float
+        The share of rows with another class; of several labels one changes, drawn at random.
+    swapped : float
+        The share of further rows, whose targets go round among them.
+    errors_seed : int
+        Draws the rows, and what becomes of them. A larger share makes the rows of a smaller one wrong, too.
+
+    Raises
+    ------
+    ValueError
+        If the shares sum to more than 1.
+    """
+    first = gross if task == "regression" else flipped
+    if first == swapped == 0.0:
+        return y
+    if first + swapped > 1.0:
+        raise ValueError("No more rows can be wrong than there are: choose shares that sum to at most 1.")
+    rng, n = np.random.default_rng([errors_seed, 7]), len(y)
+    moved, exchanged = rng.permutation(n), rng.permutation(n)
+    moved = moved[: round(first * n)]
+    exchanged = exchanged[~np.isin(exchanged, moved)][: round(swapped * n)]
+    found = y.copy()
+    found[exchanged] = y[np.roll(exchanged, 1)]
+    drawn = rng.random((n, 2))[moved]
+    if task == "regression":
+        low, high = _SIZES
+        size = (low + (high - low) * drawn[:, 0]) * np.where(drawn[:, 1] < 0.5, -1.0, 1.0)
+        found[moved] += np.multiply.outer(size, y.std(axis=0))
+    elif task == "binary":
+        found[moved] *= -1.0
+    elif task == "several":
+        found[moved, (drawn[:, 0] * y.shape[1]).astype(int)] *= -1.0
+    else:
+        n_classes = int(y.max()) + 1
+        found[moved] = (y[moved] + 1.0 + np.floor(drawn[:, 0] * (n_classes - 1))) % n_classes
+    return found

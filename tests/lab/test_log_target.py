@@ -1,0 +1,70 @@
+"""A positive target that counts by its logarithm: learned, kept, and told in its own unit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmviz.__main__ import main
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.tables.encoding import encode
+from fmviz.lab.tables.fit import SavedModel, prepare
+from fmviz.lab.tables.recipe import Choice, Recipe
+from fmviz.lab.tables.source import Source
+from fmviz.lab.tables.target import Target
+
+SIZES = np.arange(1.0, 31.0)
+TABLE = pd.DataFrame({"size": SIZES, "price": np.exp(0.1 * SIZES + 2.0)})
+RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=True)
+
+
+def test_the_recipe_says_it_only_where_it_matters():
+    assert Recipe.from_dict(RECIPE.to_dict()) == RECIPE
+    assert "logarithm" not in replace(RECIPE, logarithm=False).to_dict()
+
+
+def test_predictions_are_in_the_targets_own_unit():
+    encoded = encode(Source(RECIPE.reading, TABLE), RECIPE)
+    assert Target.from_dict(asdict(encoded.target)) == encoded.target
+    np.testing.assert_allclose(encoded.target.decode(encoded.y), TABLE["price"])
+    dataset = encoded.dataset("houses", "Houses")
+    experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0, tol=1e-10)
+    end = prepare(dataset, experiment, encoded.rows).end()
+    model = SavedModel(end.parameters, "fm", encoded.target, ("size",), encoded.encoding)
+    # A straight line in the logarithm goes on beyond the rows that were seen.
+    far = model.predict(pd.DataFrame({"size": [40.0]}))
+    np.testing.assert_allclose(far, np.exp(0.1 * 40.0 + 2.0), rtol=1e-3)
+    wording = Wording(Attributes(dataset), "squared")
+    held = float(encoded.y[4])
+    assert wording.prediction(held) == pytest.approx(TABLE["price"][4])
+    assert wording.added(held) == pytest.approx(np.log(TABLE["price"][4]))
+    assert wording.scaling.encode(TABLE["price"][4]) == pytest.approx(held)
+    assert "logarithm of the prediction rises" in wording.pair(0, 0, 0.5)
+
+
+def test_only_positive_numbers_have_one():
+    with pytest.raises(ValueError, match="has the value 0, and only positive"):
+        Target.learn(pd.Series([0.0, 1.0, 2.0], name="price"), logarithm=True)
+    with pytest.raises(ValueError, match="is of classes"):
+        Target.learn(pd.Series(["a", "b", "c"], name="kind"), logarithm=True)
+    # What has none, in rows that are predicted later, counts as missing.
+    learned = Target.learn(pd.Series([1.0, 2.0, 3.0], name="price"), logarithm=True)
+    assert np.isnan(learned.encode(pd.Series([-1.0, 1.0], name="price"))).tolist() == [True, False]
+
+
+def test_the_command_line_offers_it(tmp_path, capsys):
+    path = tmp_path / "houses.csv"
+    TABLE.to_csv(path, index=False)
+    options = ["--target", "price", "--use", "size=number", "--log-target", "--set", "model=robust"]
+    # Where the model finds its caps itself, no regularizer is asked for.
+    assert main(["fit", str(path), *options, "--output", str(tmp_path / "out")]) == 0
+    assert main(["predict", str(tmp_path / "out" / "model.npz"), str(path)]) == 0
+    assert "fitted as (log price − " in capsys.readouterr().out
+    model = SavedModel.load(tmp_path / "out" / "model.npz")
+    assert model.target.logarithm
+    np.testing.assert_allclose(model.predict(pd.read_csv(path)), TABLE["price"], rtol=0.01)

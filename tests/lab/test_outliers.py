@@ -1,0 +1,116 @@
+"""Wrong rows on purpose, caps that follow from the data, and the rows that look wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fmviz.lab.contamination import contaminated
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.interpretation.outliers import errors_of, plain_run, rows_table, suspicions
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runs.program import experiment_source
+from fmviz.lab.search.sweep_plan import SweepPlan
+
+SMALL = (
+    ("n_samples", 150),
+    ("d_true", 4),
+    ("b", 2),
+    ("d_noise", 1),
+    ("gross", 0.1),
+)
+ROBUST = replace(suggested("synthetic", "robust"), dataset_params=SMALL, validation=0.2)
+
+
+@pytest.mark.parametrize("task", ["regression", "binary", "class", "several"])
+def test_as_many_rows_are_wrong_as_were_asked_for_and_the_others_are_what_they_were(task):
+    rng = np.random.default_rng(0)
+    y = {
+        "regression": rng.normal(size=200),
+        "binary": rng.choice([-1.0, 1.0], 200),
+        "class": rng.integers(0, 3, 200).astype(float),
+        "several": rng.choice([-1.0, 1.0], (200, 3)),
+    }[task]
+    share = {"gross" if task == "regression" else "flipped": 0.1}
+    found = contaminated(y, task, **share)
+    different = found != y if y.ndim == 1 else (found != y).any(axis=1)
+    assert different.sum() == 20
+    more = contaminated(y, task, swapped=0.2, **share)
+    also = more != y if y.ndim == 1 else (more != y).any(axis=1)
+    assert (also | ~different).all()
+    assert also.sum() <= 60
+    if task == "regression":
+        size = np.abs(found - y)[different] / y.std()
+        assert 3.0 <= size.min() <= size.max() <= 8.0
+        np.testing.assert_allclose(np.sort(more[~different]), np.sort(y[~different]))
+    assert contaminated(y, task) is y
+
+
+def test_validation_rows_keep_their_true_targets():
+    run = Run.prepare(replace(ROBUST, caps="given"))
+    assert run.dataset.wrong is not None
+    assert run.dataset.wrong.sum() == 15
+    truth = load_dataset("synthetic", **{k: v for k, v in SMALL if k != "gross"}).y
+    assert np.isin(run.validation[1], truth).all()
+    np.testing.assert_array_equal(run.dataset.true_y, truth)
+
+
+def test_caps_from_the_data_travel_in_links_programs_and_records():
+    assert ROBUST.finds_caps
+    assert Experiment.from_query(ROBUST.to_query()) == (ROBUST, [])
+    assert Experiment.from_json(ROBUST.to_json()) == ROBUST
+    assert eval(experiment_source(ROBUST), {"Experiment": Experiment}) == ROBUST
+    given = replace(ROBUST, caps="given")
+    assert "caps" not in given.to_json()
+    sets = [{"dataset": "diabetes"}, {"dataset": "monks1"}]
+    plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
+    assert {cell.loss for cell in plan.cells} == {"capped", "capped_hinge"}
+    assert all(cell.finds_caps for cell in plan.cells)
+
+
+def test_caps_are_refused_for_several_outputs():
+    several = replace(suggested("iris", "robust"), caps="auto")
+    assert "one output" in str(several.why_not())
+
+
+def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units():
+    run = Run.prepare(ROBUST)
+    assert run.problem.loss.epsilon < run.problem.loss.cap
+    end = run.end()
+    found = list(suspicions(ROBUST, end.parameters))
+    assert [one.loss for one in found] == ["capped", "huber", "squared"]
+    capped = found[0]
+    aside = capped.errors.beyond(capped.reach)
+    assert (aside == capped.errors.wrong).mean() > 0.85
+    assert np.isinf(found[2].reach)
+    recall, precision = capped.errors.recall_and_precision()
+    assert recall[-1] == 1.0
+    assert precision[-1] == pytest.approx(capped.errors.wrong.mean())
+    table = rows_table(run.dataset, capped.errors, capped.errors.ranked()[:3])
+    np.testing.assert_allclose(table["target"], run.dataset.y[table["row"] - 1])
+    np.testing.assert_allclose(table["off by"], table["prediction"] - table["target"])
+    assert list(table.columns[-5:]) == list(run.dataset.feature_names)
+
+
+def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
+    experiment = Experiment(
+        dataset="synthetic",
+        dataset_params=SMALL,
+        rank=4,
+        lambda_p=0.01,
+        lambda_sparse=0.01,
+        lambda_w=0.01,
+        max_epochs=60,
+        start="informed",
+    )
+    run = Run.prepare(experiment)
+    end = run.end()
+    capped = next(suspicions(experiment, end.parameters))
+    assert capped.loss == "capped"
+    assert capped.errors.precision(15) > 0.6
+    assert errors_of(run, end.parameters).rows.size == 150
+    huber = plain_run(run, end.parameters, "huber")
+    assert huber.experiment.lambda_sparse == 0.01
+    assert huber.problem.loss.delta > 0.0
