@@ -21,6 +21,7 @@ from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.starts import START_LABELS, draw_thresholds
 from fmviz.ui.state import Settings
+from fmviz.ui.train.caps import WRONG_ROWS, draw_caps, draw_wrong_rows, found_caps
 from fmviz.ui.train.settings import LINEAR, MORE, experiment_of, load_suggested, own_names, suited
 from fmviz.ui.train.strengths import acts_now, draw_now, takes_no_penalty
 
@@ -85,6 +86,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
         with st.container(border=True):
             st.markdown("**Data**")
             _own(settings, "dataset")
+            draw_wrong_rows(settings)
     model = experiment_of(settings).machine
     notation = model.notation
     if settings.shows_any("model", "rank", *own_names(settings, "model")):
@@ -103,7 +105,9 @@ def _drawer(settings: Settings, job: Job | None) -> None:
             st.caption(f":material/lock: {locked}")
         elif too_large(now := experiment_of(settings)) is None:
             draw_thresholds(now)
-        if job is not None and acts_now(job) and notation.shrinkage:
+        if "lambda_p" in found_caps(experiment_of(settings)):
+            st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
+        elif job is not None and acts_now(job) and notation.shrinkage:
             draw_now(settings, job, "lambda_p")
         elif notation.shrinkage_term:
             words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
@@ -211,12 +215,14 @@ def _loss(settings: Settings) -> None:
     _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
     if missing and settings.shows("loss"):
         st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
+    draw_caps(settings)
     _own(settings, "loss")
 
 
 def _own(settings: Settings, owner: str, then: Callable[[], None] | None = None) -> None:
     """Draw the own parameters of a choice from what they declare; `then` is called after a change."""
-    for name in own_names(settings, owner):
+    elsewhere = (*WRONG_ROWS, *found_caps(experiment_of(settings)))
+    for name in (name for name in own_names(settings, owner) if name not in elsewhere):
         spec = settings.spec(name)
         label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
         if spec.symbol:

@@ -156,7 +156,12 @@ def draw_pairs(view: JobView, dataset: Dataset, look: Look | None = None) -> Non
     st.markdown("**The strongest interactions**")
     thinned = view.thinned if isinstance(view.thinned, ThinnedFactors) and view.state.active else None
     table = pairs_table(view.machine, thinned or view.parameters, dataset)
-    weight = "⟨pᵢ, pⱼ⟩" if view.machine.factorised else "wᵢⱼ"
+    machine = view.machine
+    weight = (
+        "⟨pᵢ, pⱼ⟩"
+        if machine.plain and not machine.weighted
+        else f"Entry (i, j) of {machine.notation.weights}"
+    )
     if table.empty:
         st.caption("The model uses no interaction.")
         return

@@ -31,7 +31,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components.stage import stage
 from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
-from fmviz.ui.train import epoch_trace, higher_order, slices, why_zero
+from fmviz.ui.train import epoch_trace, higher_order, outliers, slices, why_zero
 from fmviz.ui.train import stage as scenes
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
 from fmviz.ui.train.panels import truth_of
@@ -139,8 +139,10 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         higher_order.draw_columns(one, look)
         higher_order.draw_subset(one, one.dataset, settings)
     why_zero.draw_why(one, one.dataset, settings)
+    outliers.draw(settings, one)
     if settings.shows("pairs", "The strongest interactions"):
         draw_pairs(one, one.dataset, look)
+        outliers.draw_squares(one, one.dataset)
     if settings.shows("quality", "Prediction and recovery"):
         _confusion(view)
     if settings.shows("curves", "Curves"):

@@ -27,6 +27,7 @@ from fmviz.ui.train import (
     higher_order,
     interactions,
     live,
+    outliers,
     slices,
 )
 from fmviz.ui.train.drawer import main_settings
@@ -67,6 +68,7 @@ _VIEW: tuple[Setting, ...] = (
     *interactions.VIEW,
     *slices.VIEW,
     *higher_order.VIEW,
+    *outliers.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
     Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
 )

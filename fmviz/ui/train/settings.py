@@ -32,6 +32,7 @@ EXPERT = (
     "model",
     "lambda_p",
     "loss",
+    "caps",
     *LINEAR,
     "solver",
     "max_epochs",
@@ -199,7 +200,9 @@ def suited(settings: Settings) -> Callable[[], None]:
         if model == before.model and not freed and now.why_not() is None:
             return
         together = now.machine.multi_output or before.machine.multi_output
-        _take(settings, wanted, (*_OF_MODEL, *(_OF_OUTPUTS if together else ())))
+        # A model with a loss of its own takes it along, and leaves it behind.
+        own_loss = ("loss", "caps") if before.machine.suited_loss or now.machine.suited_loss else ()
+        _take(settings, wanted, (*_OF_MODEL, *(_OF_OUTPUTS if together else own_loss)))
 
     return suit
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from fmviz.engine.models import Model
+from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.lab.background.job import Job
 from fmviz.lab.experiment import SPECS, Experiment
@@ -92,11 +93,8 @@ def takes_no_penalty(model: Model) -> str:
             "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
             "binds nothing. $\\lambda_p$ binds both."
         )
-    if model.convex and model.factorised and not model.multi_output:
-        return (
-            "No strength of Ω: the trace norm of W is the regularizer, and a sparse one would not be convex "
-            "in W."
-        )
+    if isinstance(model, EigenModel):
+        return f"No strength of Ω: {model.shrunk} is the regularizer, and a sparse one would not be convex."
     return ""
 
 
