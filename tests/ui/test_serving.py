@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from starlette.responses import PlainTextResponse
 from streamlit import config
@@ -21,7 +19,10 @@ def get(monkeypatch, host: str, ancestors: str = "") -> tuple[int, dict[str, str
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host.encode())]}
-    asyncio.run(serving.Guard(PlainTextResponse("a page"))(scope, None, send))
+    answer = serving.Guard(PlainTextResponse("a page"))(scope, None, send)
+    # Nothing is waited for, and a browser of another test may have an event loop at work.
+    with pytest.raises(StopIteration):
+        answer.send(None)
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 

@@ -71,7 +71,8 @@ def test_every_script_of_the_navigation_exists():
 def test_pages_are_a_few_lines():
     for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         code = [x for x in path.read_text(encoding="utf-8").splitlines() if x and not x.startswith('"""')]
-        assert len(code) <= 3, path
+        # The entry page also says how it is served.
+        assert len(code) <= (5 if path.name == "app.py" else 3), path
 
 
 def test_presets_are_valid_settings_of_their_page():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.losses import Loss
+from fmviz.engine.losses import LOSSES, Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -142,7 +142,8 @@ def plain_run(run: Run, parameters: Parameters, loss: str = "squared", output: i
     """
     problem: Any = run.problem
     typical = _typical(errors_of(run, parameters))
-    params = (("delta", 1.0 if typical == 0.0 else _HUBER * typical),) if loss == "huber" else ()
+    kink = 1.0 if typical == 0.0 else _HUBER * typical
+    params = tuple((one.name, kink) for one in LOSSES[loss].params if one.name == "delta")
     factor = typical if problem.loss.majoriser is not None else 1.0
     changes: dict[str, Any] = {}
     if isinstance(problem.model, RobustFM):
