@@ -35,7 +35,7 @@ def test_a_single_pair_is_seen_on_every_level(d, single):
         sight = look(pairs, window)
         rows, cols = window.edges()
         at = np.searchsorted(rows, i, side="right") - 1, np.searchsorted(cols, j, side="right") - 1
-        codes = np.asarray(_panel(sight, tuple(map(str, range(d)))).frames[0].codes)
+        codes = np.asarray(_panel(sight, tuple(map(str, range(d))), None).frames[0].codes)
         assert codes[at] not in (0, NOT_AN_INTERACTION)
         # Where the window lies across the diagonal the pair is there twice.
         assert (codes[codes != NOT_AN_INTERACTION] != 0).sum() in (1, 2)
@@ -57,12 +57,12 @@ def test_messages_are_small_on_every_level(d):
     names = tuple(f"a rather long name of an attribute = level {j}" for j in range(d))
     window = Window.whole(d)
     for _ in range(4):
-        payload, box = _drawn(pairs, window, names, lambda: None)
+        payload, box = _drawn(pairs, window, names, np.arange(d), None, lambda: None)
         assert len(payload) < 1_000_000
         window = window.zoom(box.top, box.bottom, box.left, box.right, d)
     assert window.exact
     # The largest that is ever sent.
-    payload, _ = _drawn(pairs, Window(0, EXACT, 0, EXACT), names, lambda: None)
+    payload, _ = _drawn(pairs, Window(0, EXACT, 0, EXACT), names, np.arange(d), None, lambda: None)
     assert len(payload) < 1_000_000
 
 
