@@ -149,6 +149,7 @@ def run(penalty, loss, solver) -> np.ndarray:
     return last.parameters.P
 
 
+@pytest.mark.slow
 def test_names_and_values_make_the_same_run():
     by_name = bound("huber", "ti", loss_param=0.5, regularizer_params={"axis": "rows"})
     one = run(by_name["penalty"], by_name["loss"], get_solver("pcd", {"order": "features"}))
@@ -212,16 +213,20 @@ class Scaled(L1):
         return dataclasses.replace(super().matrix, weight=self.weight)
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
+SOLVERS_OF_KERNELS = [
+    PCD(),
+    *(pytest.param(one, marks=pytest.mark.slow) for one in (PBCD(), PSGD(eta0=0.01), APGD())),
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS_OF_KERNELS, ids=repr)
 def test_a_penalty_defined_elsewhere_runs_and_its_number_counts(solver):
     assert np.array_equal(run(Scaled(1.0), Squared(), solver), run(L1(), Squared(), solver))
     assert not np.array_equal(run(Scaled(2.0), Squared(), solver), run(L1(), Squared(), solver))
 
 
-@pytest.mark.sample(1)
 @pytest.mark.needs_jit
-@pytest.mark.parametrize("solver", [PCD(), PBCD(), PSGD(eta0=0.01), APGD()], ids=repr)
+@pytest.mark.parametrize("solver", SOLVERS_OF_KERNELS, ids=repr)
 def test_a_slider_compiles_nothing(solver):
     run(Scaled(1.0), Huber(1.0), solver)
     before = signatures()

@@ -177,6 +177,7 @@ def test_power_operator_agrees_with_python(degree):
         assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", [HOFM, ALL, FITTED, FITTED_A, FITTED_2, H3, A2])
 def test_settings_never_recompile(model):

@@ -68,7 +68,7 @@ def sizes(schedule, lam_p, lam_w, first, count):
     ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("storage", "loss"), [("dense", "squared"), ("sparse", "logistic"), ("binary", "huber")]
 )
@@ -161,6 +161,7 @@ def test_epochs_with_fitted_coefficients_equal_the_oracle(case, loss):
     assert found.w == pytest.approx(w, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_order_two_takes_the_steps_of_the_machine(storage):
@@ -178,7 +179,7 @@ def test_order_two_takes_the_steps_of_the_machine(storage):
     assert ends[0].w == pytest.approx(ends[1].w, abs=1e-10)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("case", "solver", "regularizer"),
     [(case, solver, reg) for case in CASES for solver, reg in (("sgd", "l2"), ("psgd", "l1"))]

@@ -188,7 +188,7 @@ def runnable():
                     yield case, regularizer, solver
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("case", "regularizer", "solver"), list(runnable()))
 def test_every_solver_falls_from_every_start(case, regularizer, solver):
     X, y = data("dense", "squared")
@@ -246,6 +246,7 @@ def test_certificate_is_small_just_at_a_stationary_point(case):
     assert stationarity(problem, moved) > 1e-4
 
 
+@pytest.mark.slow
 def test_fitted_coefficients_reach_lower_than_fixed_ones():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))

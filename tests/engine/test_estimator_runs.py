@@ -53,6 +53,7 @@ GOING_ON = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("solver", GOING_ON)
 def test_fits_of_one_epoch_are_one_fit(solver):
     at_once = on(solver, max_iter=10).fit(X, Y)
@@ -170,6 +171,7 @@ def test_early_stopping_keeps_what_suits_the_rows_held_out(solver):
     assert (again.P_ == machine.P_).all()
 
 
+@pytest.mark.slow
 def test_early_stopping_holds_out_rows_of_both_classes():
     classifier = fmviz.FactorizationMachineClassifier(
         rank=2, early_stopping=True, random_state=0, max_iter=30, tol=0.0

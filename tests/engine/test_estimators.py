@@ -22,7 +22,7 @@ Y = 2 * X[:, 0] * X[:, 1] - X[:, 2] + 0.05 * RNG.normal(size=120)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.sample(70)
+@pytest.mark.sample(45)
 @pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
 @parametrize_with_checks([FactorizationMachineRegressor(rank=3), FactorizationMachineClassifier(rank=3)])
 def test_sklearn_contract(estimator, check):

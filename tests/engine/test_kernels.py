@@ -92,7 +92,7 @@ def in_python(monkeypatch) -> None:
         monkeypatch.setattr(module, name, factory)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("regularizer", "solver", "storage"), sorted(set(CASES)))
 def test_solver_kernels_agree_with_python(regularizer, solver, storage, monkeypatch):
     # Each storage with another loss, weighted or not: every pair of small functions meets somewhere.

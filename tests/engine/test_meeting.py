@@ -33,6 +33,7 @@ def run(problem: Problem, solver: str, start: Parameters, epochs: int) -> list[S
     return list(iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0)))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("regularizer", "params", "loss", "weighted"),

@@ -125,7 +125,7 @@ def test_predictions_are_the_models():
     assert found == pytest.approx(plain, abs=1e-14)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("regularizer", "params", "solver", "loss"), CASES, ids=IDS)
 def test_epochs_equal_the_oracle(regularizer, params, solver, loss):
     for make, linear, bias, lam, lam_p, weighted in (

@@ -73,6 +73,7 @@ def test_each_fit_goes_on_where_the_last_one_ended():
         assert end.certificate == point.snapshot.certificate
 
 
+@pytest.mark.slow
 def test_a_solver_with_settings_keeps_them_on_a_path():
     problem = build_problem(X, Y, rank=4, lambda_p=0.01, fit_linear=False)
     chosen = PCD(order="features")

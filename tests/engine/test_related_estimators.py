@@ -88,6 +88,7 @@ def test_predictions_are_the_sum_of_the_orders(case):
     assert set(fitted.factors_) == set(range(lowest, highest + 1))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", list(CASES))
 def test_interactions_multiply_products_in_the_predictions(case):
     frame = pd.DataFrame(X, columns=list("abcde"))

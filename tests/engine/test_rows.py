@@ -98,7 +98,7 @@ def test_line_search_takes_the_lipschitz_constant_where_the_loss_is_flat():
     assert pytest.approx(plain.parameters().P) == search.parameters().P
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("regularizer", "lam"), [("cs", 0.02), ("l21", 0.1)])
 @pytest.mark.parametrize("solver", ["pbcd", "pbcd_ls"])

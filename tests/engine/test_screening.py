@@ -74,6 +74,7 @@ def test_entries_that_are_passed_over_would_have_stayed(loss, weighted, regulari
     assert passed > (100 if order == "columns" else 0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ["columns", "features"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_the_slope_of_a_zero_is_within_what_the_screen_knows_of_it(loss, order):

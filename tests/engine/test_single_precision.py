@@ -42,7 +42,7 @@ def last(design: Design, solver: str, epochs: int = 5, tol: float = 0.0) -> Snap
     return end
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_iterates_are_those_of_the_rounded_values(solver, form):

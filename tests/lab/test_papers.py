@@ -23,7 +23,7 @@ from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, plain
 
 # Those of other artefacts compile many kernels of their own.
-CHEAP = ("atarashi2021_fig3", "blondel2016_fig3")
+CHEAP = ("atarashi2021_fig3",)
 RUN = [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in ARTEFACTS]
 
 

@@ -63,7 +63,7 @@ def numbers(result: Result) -> dict:
     }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LONG)
 def test_a_run_that_was_cut_off_comes_to_the_same(name):
     one, whole, parts = ARTEFACTS[name], Kept(), Kept()

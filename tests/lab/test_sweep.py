@@ -279,7 +279,8 @@ def ended(group: int, seconds: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupting_ends_everything(tmp_path, how):
     script = tmp_path / "long.py"
     script.write_text(_LONG, encoding="utf-8")
