@@ -37,8 +37,8 @@ OWNERS: dict[str, Callable[[str], tuple[ParamSpec, ...]]] = {
 }
 """The settings whose choice has parameters of its own, and which: they travel as ``<setting>_<name>``."""
 
-EXPERIMENT_MODELS = tuple(name for name, model in MODELS.items() if model.in_experiments)
-EXPERIMENT_SOLVERS = tuple(name for name, solver in SOLVERS.items() if solver.in_experiments)
+EXPERIMENT_MODELS = tuple(MODELS)
+EXPERIMENT_SOLVERS = tuple(SOLVERS)
 """What an experiment may name."""
 
 # Left out where they are the default, so that the digest of an earlier run stays what it was.

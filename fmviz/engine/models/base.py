@@ -89,9 +89,6 @@ class Model(Bound):
         What `fmviz.engine.certificate.certify` measures for it.
     multi_output : bool
         Whether it has several outputs at once, with a loss of vectors.
-    in_experiments : bool
-        Whether experiments, and so pages, sweeps and the command line, can describe it; else it is for the
-        estimators and the engine alone.
     suited : mapping
         Settings of a run that suit it, besides what a data set suggests.
     suited_loss : mapping
@@ -109,7 +106,6 @@ class Model(Bound):
     lifted: ClassVar[bool] = False
     overflow_cause: ClassVar[str] = ""
     multi_output: ClassVar[bool] = False
-    in_experiments: ClassVar[bool] = True
     copies: ClassVar[int] = 6
     part_name: ClassVar[str] = "orders"
     suited: ClassVar[Mapping[str, Any]] = {}

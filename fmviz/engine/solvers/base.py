@@ -82,8 +82,6 @@ class Solver:
         Whether it can be given the rows part by part: no step needs all of them.
     most_features : float
         For more than so many features "auto" is another solver, where there is one.
-    in_experiments : bool
-        Whether experiments, and so pages, can name it: it is for a model that they can describe.
     """
 
     name: ClassVar[str]
@@ -103,7 +101,6 @@ class Solver:
     leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
     most_features: ClassVar[float] = inf
-    in_experiments: ClassVar[bool] = True
 
     problem: Problem
 
