@@ -42,6 +42,10 @@ def shifted(here: Parameters, what: str, index, by: float) -> Parameters:
     return Parameters(P, w, b)
 
 
+# One penalty with a quadratic part, and one that acts on rows.
+FAST = {("squared", "elastic_net"), ("squared", "cs")}
+
+
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_gradient_is_the_finite_difference(loss, sparse):
@@ -70,9 +74,15 @@ def test_curvature_is_the_second_difference_of_squared_error():
             assert h[j, s] == pytest.approx((up - 2 * mid + down) / 0.25)
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("regularizer", [name for name, r in PENALTIES.items() if r.exact_prox])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(
+    ("loss", "regularizer"),
+    [
+        pytest.param(loss, name, marks=() if (loss, name) in FAST else pytest.mark.slow)
+        for loss in ("squared", "logistic")
+        for name, penalty in PENALTIES.items()
+        if penalty.exact_prox
+    ],
+)
 def test_converged_runs_are_certified_and_others_are_not(regularizer, loss):
     # Small enough that P does not collapse: the labels are noise.
     problem = build(loss, regularizer, lam=0.002)

@@ -50,6 +50,7 @@ CASES = {
 SMALL = {"rank": 2, "max_iter": 30}
 
 
+@pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
 @pytest.mark.slow
 @parametrize_with_own_checks(
     [

@@ -33,6 +33,9 @@ from .zero_threshold import linear_fit
 _STARTS = 8
 _DENSE_STEPS, _SPARSE_STEPS = 20, 10
 
+# The relative rise of |T(v)| that counts as one: rounding must not choose the way.
+_RISE = 1e-8
+
 
 def product_references(problem: Problem) -> tuple[float, float, float]:
     """Return λ_p and λ of the module's text, and the size of the entries of P; zeros without any product."""
@@ -66,19 +69,45 @@ def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty
 def _directions(problem: Problem, kernel: ColumnKernel, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return unit columns at which |Σ_n s_n K(v, x_n)| is large: dense ones, and of m entries."""
     U = np.random.default_rng(0).normal(size=(problem.design.n_features, _STARTS))
-    U /= np.linalg.norm(U, axis=0)
-    outer = np.repeat(slope[:, None], _STARTS, axis=1)
-    dense = U
-    for step in range(_DENSE_STEPS + _SPARSE_STEPS):
-        G = kernel.gradient(problem.design, U, outer)
-        if step >= _DENSE_STEPS:
-            least = np.sort(np.abs(G), axis=0)[-min(int(kernel.degree or 2), len(G))]
-            G = np.where(np.abs(G) >= least, G, 0.0)
-        sizes = np.linalg.norm(G, axis=0)
-        U = np.where(sizes > 0.0, G / np.where(sizes > 0.0, sizes, 1.0), U)
-        if step == _DENSE_STEPS - 1:
-            dense = U
-    return dense, U
+    dense = _ascend(problem, kernel, slope, U, _DENSE_STEPS, len(U))
+    return dense, _ascend(problem, kernel, slope, dense, _SPARSE_STEPS, int(kernel.degree or 2))
+
+
+def _ascend(
+    problem: Problem, kernel: ColumnKernel, slope: np.ndarray, U: np.ndarray, steps: int, entries: int
+) -> np.ndarray:
+    """Return unit columns of so many entries after power iterations in which |T(v)| never falls.
+
+    T(v) = Σ_n s_n K(v, x_n). Above order 2 the plain step v ← ∇T/‖∇T‖ may go round in circles, and what it
+    is stopped at hangs on the last digit. Where |T| would fall, the column stays and more of it is added to
+    its next step: far enough along v, |T| rises (Kolda and Mayo, SIAM J. Matrix Anal. Appl. 32, 2011).
+    """
+    degree = kernel.degree or 2
+    outer = np.repeat(slope[:, None], U.shape[1], axis=1)
+    shift = np.zeros(U.shape[1])
+    best, step = np.full(U.shape[1], -1.0), _unit(U, entries)
+    U = rise = step
+    for _ in range(steps + 1):
+        G = kernel.gradient(problem.design, step, outer)
+        # K(v, x) is homogeneous in v: T needs no pass of its own.
+        T = np.einsum("js,js->s", step, G) / degree
+        better = np.abs(T) > best * (1.0 + _RISE)
+        best = np.where(better, np.abs(T), best)
+        U = np.where(better, step, U)
+        rise = np.where(better, _unit(np.where(T < 0.0, -G, G), len(G)), rise)
+        shift = np.where(better, 0.5 * shift, 2.0 * shift + 0.5)
+        step = _unit(rise + shift * U, entries)
+    return U
+
+
+def _unit(U: np.ndarray, entries: int) -> np.ndarray:
+    """Return the columns cut to their largest entries, of norm 1; columns of zeros stay."""
+    if entries < len(U):
+        kept = np.zeros(U.shape, dtype=bool)
+        np.put_along_axis(kept, np.argsort(-np.abs(U), axis=0, kind="stable")[:entries], True, axis=0)
+        U = np.where(kept, U, 0.0)
+    sizes = np.linalg.norm(U, axis=0)
+    return U / np.where(sizes > 0.0, sizes, 1.0)
 
 
 def _column(
