@@ -59,7 +59,7 @@ SMALL = {"rank": 2, "max_iter": 30}
         fmviz.HigherOrderFMRegressor(shared=True, **SMALL),
         fmviz.PolynomialNetworkRegressor(**SMALL),
         # With the default λ_p some decisions pass 37, where probabilities are 1 and can no longer be ranked.
-        fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", lambda_p=0.1, **SMALL),
+        fmviz.PolynomialNetworkClassifier(augment=True, degree=3, coefficients="ones", lambda_p=1.0, **SMALL),
         fmviz.AllSubsetsRegressor(**SMALL),
         fmviz.AllSubsetsClassifier(**SMALL),
         fmviz.LiftedRegressor(**SMALL),
