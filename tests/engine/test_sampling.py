@@ -77,9 +77,9 @@ def test_the_linear_posterior_is_that_of_bayesian_regression():
     error = np.sqrt(np.diag(np.linalg.inv(centred.T @ centred))) * machine.noise_.mean()
     assert np.abs(machine.w_.mean(axis=0) - exact).max() < 0.3 * error.max()
     assert machine.w_.std(axis=0) == pytest.approx(error, rel=0.15)
-    # The prior of the noise weighs as much as one row whose error is the unit of y, a power of two.
+    # The prior of the noise weighs as much as one row whose error is a standard deviation of y.
     errors = y - y.mean() - centred @ exact
-    assert machine.noise_.mean() == pytest.approx(np.sqrt((4.0**2 + errors @ errors) / y.size), rel=0.03)
+    assert machine.noise_.mean() == pytest.approx(np.sqrt((np.var(y) + errors @ errors) / y.size), rel=0.03)
 
 
 @pytest.mark.parametrize("binary", [False, True])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import zipfile
 
@@ -112,15 +113,19 @@ def hostile():
     yield packed(about__json=about, a__json=json.dumps(run | {"trace": [record, record]}))
     yield packed(about__json=" " * 200_000 + about)
     large = io.BytesIO()
-    np.savez_compressed(large, P=np.zeros((20_000, 4_000)), w=np.zeros(20_000), intercept=0.0)
+    with (
+        zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as arrays,
+        arrays.open("P.npy", "w") as P,
+    ):
+        np.lib.format.write_array(P, np.zeros((20_000, 4_000)))
     yield packed(about__json=about, a__json=json.dumps(run), a__npz=large.getvalue())
 
 
-@pytest.mark.parametrize("data", list(hostile()), ids=range(22))
-def test_other_files_are_refused_and_leave_nothing(tmp_path, data):
+@pytest.mark.parametrize("which", range(22))
+def test_other_files_are_refused_and_leave_nothing(tmp_path, which):
     store = RunStore(tmp_path / "runs.sqlite")
     with pytest.raises(ValueError, match="This file cannot be imported"):
-        import_runs(store, data)
+        import_runs(store, next(itertools.islice(hostile(), which, None)))
     assert store.runs() == []
 
 

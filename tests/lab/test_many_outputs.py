@@ -54,20 +54,21 @@ def encoded(*args, **others):
 
 
 @pytest.mark.parametrize(
-    ("found", "task", "outputs", "shape"),
+    ("told", "task", "outputs", "shape"),
     [
-        (encoded("kind"), "class", ("low", "mid", "top"), (120,)),
-        (encoded("kind", positive="mid"), "binary", (), (120,)),
-        (encoded("stars", task="class"), "class", ("1", "2", "3", "4"), (120,)),
-        (encoded("stars", task="ordinal"), "ordinal", ("≤ 1", "≤ 2", "≤ 3"), (120,)),
-        (encoded("kind", task="ordinal", order=("top", "mid", "low")), "ordinal", ("≤ top", "≤ mid"), (120,)),
-        (encoded("stars"), "regression", (), (120,)),
-        (encoded("u", "v"), "regression", ("u", "v"), (120, 2)),
-        (encoded("hot", "wet"), "several", ("hot", "wet"), (120, 2)),
+        (recipe("kind"), "class", ("low", "mid", "top"), (120,)),
+        (recipe("kind", positive="mid"), "binary", (), (120,)),
+        (recipe("stars", task="class"), "class", ("1", "2", "3", "4"), (120,)),
+        (recipe("stars", task="ordinal"), "ordinal", ("≤ 1", "≤ 2", "≤ 3"), (120,)),
+        (recipe("kind", task="ordinal", order=("top", "mid", "low")), "ordinal", ("≤ top", "≤ mid"), (120,)),
+        (recipe("stars"), "regression", (), (120,)),
+        (recipe("u", "v"), "regression", ("u", "v"), (120, 2)),
+        (recipe("hot", "wet"), "several", ("hot", "wet"), (120, 2)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_columns_become_targets(found, task, outputs, shape):
+def test_columns_become_targets(told, task, outputs, shape):
+    found = encode(Source(told.reading, TABLE), told)
     data = found.dataset("own", "Own")
     assert (data.task, data.outputs, data.y.shape) == (task, outputs, shape)
     assert Target.from_dict(json.loads(json.dumps(asdict(found.target)))) == found.target

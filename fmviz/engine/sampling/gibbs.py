@@ -84,6 +84,8 @@ class GibbsSampler:
         self._unit_y = 1.0 if binary else _rounded(float(np.std(y)))
         self._mean = 0.0 if binary or not fit_intercept else float(np.mean(y))
         self._y = (y - self._mean) / self._unit_y
+        # The unit is rounded; α's prior is that for the variance itself.
+        self._variance = float(np.var(self._y)) or 1.0
         self._groups = groups.astype(np.int64)
         self._members = np.bincount(self._groups).astype(np.float64)
         self._w = np.zeros(design.n_features)
@@ -102,7 +104,7 @@ class GibbsSampler:
             target = self._latent(f) if self._binary else self._y
             e = f - target
             if not self._binary:
-                self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (1.0 + float(e @ e)))
+                self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (self._variance + float(e @ e)))
             if self._fit_intercept:
                 whole = self._alpha * e.size + 1.0
                 mean = self._alpha * (e.size * self._bias - float(e.sum())) / whole
