@@ -16,7 +16,7 @@ LINKS: list[dict[str, Any]] = json.loads(
 )
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: f"{link['page']}?{'&'.join(link['query'])}"[:70])
 def test_a_link_opens_the_same_page(old, link, tmp_path):
     with present.serving(old):

@@ -54,7 +54,7 @@ def printed() -> Iterator[Callable[[Path], str]]:
         process.stdin.close()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.xdist_group("old programs")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_copied_program_prints_the_same_numbers(printed, name, tmp_path):

@@ -60,6 +60,7 @@ def test_all_runs_are_listed(old):
     assert "Use PBCD" in shown(old, "failed")["message"]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("run", [*ENDED, *CUT])
 def test_a_run_is_shown_with_its_settings_and_numbers(old, run):
     told = shown(old, run)

@@ -44,6 +44,7 @@ def matrix_of(problem, linear):
     return -0.5 * G - problem.lambda_p * np.eye(len(G))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_interval_is_proved_from_both_sides(seed, share):

@@ -105,6 +105,7 @@ def test_old_kernels_are_dropped_but_not_those_in_use(monkeypatch, tmp_path):
     assert {p.name for p in mine.parent.iterdir()} == {mine.name, *(f"new{i}" for i in range(6))}
 
 
+@pytest.mark.slow
 @pytest.mark.needs_jit
 def test_a_second_process_compiles_nothing(tmp_path):
     first, second = (json.loads(fresh(FIRST_PAGES, FMVIZ_CACHE_DIR=str(tmp_path))) for _ in range(2))

@@ -49,6 +49,7 @@ def test_an_artefact_tells_what_it_is(name):
     assert one.picture.kind in KINDS
 
 
+@pytest.mark.sample(1)
 @pytest.mark.xdist_group("papers")  # One process makes the results.
 @pytest.mark.parametrize("name", RUN)
 def test_a_tiny_run_grows_and_completes(name):

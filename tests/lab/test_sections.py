@@ -61,6 +61,7 @@ def test_many_points_at_once_go_where_each_alone_goes_and_are_certified(which, n
     assert lab.prox_of(section, name, given[:0], 0.3).shape == (0, given.shape[1])
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize(("which", "name"), CASES)
 def test_the_boundary_of_a_ball_is_exact(which, name):
     section = SECTIONS[which]

@@ -121,6 +121,7 @@ def test_there_are_many_hostile_files():
     assert len({file.name for file in FILES}) == len(FILES)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: re.sub(r"\W", "_", file.name)[:30])
 def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
     data = file.make()

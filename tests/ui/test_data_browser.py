@@ -19,6 +19,7 @@ CSV = f'age,"{SCRIPT}",**town**,"{FORMULA}",bought\n' + "".join(
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, shoot, tmp_path):
     page.goto(f"{server.url}/data")
     uploader = page.locator('[data-testid="stFileUploader"] input[type="file"]')

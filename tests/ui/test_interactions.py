@@ -118,7 +118,7 @@ def test_the_matrix_is_opened_window_by_window(store, sentences):
     sentences(wrong, "interactions", "a window outside")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -28,6 +28,7 @@ def view(page: Any, name: str, wait_idle: Any) -> None:
     wait_idle(page)
 
 
+@pytest.mark.slow
 def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, shoot):
     page.goto(f"{server.url}/interactions")
     page.get_by_role("button", name=re.compile("Train an example")).first.click()

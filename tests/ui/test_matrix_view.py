@@ -582,6 +582,7 @@ def test_a_click_reaches_the_script_only_where_it_is_wanted(open_view, wait_idle
         assert page.get_by_text("script runs: 1").is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_no_non_zero_is_lost_where_cells_are_smaller_than_pixels(open_view):
     page = open_view("?d=700&k=4&panels=1")

@@ -96,6 +96,7 @@ def test_settings_survive_a_visit_to_another_page():
     assert address(test) == {"d": "25", "log2lambda": "2", "regularizers": "cs"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -127,6 +128,7 @@ def test_no_operator_is_not_an_error():
     assert len(worked(test)) == 4
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", lab.VARIANTS)
 def test_every_operator_can_be_shown(name):
     test = app(regularizers=name, d="12", k="3")
@@ -244,6 +246,7 @@ PRESS = """async () => {
 }""".replace("CANVASES", CANVASES)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait_idle, record_property):
     open_prox(page, f"{server.url}/prox")

@@ -195,6 +195,7 @@ def test_another_data_set_brings_its_settings_and_a_way_back(open_page, sentence
     assert "Loaded the settings suggested" not in words(app)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if spec.unavailable() is None])
 def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_page, dataset):
     app = open_page(dataset=dataset)

@@ -95,6 +95,7 @@ def test_play_draws_live_and_ends(server, page, shoot):
     shoot(page, "train-finished")
 
 
+@pytest.mark.slow
 def test_a_hidden_tab_asks_for_nothing_and_goes_on_where_it_is(server, new_page):
     page = new_page(apart=True)
     sent: list[float] = []
@@ -194,6 +195,7 @@ def test_a_link_reopens_the_run_with_the_same_numbers(server, page, new_page, ru
     assert run_id(unknown) != run_id(page)
 
 
+@pytest.mark.slow
 def test_the_matrix_follows_the_slider_over_epochs(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&play=1")
     wait_for_state(page, LIMIT)

@@ -276,6 +276,7 @@ LIFTED = {
 }
 
 
+@pytest.mark.slow
 def test_a_lifted_model_is_trained_looked_at_and_taken_away(open_page, manager, sentences):
     app = open_page(**LIFTED, play="1")
     (job,) = manager.jobs()
