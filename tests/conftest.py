@@ -16,8 +16,13 @@ os.environ["FMVIZ_STORE"] = os.path.join(_directory.name, "runs.sqlite")
 
 @pytest.hookimpl(tryfirst=True)  # Before -m selects.
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Let one worker make all browser tests: one server, and one browser at a time."""
+    """Let one worker make all browser tests, and one all tests of a module of the engine.
+
+    There is one server, and one browser at a time; kernels that a module's tests share are compiled once.
+    """
     mark_products(items)
     for item in items:
         if item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.xdist_group("browser"))
+        elif item.path.parent.name in ("engine", "contracts"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
