@@ -33,6 +33,7 @@ from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
 
 from .held_out import HeldOut
+from .met_features import met_part, widened
 from .warm_start import Memory, overlaid
 
 if TYPE_CHECKING:
@@ -152,16 +153,20 @@ class ModelEstimator(BaseEstimator):
         check_format(X)
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
-    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
+    def _problem(self, X: Any, target: Target, sample_weight: Any, whole: bool = False) -> AnyProblem:
+        """Return what is to be fitted, to the features that are met unless the `whole` X is asked for."""
         # The parameters are checked before the data.
         about = self._problem_arguments()
+        self._met = None
+        if not whole:
+            X, self._met = met_part(X, about["model"], about["rank"], self._dummies())
         design = Design(augmented(X, self._dummies()), self.dtype)
         return build(design, target, sample_weight=sample_weight, **about)
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
-        whole, size = self._completed(self._problem(X, target, sample_weight))
+        whole, size = self._completed(self._problem(X, target, sample_weight, whole=warm))
         problem = whole
         held_out = None
         if self._switch("early_stopping"):
@@ -183,7 +188,9 @@ class ModelEstimator(BaseEstimator):
                 "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
             )
         rng, solver = generator(self.random_state), self._part_solver()
-        problem, size = self._completed(self._problem(X, target, sample_weight), self._memory is None)
+        problem, size = self._completed(
+            self._problem(X, target, sample_weight, whole=True), self._memory is None
+        )
         start, memory = self._start(problem, size, rng, True), None
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
@@ -281,7 +288,8 @@ class ModelEstimator(BaseEstimator):
         # Labels are needed for predictions, values are not.
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies = self._dummies()
-        self._store_outputs(end)
+        self._store_outputs(widened(end, problem.model, self._met, self.n_features_in_))
+        self._met = None
         self._records = records
         self.certificate_ = end.certificate
         self.status_ = end.status
