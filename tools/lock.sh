@@ -1,5 +1,5 @@
 #!/bin/sh
-# Recompile every requirements*.txt: each package pinned, for Python 3.11-3.14 on Linux and macOS.
+# Recompile every requirements*.txt: each package pinned, with the hashes of its files, for Python 3.11-3.14 on Linux and macOS.
 # Pins that still satisfy pyproject.toml stay as they are; pass --upgrade to take the newest of everything.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ compile() {
     source_file=$1 pinned_file=$2
     shift 2
     "$uv" pip compile "$source_file" --output-file "$pinned_file" --universal --python-version 3.11 \
-        --no-emit-index-url --no-emit-find-links --annotation-style line --custom-compile-command "make lock" \
+        --no-emit-index-url --no-emit-find-links --generate-hashes --annotation-style line --custom-compile-command "make lock" \
         --quiet "$@"
 }
 compile pyproject.toml requirements.txt "$@"
