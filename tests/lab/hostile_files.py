@@ -170,6 +170,7 @@ FILES: tuple[Hostile, ...] = (
     Hostile(
         "ragged first.csv", lambda: b"Report of May\n\na,b,y\n1,2,3\n3,4,5\n", True, "more fields|one column"
     ),
+    Hostile("a wide row further down.csv", lambda: b",\n" + b"1,2,\n" * 40 + b"1,2,3\n", True, "more fields"),
     Hostile("short rows.csv", lambda: csv(rows()) + b"7\n8\n9\n", False),
     Hostile("open quote.csv", lambda: b'a,b,y\n1,"x,2\n' + b"1,x,2\n" * 50, True, "never closed"),
     Hostile("only commas.csv", lambda: b",,,\n,,,\n,,,\n", True, "nothing but delimiters"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -77,9 +78,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
         text, skipped = _fitting(text, delimiter, len(columns))
     # pandas would take what is too much for the names of the rows.
     elif widest > len(columns):
-        raise ValueError(
-            f"The rows of {name} have more fields than its first line names; name every column there."
-        )
+        raise ValueError(_unnamed(name))
     options: dict[str, Any] = {
         "sep": delimiter,
         "decimal": {"point": ".", "comma": ","}[decimal],
@@ -89,7 +88,12 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
         "low_memory": False,
     }
     try:
-        table = pd.read_csv(io.StringIO(text), **options)
+        with warnings.catch_warnings():
+            # pandas leaves out what is too much.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(io.StringIO(text), **options)
+    except pd.errors.ParserWarning:
+        raise ValueError(_unnamed(name)) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} cannot be read as a table: {_reason(error)}") from None
     if not len(table):
@@ -174,6 +178,11 @@ def _fitting(text: str, delimiter: str, n_columns: int) -> tuple[str, int]:
     except csv.Error:
         skipped += 1  # A quotation mark that is never closed takes the rest with it.
     return sink.getvalue(), skipped
+
+
+def _unnamed(name: str) -> str:
+    """Return the sentence for rows that are wider than the first line."""
+    return f"The rows of {name} have more fields than its first line names; name every column there."
 
 
 def _reason(error: Exception) -> str:

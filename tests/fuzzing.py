@@ -1,0 +1,131 @@
+"""Seeded mutations: bytes, values of JSON and texts of links that nobody meant."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+# What files are known to stumble over.
+TOKENS = (
+    *(
+        b"9" * 400,
+        b"nan",
+        b"-inf",
+        b"1e308",
+        b"-1e308",
+        b"1e-320",
+        b"\x00",
+        b'"',
+        b"'",
+        b",,,,",
+        b"\r",
+        b"\n\n",
+        b"\t",
+    ),
+    *(
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b"\xef\xbb\xbf",
+        b"=1+1",
+        b"<b>",
+        b"18446744073709551616",
+        b"-1:-1",
+        b"0x7f",
+        b":",
+    ),
+)
+VALUES: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        -1,
+        0,
+        2**70,
+        -(2**63),
+        1e300,
+        -1e-300,
+        float("nan"),
+        float("inf"),
+        "",
+        "x" * 3_000,
+        "\ud800",
+    ),
+    *(
+        "![t](http://x.invalid/p.png)",
+        "<img src=x onerror=alert(1)>",
+        "../../etc/passwd",
+        "\x00",
+        [],
+        {},
+        [[]],
+        [1, 2],
+    ),
+)
+TEXTS = (
+    *(
+        "",
+        " ",
+        "nan",
+        "inf",
+        "-inf",
+        "-1",
+        "0",
+        "1e308",
+        "1e-308",
+        "9" * 400,
+        "0.5",
+        "3:lambda_p:nan",
+        "1,2,3",
+        ",,,",
+    ),
+    *(
+        "null",
+        "true",
+        "yes",
+        "\x00",
+        "\ud83d",
+        "🦊",
+        "../../etc/passwd",
+        "own:../x",
+        "<script>x</script>",
+        "%00",
+    ),
+    *(
+        "![t](http://x.invalid/p.png)",
+        "__class__",
+        "'; DROP TABLE runs; --",
+        "x" * 5_000,
+        "1 2\n3",
+        "{}",
+        "[]",
+    ),
+)
+
+
+def mutated(data: bytes, dice: random.Random) -> bytes:
+    """Return bytes with one to four parts changed, cut, doubled or put in."""
+    for _ in range(dice.randint(1, 4)):
+        a, b = sorted(dice.randint(0, len(data)) for _ in range(2))
+        b = min(b, a + dice.choice([1, 8, 200]))
+        data = dice.choice(
+            [
+                lambda data=data, a=a, b=b: data[:a] + dice.randbytes(b - a) + data[b:],
+                lambda data=data, a=a, b=b: data[:a] + data[b:],
+                lambda data=data, a=a, b=b: data[:b] + data[a:b] * dice.choice([1, 50]) + data[b:],
+                lambda data=data, a=a, b=b: data[:a] + dice.choice(TOKENS) + data[b:],
+                lambda data=data, a=a: data[a:] + data[:a] if dice.random() < 0.2 else data[: a + 1],
+            ]
+        )()
+    return data
+
+
+def forged(value: Any, dice: random.Random, chance: float) -> Any:
+    """Return JSON's value with some parts replaced, left out or renamed."""
+    if dice.random() < chance:
+        return dice.choice(VALUES)
+    if isinstance(value, dict):
+        kept = {k: forged(v, dice, chance) for k, v in value.items() if dice.random() > 0.3 * chance}
+        return {(k + "_" if dice.random() < 0.2 * chance else k): v for k, v in kept.items()}
+    if isinstance(value, list):
+        return [forged(v, dice, chance) for v in value if dice.random() > 0.3 * chance]
+    return value
