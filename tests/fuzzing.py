@@ -83,7 +83,6 @@ TEXTS = (
         "true",
         "yes",
         "\x00",
-        "\ud83d",
         "🦊",
         "../../etc/passwd",
         "own:../x",

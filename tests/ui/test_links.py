@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from fuzzing import TEXTS
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, figures
 
@@ -160,6 +162,25 @@ def test_every_setting_of_every_page_goes_through_its_link(store, seen, script, 
     if "run" not in first.query_params:
         assert told(second) == told(first)
     elsewhere.close()
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, list[str]]:
+    """The names that links of a page may hold, by its script, as they are found."""
+    return {}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(500))
+def test_links_of_chance_open_a_page(store, seen, names, seed):
+    dice = random.Random(seed)
+    script = dice.choice(SCRIPTS)
+    if script not in names:
+        opened(script, {})
+        names[script] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
+    query = {dice.choice(names[script]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
+    said = told(opened(script, query))
+    assert not [one for one in said if "defect of fmviz" in one or "Traceback" in one], query
 
 
 STATES = {
