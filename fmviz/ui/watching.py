@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 
 __all__ = ["connected", "done", "failure", "shared_task", "watch"]
@@ -69,7 +70,7 @@ def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
 
 def failure(view: TaskView) -> None:
     """Draw why a task failed: the sentence, and the traceback folded away where there is one."""
-    st.error(view.message, icon=":material/error:")
+    st.error(plain(view.message), icon=":material/error:")
     if view.details:
         with st.expander("Details", icon=":material/info:"):
             st.code(view.details, language=None, wrap_lines=True)

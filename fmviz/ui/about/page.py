@@ -16,6 +16,7 @@ from fmviz.lab.runs.provenance import versions
 from fmviz.lab.self_test import Finding, checkup
 from fmviz.lab.store.runs import default_path
 from fmviz.ui import shell
+from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
 from fmviz.ui.watching import watch
 
@@ -185,7 +186,7 @@ def _draw(view: TaskView) -> None:
         now = f" Last: {found[-1].part}, {found[-1].name}." if found else ""
         st.caption(f"{len(found)} checks in {view.elapsed:.0f} s.{now}")
     elif view.state is TaskState.FAILED:
-        st.error(view.message, icon=":material/error:")
+        st.error(plain(view.message), icon=":material/error:")
     elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(found)} checks.")
     elif bad:

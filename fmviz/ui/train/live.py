@@ -29,6 +29,7 @@ from fmviz.lab.runs.changes import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.stage import stage
+from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings
 from fmviz.ui.train import epoch_trace, higher_order, outliers, slices, why_zero
@@ -257,7 +258,7 @@ def _ready_words(loading: Task | None) -> str:
 
 
 def _error(view: JobView) -> None:
-    st.error(view.message, icon=":material/error:")
+    st.error(plain(view.message), icon=":material/error:")
     if view.state is TaskState.FAILED and view.details:
         st.caption(
             "This is a defect of fmviz or of its surroundings. Other settings may go round it: change one, "
