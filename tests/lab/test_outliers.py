@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from fmviz.engine.errors import StoppedError
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import errors_of, plain_run, rows_table, suspicions
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runs import found_caps
 from fmviz.lab.runs.program import experiment_source
 from fmviz.lab.search.sweep_plan import SweepPlan
 
@@ -68,6 +73,42 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
     assert {cell.loss for cell in plan.cells} == {"capped", "capped_hinge"}
     assert all(cell.finds_caps for cell in plan.cells)
+
+
+def test_a_search_for_caps_ends_when_it_is_stopped():
+    run = Run.loaded(replace(ROBUST, seed=1))
+    asked = iter([False, False, True, True, True])
+    with pytest.raises(StoppedError):
+        run.with_caps(lambda: next(asked))
+    # Somebody else may be searching.
+    with found_caps._finding, pytest.raises(StoppedError):
+        run.with_caps(lambda: True)
+
+
+def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
+    slices = []
+    executor = SimpleNamespace(submit=lambda work, delay=0.0: slices.append(work))
+    job = Job(replace(ROBUST, seed=1), "", executor)
+    job._prepare = lambda experiment: (job.stop(), Run.loaded(experiment))[1]
+    job.play()
+    slices.pop()()
+    assert job.state is TaskState.STOPPED
+    assert job.view().message == "Stopped on request."
+
+
+def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
+    run = Run.prepare(ROBUST)
+    record = {**found_caps.told(run.problem), "epoch": 3}
+    monkeypatch.setattr(found_caps, "_found", {})
+    monkeypatch.setattr(found_caps, "find", None)
+    found_caps.remember(ROBUST, {"found_epsilon": np.inf, "found_cap": 1.0})
+    found_caps.remember(ROBUST, record)
+    again = Run.prepare(replace(ROBUST, max_epochs=7)).problem
+    assert (again.loss, again.model, again.lambda_p) == (
+        run.problem.loss,
+        run.problem.model,
+        run.problem.lambda_p,
+    )
 
 
 def test_caps_are_refused_for_several_outputs():

@@ -19,6 +19,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, split
+from fmviz.lab.runs import found_caps
 
 __all__ = [
     "Errors",
@@ -257,7 +258,7 @@ def suspicions(
     if own is not None and np.isfinite(own.cap):
         capped, found = run, parameters
     else:
-        capped = _capped(run, parameters, output)
+        capped = _capped(run, parameters, output, should_stop)
         found = fitted(capped, should_stop)
     yield _suspicion(capped, found)
     for loss in ("huber", "squared"):
@@ -270,7 +271,7 @@ def suspicions(
         yield _suspicion(plain, fitted(plain, should_stop))
 
 
-def _capped(run: Run, parameters: Parameters, output: int) -> Run:
+def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:
     """Return a run with a cap in place of its loss, and strengths that weigh as much beside it."""
     errors = errors_of(run, parameters)
     factor = 1.0 / (_typical(errors) or 1.0)
@@ -279,7 +280,8 @@ def _capped(run: Run, parameters: Parameters, output: int) -> Run:
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary or not isinstance(capped.problem, Problem):
         return capped
-    return replace(capped, experiment=replace(capped.experiment, caps="auto")).with_caps()
+    asked = replace(capped, experiment=replace(capped.experiment, caps="auto"))
+    return asked.with_caps(should_stop, found_caps.find)
 
 
 def fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
