@@ -223,11 +223,17 @@ class TwoStage(Solver):
         return moved if self._linear or self._kinks is None else self._smoothing.after(moved)
 
     def _further(self, new: Point, before: Point, objective: float, delta: float) -> Point:
-        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn."""
-        ahead = 1.0
+        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn.
+
+        As many stay free. Each costs λ_p·ε₃, more than it is worth to the loss where λ_p empties all others:
+        a leap to a point with fewer would be no step of a local search.
+        """
+        ahead, free = 1.0, self._model.free(new.values).sum()
         while True:
             trial = _beyond(new, before, ahead)
             trial = self._point(trial.Z, trial.w, trial.bias)
+            if self._model.free(trial.values).sum() < free:
+                return new
             if not (reached := self._objective(trial, delta)) < objective:
                 return new
             new, objective, ahead = trial, reached, 2.0 * ahead
