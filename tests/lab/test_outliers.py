@@ -14,6 +14,7 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import errors_of, plain_run, rows_table, suspicions
+from fmviz.lab.interpretation.threshold import under_loss
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs import found_caps
 from fmviz.lab.runs.program import experiment_source
@@ -109,6 +110,17 @@ def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
         run.problem.model,
         run.problem.lambda_p,
     )
+
+
+def test_strengths_go_along_with_another_loss():
+    squared = Experiment(dataset="diabetes", lambda_sparse=20.0, lambda_p=10.0, lambda_w=0.0)
+    capped = under_loss(squared, "capped")
+    assert (capped.loss, capped.caps, capped.lambda_w) == ("capped", "auto", 0.0)
+    assert 0.1 < capped.lambda_sparse < 1.0
+    assert capped.lambda_sparse == pytest.approx(2 * capped.lambda_p, rel=0.3)
+    back = under_loss(capped, "squared")
+    assert (back.caps, back.lambda_sparse) == ("given", pytest.approx(20.0, rel=0.2))
+    assert under_loss(squared, "huber").lambda_p == 10.0
 
 
 def test_caps_are_refused_for_several_outputs():
