@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.losses.majoriser import typical_size
@@ -77,7 +78,7 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
         return found
     unit = typical_size(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).y)
     factor = 1.0 / unit if before else unit
-    weighed = {name: float(f"{getattr(found, name) * factor:.1g}") for name in STRENGTHS}
+    weighed: dict[str, Any] = {name: float(f"{getattr(found, name) * factor:.1g}") for name in STRENGTHS}
     return replace(found, **weighed)
 
 

@@ -69,7 +69,8 @@ def known(experiment: Experiment, problem: Problem) -> Problem | None:
     own = replace(problem, loss=replace(loss, epsilon=caps.epsilon, cap=caps.cap))
     if not _robust(problem):
         return own
-    return replace(own, model=replace(own.model, cap=caps.spectrum), lambda_p=caps.lambda_p)
+    model: Any = problem.model
+    return replace(own, model=replace(model, cap=caps.spectrum)).at(lambda_p=caps.lambda_p or 0.0)
 
 
 def told(problem: Problem) -> dict[str, float]:

@@ -157,7 +157,7 @@ def _parts(trial: Trial, study: Study) -> _Parts:
         truth = np.log(dataset.y) if trial.data == ABALONE else dataset.y
         known, unseen = split(len(truth), _TEST, trial.seed)
         kind = "flipped" if binary else "gross"
-        share = {kind: trial.percent / 100.0, "errors_seed": trial.seed}
+        share: dict[str, Any] = {kind: trial.percent / 100.0, "errors_seed": trial.seed}
         X, clean = dataset.X[known], truth[known]
         y = contaminated(clean, dataset.task, **share)
         wrong = y != clean

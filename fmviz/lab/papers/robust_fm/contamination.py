@@ -21,6 +21,7 @@ from fmviz.lab.papers.protocols.outliers import (
     Study,
     Trial,
     machines,
+    planted,
 )
 from fmviz.lab.papers.protocols.trials import each, ready
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
@@ -34,14 +35,17 @@ _MANY = 20
 
 def _run(repro: Reproduction) -> Iterator[str]:
     found = available(repro, SETS, (PLANTED,))
+    study = Study.of(repro.settings)
     for name in found:
-        if name in SETS:
-            data = load_dataset(SETS[name])
+        if name == PLANTED:
+            data = planted(0, 0, n=study.rows, d=study.features)
             repro.use(name, data.X, data.y)
+        else:
+            dataset = load_dataset(SETS[name])
+            repro.use(name, dataset.X, dataset.y)
     seeds = range(repro.settings["seeds"])
     trials = [Trial(*case) for case in product(found, repro.settings["percent"], seeds)]
     repro.total += len(trials)
-    study = Study.of(repro.settings)
     work = partial(machines, study=study)
     small = partial(machines, study=Study(60, 4, study.strengths[:1], 1, 10, 2))
     yield from ready(repro, small, trials, lambda trial: trial.data == PLANTED)

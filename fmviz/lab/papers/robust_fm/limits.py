@@ -51,6 +51,8 @@ def _run(repro: Reproduction) -> Iterator[str]:
     trials = [Trial(kind, seed) for seed, kind in product(range(settings["seeds"]), KINDS)]
     repro.total += len(trials)
     given = {name: settings[name] for name in ("percent", "rows", "features")}
+    clean = planted(0, 0, n=settings["rows"], d=settings["features"])
+    repro.use(PLANTED, clean.X, clean.y)
     for trial, row in each(repro, partial(fitted, **given), trials, (ERROR, F1, "rank"), "limits", given):
         for panel in (ERROR, F1):
             if row[panel] is not None:
