@@ -27,10 +27,10 @@ LOSSES = ("squared", "Huber", "absolute", "capped")
 SQUARED, TRACE, CAPPED = NORMS = ("‖Z‖²", "trace norm", "capped norm")
 GROSS, ONE_SIDED, MILD, CLUSTER, SECOND = KINDS = (
     "gross errors",
-    "gross errors upwards",
-    "errors of 3 to 8 noise deviations",
-    "features moved together",
-    "a second law far out",
+    "gross, upwards",
+    "mild errors",
+    "moved features",
+    "second law",
 )
 # Of Huber's δ, in deviations of the noise; of rows kept out of training, or to choose a strength by.
 _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
@@ -63,9 +63,9 @@ class Rows(NamedTuple):
 def planted(seed: int, percent: int, kind: str = GROSS, n: int = 1_500, d: int = 30, rank: int = 3) -> Rows:
     """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and wrong rows.
 
-    The noise has 0.1 deviations of the noiseless target, gross errors 3 to 8 deviations of y. Two kinds have
-    a share of their own: features of a tenth of the rows that are moved by 5 deviations each, and a false
-    factor on the fifth of the rows that is furthest from the mean.
+    The noise has 0.1 deviations of the noiseless target, gross errors 3 to 8 deviations of y, mild ones 3 to
+    8 of the noise. Two kinds have a share of their own: features of a tenth of the rows that are moved by 5
+    deviations each, and one factor more on the fifth of the rows that is furthest from the mean.
     """
     rng = np.random.default_rng(seed)
     X, V = rng.normal(size=(n, d)), rng.normal(size=(d, rank))

@@ -27,7 +27,7 @@ from fmviz.lab.papers.protocols.trials import each, ready
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
 from fmviz.lab.runner import load_dataset
 
-# How many times the score of clean rows is no longer that of clean rows.
+# From how many times the error of a machine without the wrong rows on they do harm.
 HARMED = 1.25
 # From so many percent on there are outliers to speak of.
 _MANY = 20
