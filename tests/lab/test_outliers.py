@@ -100,10 +100,13 @@ def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
 def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
     run = Run.prepare(ROBUST)
     record = {**found_caps.told(run.problem), "epoch": 3}
+    caps = found_caps.numbers(ROBUST)
+    assert (caps.cap, caps.lambda_p) == (run.problem.loss.cap, run.problem.lambda_p)
     monkeypatch.setattr(found_caps, "_found", {})
     monkeypatch.setattr(found_caps, "find", None)
     found_caps.remember(ROBUST, {"found_epsilon": np.inf, "found_cap": 1.0})
     found_caps.remember(ROBUST, record)
+    assert found_caps.numbers(ROBUST) == caps
     again = Run.prepare(replace(ROBUST, max_epochs=7)).problem
     assert (again.loss, again.model, again.lambda_p) == (
         run.problem.loss,

@@ -81,6 +81,15 @@ def told(problem: Problem) -> dict[str, float]:
     return {name: value for name, value in zip(_NAMES, astuple(caps), strict=True) if value is not None}
 
 
+def numbers(experiment: Experiment) -> Caps | None:
+    """Return the caps that were found for such a run, or None where they are not known here."""
+    key = _key(experiment)
+    if key in _found:
+        record = told(_found[key].problem)
+        return Caps(*(record.get(name) for name in _NAMES))
+    return _known.get(key)
+
+
 def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
     """Know from now on the caps that a record of a run tells, where it tells any."""
     caps = Caps(*(record.get(name) for name in _NAMES))
