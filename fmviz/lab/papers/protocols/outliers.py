@@ -11,7 +11,7 @@ import numpy as np
 
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, iterate
-from fmviz.engine.losses import Absolute, CappedInsensitive, Huber, Loss, Squared
+from fmviz.engine.losses import Absolute, CappedHinge, CappedInsensitive, Huber, Loss, Squared
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -22,6 +22,8 @@ from fmviz.lab.papers.reproduction import Row
 from fmviz.lab.runner import load_dataset, split
 
 PLANTED, ABALONE, FLIGHTS, MOVIELENS = "planted", "abalone", "nycflights", "MovieLens"
+LARGE = (FLIGHTS, MOVIELENS)
+"""What is fitted by mini-batches."""
 SETS = {ABALONE: "abalone", FLIGHTS: "flights", MOVIELENS: "movielens_100k"}
 LOSSES = ("squared", "Huber", "absolute", "capped")
 SQUARED, TRACE, CAPPED = NORMS = ("‖Z‖²", "trace norm", "capped norm")
@@ -36,7 +38,7 @@ GROSS, ONE_SIDED, MILD, CLUSTER, SECOND = KINDS = (
 _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
 # Up to so many features Z is formed.
 _MOST_FEATURES = 60
-_NOISE = 0.1
+_NOISE, _NO_CAP = 0.1, 1e12
 
 
 class Rows(NamedTuple):
@@ -107,8 +109,10 @@ class Study:
         Of planted data.
     strengths : tuple of float
         λ_Z to choose from, as shares of what outweighs the loss.
-    epochs, rounds, rank : int
-        Epochs of a fit, rounds of a convex problem, and the rank of Z where it is not formed.
+    epochs, rounds : int
+        Epochs of a fit, and rounds of a convex problem.
+    epochs_large, rank : int
+        Epochs by mini-batches, and the rank of Z there, which is not formed.
     """
 
     rows: int
@@ -116,6 +120,7 @@ class Study:
     strengths: tuple[float, ...]
     epochs: int
     rounds: int
+    epochs_large: int
     rank: int
 
     @classmethod
@@ -153,10 +158,9 @@ def _parts(trial: Trial, study: Study) -> _Parts:
             return float(np.linalg.norm((at.P * at.multipliers) @ at.P.T - Z) / np.linalg.norm(Z))
     else:
         dataset = load_dataset(SETS[trial.data])
-        binary = dataset.task == "binary"
         truth = np.log(dataset.y) if trial.data == ABALONE else dataset.y
         known, unseen = split(len(truth), _TEST, trial.seed)
-        kind = "flipped" if binary else "gross"
+        kind = "flipped" if dataset.task == "binary" else "gross"
         share: dict[str, Any] = {kind: trial.percent / 100.0, "errors_seed": trial.seed}
         X, clean = dataset.X[known], truth[known]
         y = contaminated(clean, dataset.task, **share)
@@ -165,20 +169,23 @@ def _parts(trial: Trial, study: Study) -> _Parts:
 
         def score(at: Parameters) -> float:
             f = RobustFM().predict(test, at)
-            return float(np.mean(f * right <= 0.0) if binary else np.abs(f - right).mean())
+            wrongly = np.mean(f * right <= 0.0) if dataset.task == "binary" else np.abs(f - right).mean()
+            return float(wrongly)
 
     order = rng.permutation(len(y))
     kept, others = np.split(order, [round((1.0 - _CHOOSE) * len(y))])
     design, held, target = Design(X[kept]), Design(X[others]), y[others]
+    binary = trial.data == FLIGHTS
 
     def choose(at: Parameters) -> float:
-        return float(np.median(np.abs(RobustFM().predict(held, at) - target)))
+        f = RobustFM().predict(held, at)
+        return float(np.mean(f * target <= 0.0) if binary else np.median(np.abs(f - target)))
 
     d = design.n_features
     problem = Problem.build(
         design,
         y[kept],
-        loss=CappedInsensitive(),
+        loss=CappedHinge() if binary else CappedInsensitive(),
         penalty="l2",
         model=RobustFM(),
         rank=d if d <= _MOST_FEATURES else study.rank,
@@ -196,12 +203,14 @@ def _fits(
     parts: _Parts, found: Found, solver: Solver, study: Study, rng: np.random.Generator
 ) -> Iterator[Row]:
     model: Any = found.problem.model
-    budget = Budget(study.epochs, tol=1e-3, report_every=None)
+    epochs = study.epochs_large if isinstance(solver, IncrementalSVD) else study.epochs
+    capped = found.problem.loss
+    budget = Budget(epochs, tol=1e-3, report_every=None)
     losses: dict[str, tuple[Loss, float]] = {
         "squared": (Squared(), found.scale),
         "Huber": (Huber(_HUBER * found.scale), found.scale),
-        "absolute": (Absolute(), 1.0),
-        "capped": (found.problem.loss, 1.0),
+        "absolute": (replace(capped, cap=_NO_CAP) if isinstance(capped, CappedHinge) else Absolute(), 1.0),
+        "capped": (capped, 1.0),
     }
     # Losses with kinks have the slope 1: so much pulls at Z, at most.
     pull = _largest_square(parts.problem)
@@ -225,7 +234,7 @@ def _fits(
                 "norm": norm,
                 "score": parts.score(best),
                 "rank": int(np.count_nonzero(best.multipliers > 0.01 * best.multipliers.max(initial=0.0))),
-                "f1": _f1(parts, loss, best),
+                "f1": _f1(parts, loss, best) if name == "capped" else None,
                 "strength": slope * strength,
                 "seconds": time.process_time() - begin,
             }
@@ -244,8 +253,9 @@ def _largest_square(problem: Problem) -> float:
 
 
 def _f1(parts: _Parts, loss: Loss, at: Parameters) -> float | None:
-    """Return how well the rows that are set aside are those that are wrong; None without either."""
-    if not isinstance(loss, CappedInsensitive) or not parts.wrong.any():
+    """Return how well the rows that are set aside are those that are wrong; None where none is."""
+    kinks, problem = loss.majoriser, parts.problem
+    if kinks is None or not parts.wrong.any():
         return None
-    aside = np.abs(parts.problem.predict(at) - parts.problem.y) > loss.epsilon + loss.cap
+    aside = kinks.excess(problem.predict(at), problem.y) > kinks.cap
     return 2.0 * float((aside & parts.wrong).sum()) / float(aside.sum() + parts.wrong.sum())

@@ -13,6 +13,7 @@ from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.benchmarks import available
 from fmviz.lab.papers.protocols.outliers import (
     CAPPED,
+    LARGE,
     LOSSES,
     NORMS,
     PLANTED,
@@ -43,11 +44,14 @@ def _run(repro: Reproduction) -> Iterator[str]:
         else:
             dataset = load_dataset(SETS[name])
             repro.use(name, dataset.X, dataset.y)
-    seeds = range(repro.settings["seeds"])
-    trials = [Trial(*case) for case in product(found, repro.settings["percent"], seeds)]
+    trials = [
+        Trial(name, percent, seed)
+        for name, percent in product(found, repro.settings["percent"])
+        for seed in range(repro.settings["seeds_large" if name in LARGE else "seeds"])
+    ]
     repro.total += len(trials)
     work = partial(machines, study=study)
-    small = partial(machines, study=Study(60, 4, study.strengths[:1], 1, 10, 2))
+    small = partial(machines, study=Study(60, 4, study.strengths[:1], 1, 10, 1, 2))
     yield from ready(repro, small, trials, lambda trial: trial.data == PLANTED)
     for trial, made in each(repro, work, trials, ("rows",), "contamination", asdict(study)):
         if made.get("failure"):
