@@ -13,7 +13,15 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.outliers import errors_of, plain_run, rows_table, suspicions
+from fmviz.lab.interpretation.outliers import (
+    Errors,
+    Suspicion,
+    comparison,
+    errors_of,
+    plain_run,
+    rows_table,
+    suspicions,
+)
 from fmviz.lab.interpretation.threshold import under_loss
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs import found_caps
@@ -124,6 +132,20 @@ def test_strengths_go_along_with_another_loss():
     back = under_loss(capped, "squared")
     assert (back.caps, back.lambda_sparse) == ("given", pytest.approx(20.0, rel=0.2))
     assert under_loss(squared, "huber").lambda_p == 10.0
+
+
+@pytest.mark.parametrize(
+    ("first", "words"), [(2, "cap ranks them better"), (1, "as well"), (0, "rows better")]
+)
+def test_lists_are_compared_by_the_truth(first, words):
+    def listed(label, found):
+        f = np.array([3.0, 2.0, 1.0, 0.5])
+        wrong = np.array([found > 0, found > 1, found < 2, found < 1])
+        return Suspicion(label, label, Errors(np.arange(4), np.zeros(4), f, False, wrong), 2.5)
+
+    told = comparison([listed("Capped", first), listed("Squared", 1)])
+    assert words in told
+    assert f"{first / 2:.2f} (Capped)" in told
 
 
 def test_caps_are_refused_for_several_outputs():

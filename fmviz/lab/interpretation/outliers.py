@@ -217,8 +217,10 @@ def comparison(found: Sequence[Suspicion]) -> str:
         shares = {one.label: one.errors.precision(most) for one in found}
         told = ", ".join(f"{share:.2f} ({label})" for label, share in shares.items())
         words = f"Of the first {most} rows of each list, these shares are wrong in truth: {told}."
-        if max(shares[one.label] for one in others) >= shares[first.label] - _AS_WELL:
-            return f"{words} A loss without a cap ranks the rows as well here."
+        ahead = max(shares[one.label] for one in others) - shares[first.label]
+        if ahead >= -_AS_WELL:
+            how = "better" if ahead > _AS_WELL else "as well"
+            return f"{words} A loss without a cap ranks the rows {how} here."
         return f"{words} The cap ranks them better here."
     own = set(first.listed.tolist())
     told = " and ".join(
