@@ -195,7 +195,7 @@ def _parts(trial: Trial, study: Study) -> _Parts:
 
 def _solver(problem: Problem, study: Study) -> Solver:
     if problem.design.n_features > _MOST_FEATURES:
-        return IncrementalSVD(batch_size=256)
+        return IncrementalSVD()
     return TwoStage(accuracy=1e-5, rounds=study.rounds)
 
 
