@@ -25,26 +25,14 @@ from fmviz.engine.losses import CappedInsensitive, Squared
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
+from fmviz.lab.papers.protocols.outliers import CLUSTER, GROSS, MILD, ONE_SIDED, SECOND, planted
 
 CASES = [
-    *((f"gross errors, {share} %", share, "gross") for share in (10, 20, 30, 40)),
-    ("gross errors, 30 %, one-sided", 30, "one-sided"),
-    ("mild errors, 30 %", 30, "mild"),
+    *((f"gross errors, {share} %", share, GROSS) for share in (10, 20, 30, 40)),
+    ("gross errors, 30 %, one-sided", 30, ONE_SIDED),
+    ("mild errors, 30 %", 30, MILD),
 ]
 FIRST_SEED = 1_000
-
-
-def planted(seed: int, share: int, kind: str, n: int = 1_500, d: int = 30, rank: int = 3):
-    """Return X, y, Z and the outliers: errors of 3–8 deviations of y, or of the noise for "mild"."""
-    rng = np.random.default_rng(seed)
-    X, V = rng.normal(size=(n, d)), rng.normal(size=(d, rank))
-    f = np.square(X @ V).sum(axis=1) + X @ rng.normal(size=d)
-    y = f + 0.1 * f.std() * rng.normal(size=n)
-    outlier = np.zeros(n, dtype=bool)
-    outlier[rng.permutation(n)[: n * share // 100]] = True
-    size = rng.uniform(3, 8, n) * (0.1 * f.std() if kind == "mild" else y.std())
-    sign = 1.0 if kind == "one-sided" else rng.choice([-1.0, 1.0], n)
-    return X, np.where(outlier, y + sign * size, y), V @ V.T, outlier
 
 
 def with_squared_loss(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -99,7 +87,7 @@ def bars_of_planted(seeds: int) -> None:
 
 def bars_of_clean(seeds: int) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-        X, y, _, _ = planted(seed, 0, "gross", n=3_000)
+        X, y, _, _ = planted(seed, 0, n=3_000)
         train, test = slice(0, 1_500), slice(1_500, None)
         robust = RobustFMRegressor(random_state=seed).fit(X[train], y[train]).predict(X[test]) - y[test]
         given = {"rank": 30, "lambda_w": 1e-6, "lambda_p": 1e-6, "model": RobustFM("squared")}
@@ -143,17 +131,9 @@ def bars_of_cost() -> None:
 
 def limits(seeds: int) -> None:
     """Where the rule fails: features that are moved together, a false factor on rows of high leverage."""
-    for name in ("cluster", "leverage"):
+    for name in (CLUSTER, SECOND):
         for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-            X, y, Z, _ = planted(seed, 0, "gross")
-            rng = np.random.default_rng(seed)
-            if name == "cluster":
-                outlier = rng.random(len(y)) < 0.1
-                X[outlier] = 5.0 + 0.1 * rng.normal(size=(int(outlier.sum()), X.shape[1]))
-            else:
-                lengths = np.square(X).sum(axis=1)
-                outlier = lengths > np.quantile(lengths, 0.8)
-                y = np.where(outlier, y + 3.0 * np.square(X @ rng.normal(size=X.shape[1])), y)
+            X, y, Z, outlier = planted(seed, 0, name)
             fitted = RobustFMRegressor(random_state=seed).fit(X, y)
             found = (fitted.P_ * fitted.coefficients_) @ fitted.P_.T
             both = 2.0 * float((fitted.outlier_mask_ & outlier).sum())

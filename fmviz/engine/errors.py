@@ -14,6 +14,10 @@ LARGEST = 1e150
 """The squares of larger numbers are infinite, and with them means, scales and fits."""
 
 
+class StoppedError(Exception):
+    """Work was ended on request before it had a result."""
+
+
 class CollapseWarning(UserWarning):
     """A fit that was to have interactions ended with none: P = 0.
 

@@ -17,6 +17,7 @@ from .losses import LOSSES, Loss, VectorLoss, get_loss
 from .models import MODELS, Model, get_model
 from .penalties import PENALTIES, Penalty, get_penalty
 from .problem import Formulation, Problem
+from .settings import Bound
 from .solvers import SOLVERS, Solver, get_solver
 from .target import Target
 
@@ -75,17 +76,23 @@ def _tiny_target(loss: Loss) -> Target:
 _ready: set[tuple[Any, ...]] = set()
 
 
+def _deciding(bound: Bound) -> tuple[Any, ...]:
+    return bound.name, *(bound.settings[spec.name] for spec in bound.params if spec.kind != "float")
+
+
 def make_ready(problem: Problem, method: Solver) -> None:
     """Ready the kernels that a run of `problem` by `method` will call, on a problem of a few rows.
 
     Compiling, or loading what was compiled, so never counts as the solver's time. Of the solver's settings
-    its choices and switches alone decide which kernels it calls.
+    its choices and switches alone decide which kernels it calls, of the others' all but numbers that are not
+    whole.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
     weighted = problem.sample_weight is not None
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
-    key = (layout, problem.loss, penalty, weighted, problem.model, dtype, method.name, *choices.values())
+    bound = (problem.loss, penalty, problem.model)
+    key = (layout, *map(_deciding, bound), weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
         tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)

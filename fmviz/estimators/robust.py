@@ -98,6 +98,7 @@ class _Robust(PairEstimator):
         tags.target_tags.multi_output = False
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_class = False
+            tags.classifier_tags.multi_label = False
         return tags
 
     def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from fmviz.engine.drive import Budget, chosen_solver, never
 from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
-from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.outputs.drive import iterate
 from fmviz.engine.outputs.side_by_side import AnyProblem, build, predict, union
 from fmviz.engine.outputs.starts import informed_start, why_empty
@@ -26,11 +24,12 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot, Status
 from fmviz.engine.starts.informed import informed_solver
-from fmviz.engine.starts.robust import Caps, Found, found_caps, found_loss_caps
+from fmviz.engine.starts.robust import Found
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs import found_caps
 
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10
@@ -110,37 +109,6 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> AnyProblem:
     )
 
 
-def _found(experiment: Experiment, problem: Problem) -> Found:
-    """Return the caps that the data say a run has."""
-    rng = np.random.default_rng([experiment.seed, 4])
-    solver = chosen_solver(problem, experiment.solver, dict(experiment.solver_params))
-    model = problem.model
-    if isinstance(model, RobustFM) and model.capped:
-        return found_caps(problem, Caps(), solver, rng)
-    start = problem.start(experiment.init_scale, rng)
-    if experiment.start == "informed":
-        solver = informed_solver(solver, problem)
-        start = informed_start(problem, experiment.init_scale, rng)
-    return found_loss_caps(problem, solver, start, rng)
-
-
-# A page prepares a run anew for every picture of it, and to find its caps takes some fits.
-_caps: dict[str, Found] = {}
-_MOST_CAPS = 8
-_finding = Lock()
-
-
-def _cached(experiment: Experiment, problem: Problem) -> Found:
-    """Return what `_found` does, once for experiments that differ in their budget alone."""
-    key = replace(experiment, max_epochs=1, tol=0.0, changes=()).digest
-    with _finding:
-        if key not in _caps:
-            while len(_caps) >= _MOST_CAPS:
-                del _caps[next(iter(_caps))]
-            _caps[key] = _found(experiment, problem)
-        return _caps[key]
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """An experiment made ready: its data split, its problem, its way to measure.
@@ -170,6 +138,16 @@ class Run:
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
+        """Return the run `loaded`, and with the caps that its data say it has where that is asked for."""
+        run = cls.loaded(experiment)
+        if run.caps_missing:
+            assert isinstance(run.problem, Problem)
+            if (problem := found_caps.known(experiment, run.problem)) is not None:
+                return replace(run, problem=problem)
+        return run.with_caps()
+
+    @classmethod
+    def loaded(cls, experiment: Experiment) -> Run:
         """Load, split and validate; raises ValueError with a sentence where that cannot be done."""
         reason = experiment.why_not()
         if reason is not None:
@@ -178,16 +156,36 @@ class Run:
         seed = experiment.seed if share else 0
         dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
-        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes)).with_caps(_cached)
+        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
 
-    def with_caps(self, find: Callable[[Experiment, Problem], Found] | None = None) -> Run:
+    @property
+    def caps_missing(self) -> bool:
+        """Whether caps and a start are still to be found from the data."""
+        return self.experiment.finds_caps and self.begin is None and isinstance(self.problem, Problem)
+
+    def with_caps(
+        self,
+        should_stop: Callable[[], bool] = never,
+        find: Callable[[Experiment, Problem, Callable[[], bool]], Found] = found_caps.found,
+    ) -> Run:
         """Return the run with the caps that its data say it has, where its experiment asks for that.
 
-        `find` is what finds them, by default anew.
+        Parameters
+        ----------
+        should_stop : callable
+            Asked between epochs of the search.
+        find : callable
+            What finds them: by default once for all runs of this experiment.
+
+        Raises
+        ------
+        StoppedError
+            If `should_stop` says so.
         """
-        if not (self.experiment.finds_caps and isinstance(self.problem, Problem)):
+        if not self.caps_missing:
             return self
-        found = (find or _found)(self.experiment, self.problem)
+        assert isinstance(self.problem, Problem)
+        found = find(self.experiment, self.problem, should_stop)
         return replace(self, problem=found.problem, begin=found.start)
 
     def of_output(self, c: int) -> Run:
@@ -210,8 +208,9 @@ class Run:
             tol=self.experiment.tol,
             certify_every=_GAP_EVERY if self.problem.model.certificate == "gap" else 1,
         )
-        for snapshot in self.stream(budget, should_stop, **checkpoints):
-            yield self._measured_snapshot(snapshot)
+        run = self._with_start(should_stop, checkpoints.get("resume"))
+        for snapshot in run.stream(budget, should_stop, **checkpoints):
+            yield run._measured_snapshot(snapshot)
 
     def end(self, seconds: float | None = None) -> Snapshot:
         """Run and return the last snapshot alone, with its metrics.
@@ -220,8 +219,15 @@ class Run:
         """
         experiment = self.experiment
         budget = Budget(experiment.max_epochs, seconds, experiment.tol, report_every=None)
-        *_, last = self.stream(budget, never)
-        return self._measured_snapshot(last)
+        run = self._with_start(never, None)
+        *_, last = run.stream(budget, never)
+        return run._measured_snapshot(last)
+
+    def _with_start(self, should_stop: Callable[[], bool], resume: Any) -> Run:
+        """Return the run with its caps; one that goes on needs no start, so that known caps serve it."""
+        if resume is not None and self.caps_missing:
+            return replace(Run.prepare(self.experiment), schedule=self.schedule)
+        return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
@@ -240,24 +246,25 @@ class Run:
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
     ) -> Iterator[Snapshot]:
         """Run within another budget, with no metrics."""
-        experiment = self.experiment
+        run = self._with_start(should_stop, checkpoints.get("resume"))
+        experiment = run.experiment
         # The split takes its own stream of the seed, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
-        solver = chosen_solver(self.problem, experiment.solver, dict(experiment.solver_params))
-        start = self.begin
+        solver = chosen_solver(run.problem, experiment.solver, dict(experiment.solver_params))
+        start = run.begin
         if experiment.start == "informed":
-            solver = informed_solver(solver, self.problem)
+            solver = informed_solver(solver, run.problem)
             if start is None and checkpoints.get("resume") is None:
-                start = informed_start(self.problem, experiment.init_scale, rng)
+                start = informed_start(run.problem, experiment.init_scale, rng)
         return iterate(
-            self.problem,
+            run.problem,
             solver,
             budget,
             should_stop,
             start=start,
             init_scale=experiment.init_scale,
             rng=rng,
-            schedule=self.schedule,
+            schedule=run.schedule,
             **checkpoints,
         )
 
@@ -275,6 +282,8 @@ class Run:
         used = union(model, parameters)
         found |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
         found |= model.further_counts(parameters)
+        if self.experiment.finds_caps and isinstance(self.problem, Problem):
+            found |= found_caps.told(self.problem)
         each = [
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))

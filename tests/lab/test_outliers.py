@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from fmviz.engine.errors import StoppedError
+from fmviz.lab.background.job import Job
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.contamination import contaminated
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.outliers import errors_of, plain_run, rows_table, suspicions
+from fmviz.lab.interpretation.outliers import (
+    Errors,
+    Suspicion,
+    comparison,
+    errors_of,
+    plain_run,
+    rows_table,
+    suspicions,
+)
+from fmviz.lab.interpretation.threshold import under_loss
 from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runs import found_caps
 from fmviz.lab.runs.program import experiment_source
 from fmviz.lab.search.sweep_plan import SweepPlan
 
@@ -68,6 +82,70 @@ def test_caps_from_the_data_travel_in_links_programs_and_records():
     plan = SweepPlan.from_dict({"dataset": sets, "base": {"model": "robust"}, "suggested": True})
     assert {cell.loss for cell in plan.cells} == {"capped", "capped_hinge"}
     assert all(cell.finds_caps for cell in plan.cells)
+
+
+def test_a_search_for_caps_ends_when_it_is_stopped():
+    run = Run.loaded(replace(ROBUST, seed=1))
+    asked = iter([False, False, True, True, True])
+    with pytest.raises(StoppedError):
+        run.with_caps(lambda: next(asked))
+    # Somebody else may be searching.
+    with found_caps._finding, pytest.raises(StoppedError):
+        run.with_caps(lambda: True)
+
+
+def test_a_job_that_is_stopped_while_caps_are_searched_says_so():
+    slices = []
+    executor = SimpleNamespace(submit=lambda work, delay=0.0: slices.append(work))
+    job = Job(replace(ROBUST, seed=1), "", executor)
+    job._prepare = lambda experiment: (job.stop(), Run.loaded(experiment))[1]
+    job.play()
+    slices.pop()()
+    assert job.state is TaskState.STOPPED
+    assert job.view().message == "Stopped on request."
+
+
+def test_caps_that_a_record_tells_are_not_searched_again(monkeypatch):
+    run = Run.prepare(ROBUST)
+    record = {**found_caps.told(run.problem), "epoch": 3}
+    caps = found_caps.numbers(ROBUST)
+    assert (caps.cap, caps.lambda_p) == (run.problem.loss.cap, run.problem.lambda_p)
+    monkeypatch.setattr(found_caps, "_found", {})
+    monkeypatch.setattr(found_caps, "find", None)
+    found_caps.remember(ROBUST, {"found_epsilon": np.inf, "found_cap": 1.0})
+    found_caps.remember(ROBUST, record)
+    assert found_caps.numbers(ROBUST) == caps
+    again = Run.prepare(replace(ROBUST, max_epochs=7)).problem
+    assert (again.loss, again.model, again.lambda_p) == (
+        run.problem.loss,
+        run.problem.model,
+        run.problem.lambda_p,
+    )
+
+
+def test_strengths_go_along_with_another_loss():
+    squared = Experiment(dataset="diabetes", lambda_sparse=20.0, lambda_p=10.0, lambda_w=0.0)
+    capped = under_loss(squared, "capped")
+    assert (capped.loss, capped.caps, capped.lambda_w) == ("capped", "auto", 0.0)
+    assert 0.1 < capped.lambda_sparse < 1.0
+    assert capped.lambda_sparse == pytest.approx(2 * capped.lambda_p, rel=0.3)
+    back = under_loss(capped, "squared")
+    assert (back.caps, back.lambda_sparse) == ("given", pytest.approx(20.0, rel=0.2))
+    assert under_loss(squared, "huber").lambda_p == 10.0
+
+
+@pytest.mark.parametrize(
+    ("first", "words"), [(2, "cap ranks them better"), (1, "as well"), (0, "rows better")]
+)
+def test_lists_are_compared_by_the_truth(first, words):
+    def listed(label, found):
+        f = np.array([3.0, 2.0, 1.0, 0.5])
+        wrong = np.array([found > 0, found > 1, found < 2, found < 1])
+        return Suspicion(label, label, Errors(np.arange(4), np.zeros(4), f, False, wrong), 2.5)
+
+    told = comparison([listed("Capped", first), listed("Squared", 1)])
+    assert words in told
+    assert f"{first / 2:.2f} (Capped)" in told
 
 
 def test_caps_are_refused_for_several_outputs():

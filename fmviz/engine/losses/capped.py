@@ -14,6 +14,27 @@ from .scalar import ScalarLoss, residual_loss
 _CAP = "What a row costs at most: rows beyond it are set aside."
 
 
+class _Capped(Loss):
+    """min{u, ε₂} of an excess u ≥ 0 whose ½u² is smooth. Not convex, and its derivative jumps."""
+
+    cap: float
+    convex = False
+    smooth = False
+
+    @property
+    def half_square(self) -> Loss:
+        """½u²."""
+        raise NotImplementedError
+
+    @property
+    def majoriser(self) -> Majoriser:
+        """See `Loss.majoriser`."""
+        return Majoriser(self.half_square, self.cap)
+
+    def mu(self) -> None:
+        """Return None: the derivative jumps."""
+
+
 @jitable
 def value(r, unused, theta):
     return min(max(abs(r) - theta[0], 0.0), theta[1])
@@ -33,7 +54,7 @@ def second(r, unused, theta):
 
 
 @dataclass(frozen=True)
-class CappedInsensitive(Loss):
+class CappedInsensitive(_Capped):
     """ℓ(f, y) = min{max{|f − y| − ε₁, 0}, ε₂}: the capped ε-insensitive loss (robust_fm, Eq. 1).
 
     Not convex. A row with |f − y| > ε₁ + ε₂ is set aside: moving its target changes nothing.
@@ -49,16 +70,11 @@ class CappedInsensitive(Loss):
     formula = r"\min\{\max\{|f-y|-\epsilon_1, 0\},\epsilon_2\}"
     task = "regression"
     scalar = residual_loss("capped", value, derivative, second)
-    convex = False
-    smooth = False
-
-    def mu(self) -> None:
-        """Return None: the derivative jumps."""
 
     @property
-    def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
-        return Majoriser(SquaredExcess(self.epsilon), self.cap)
+    def half_square(self) -> Loss:
+        """See `_Capped.half_square`."""
+        return SquaredExcess(self.epsilon)
 
 
 @jitable
@@ -72,13 +88,8 @@ def hinge_derivative(f, y, theta):
     return -y if 0.0 < u <= theta[1] else 0.0
 
 
-@jitable
-def hinge_second(f, y, theta):
-    return 0.0
-
-
 @dataclass(frozen=True)
-class CappedHinge(Loss):
+class CappedHinge(_Capped):
     """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
 
     What the capped ε-insensitive loss is to residuals it is to margins: yf ≥ 1 − ε₁ costs nothing, and a row
@@ -94,14 +105,9 @@ class CappedHinge(Loss):
     label = "Capped hinge"
     formula = r"\min\{\max\{1-\epsilon_1-yf, 0\},\epsilon_2\}"
     task = "binary"
-    scalar = ScalarLoss("capped_hinge", hinge_value, hinge_derivative, hinge_second)
-    convex = False
-    smooth = False
-
-    def mu(self) -> None:
-        """Return None: the derivative jumps."""
+    scalar = ScalarLoss("capped_hinge", hinge_value, hinge_derivative, second)
 
     @property
-    def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
-        return Majoriser(SquaredSlack(1.0 - self.epsilon), self.cap)
+    def half_square(self) -> Loss:
+        """See `_Capped.half_square`."""
+        return SquaredSlack(1.0 - self.epsilon)

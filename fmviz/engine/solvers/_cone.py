@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dpotrs
 
 from ..losses import Loss
 
 # Over-relaxation, and how often the penalty parameter of the splitting is looked at.
 _RELAXATION, _LOOK = 1.6, 50
+# How often it is asked whether the iterates are near enough.
+_ASK = 5
 MOST_COORDINATES = 2_000
 """Up to so many of Z, w and b the normal equations are factorised."""
 
@@ -116,23 +119,24 @@ def solve(
     def packed(M: np.ndarray) -> np.ndarray:
         return (B.T @ M @ B)[first, second] * double
 
+    upper, lower = first * d + second, second * d + first
+
     def unpacked(z: np.ndarray) -> np.ndarray:
-        M = np.zeros((d, d))
-        M[first, second] = z / double
-        M[second, first] = M[first, second]
-        return M
+        M = np.zeros(d * d)
+        M[upper] = M[lower] = z / double
+        return M.reshape(d, d)
 
     def on_cone(z: np.ndarray, shift: float) -> np.ndarray:
         values, vectors = np.linalg.eigh(unpacked(z))
         values = np.maximum(values - shift, 0.0)
-        return ((vectors * values) @ vectors.T)[first, second] * double
+        return ((vectors * values) @ vectors.T).ravel()[upper] * double
 
     def loss_step(v: np.ndarray, rho: float) -> np.ndarray:
         move = problem.half_square.derivative(v, problem.y)
         if problem.squared:
             return v - move / (1.0 + rho)
         reach = problem.unit / rho
-        return v - np.clip(move, -reach, reach)
+        return v - np.minimum(np.maximum(move, -reach), reach)
 
     theta = np.concatenate(
         [packed(Z), *([B.T @ w] if problem.fit_linear else []), *([[bias]] if problem.fit_intercept else [])]
@@ -146,10 +150,10 @@ def solve(
         if factor is None:
             H = rho * gram
             H[np.diag_indices_from(H)] += smooth + rho * coupling + ridge
-            factor = scipy.linalg.cho_factor(H, overwrite_a=True, check_finite=False)
+            factor = scipy.linalg.cholesky(H.T, lower=True, overwrite_a=True, check_finite=False)
         right = rho * (A.T @ (weight * (v - mu)))
         right[:m] += rho * size * (s - nu)
-        theta = scipy.linalg.cho_solve(factor, right, check_finite=False)
+        theta = dpotrs(factor, right, lower=1)[0]
         fitted = A @ theta
         v_before, s_before = v, s
         f = _RELAXATION * fitted + (1.0 - _RELAXATION) * v
@@ -158,6 +162,8 @@ def solve(
         s = on_cone(z + nu, problem.lambda_p / (rho * size) if problem.trace else 0.0)
         mu += f - v
         nu += z - s
+        if (turn + 1) % _ASK:
+            continue
         apart = _norm(weight, fitted - v, size, theta[:m] - s)
         moved = _norm(weight, v - v_before, size, s - s_before)
         scale = _norm(weight, v, size, s) or 1.0

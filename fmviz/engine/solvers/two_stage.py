@@ -31,6 +31,8 @@ from .reweighted import DECAY, SMOOTHING, Smoothing
 
 # Without caps, by gradient steps: so many times `steps` of them, δ falling in between.
 _UNCAPPED = 10
+# A tangent that the last epoch moved away from need not be solved nearer than by this share of the move.
+_OF_MOVE = 1e-3
 
 
 def only_robust(label: str, model: Model) -> WhyNot | None:
@@ -129,7 +131,7 @@ class TwoStage(Solver):
     most_features: ClassVar[float] = 500
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
-    memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope")
+    memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope", "_moved")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
         """See `Solver._why_not_model`."""
@@ -179,6 +181,7 @@ class TwoStage(Solver):
         self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
         # Of the loss at the end of the last epoch: at kinks predictions do not tell them.
         self._slope = np.zeros(self._now.f.size)
+        self._moved = 0.0
         if not self._now.values.size:
             self._now = self._uncapped(self._now)
 
@@ -213,15 +216,24 @@ class TwoStage(Solver):
         objective = self._objective(new, delta)
         if objective <= self._objective(before, delta):
             self._now = self._further(new, before, objective, delta) if self.settings["acceleration"] else new
-        moved = self._change(before)
+        # What was solved for roughly may move less than the solution does.
+        rough = self._tolerance if self._exact else 0.0
+        self._moved = self._change(before)
+        moved = max(self._moved, rough if rough > self.settings["accuracy"] else 0.0)
         return moved if self._linear or self._kinks is None else self._smoothing.after(moved)
 
     def _further(self, new: Point, before: Point, objective: float, delta: float) -> Point:
-        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn."""
-        ahead = 1.0
+        """Return the lowest point found beyond a step: tangents hold eigenvectors that are free to turn.
+
+        As many stay free. Each costs λ_p·ε₃, more than it is worth to the loss where λ_p empties all others:
+        a leap to a point with fewer would be no step of a local search.
+        """
+        ahead, free = 1.0, self._model.free(new.values).sum()
         while True:
             trial = _beyond(new, before, ahead)
             trial = self._point(trial.Z, trial.w, trial.bias)
+            if self._model.free(trial.values).sum() < free:
+                return new
             if not (reached := self._objective(trial, delta)) < objective:
                 return new
             new, objective, ahead = trial, reached, 2.0 * ahead
@@ -264,6 +276,11 @@ class TwoStage(Solver):
             return self._solved(here, weights, weights > 0.0, int(free.sum()), True, problem.lambda_p)
         return self._descended(here, weights, free, problem.lambda_p)
 
+    @property
+    def _tolerance(self) -> float:
+        """How far apart the iterates of the next solution may be."""
+        return max(self.settings["accuracy"], _OF_MOVE * min(self._moved, 1.0))
+
     def _solved(
         self, here: Point, weights: np.ndarray, kept: np.ndarray, free: int, squared: bool, strength: float
     ) -> Point:
@@ -297,7 +314,7 @@ class TwoStage(Solver):
             here.w,
             here.bias,
             self._slope[kept],
-            self.settings["accuracy"],
+            self._tolerance,
             self.settings["rounds"],
         )
         self._slope = np.zeros(kept.size)

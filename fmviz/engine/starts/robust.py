@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..drive import Budget, iterate
+from ..drive import Budget, iterate, never
+from ..errors import StoppedError
 from ..losses import Loss
 from ..losses.absolute import Absolute, Insensitive
 from ..losses.capped import CappedHinge, CappedInsensitive
@@ -90,7 +91,7 @@ class Found:
 
 def least_absolute_start(problem: Problem, solver: Solver, rng: np.random.Generator) -> Parameters:
     """Return the end of the same problem without the caps of loss and norm."""
-    return _fitted(_uncapped(problem), solver, None, rng, epochs=1)
+    return _Fitter(solver, rng)(_uncapped(problem), None, epochs=1)
 
 
 def linear_strength(problem: Problem) -> float:
@@ -99,7 +100,13 @@ def linear_strength(problem: Problem) -> float:
     return 1e-4 * problem.mean(squares) / problem.design.n_features / _typical(problem)
 
 
-def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Generator) -> Found:
+def found_caps(
+    problem: Problem,
+    given: Caps,
+    solver: Solver,
+    rng: np.random.Generator,
+    should_stop: Callable[[], bool] = never,
+) -> Found:
     """Return the problem with the caps that are given, and the others by the automatic rule; see the module.
 
     Parameters
@@ -112,12 +119,20 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
         Which fits.
     rng : numpy Generator
         What permutes residuals.
+    should_stop : callable
+        Asked between epochs.
+
+    Raises
+    ------
+    StoppedError
+        If it says so.
     """
     if "accuracy" in solver.settings:
         rough = {"accuracy": _ACCURACY, "rounds": min(_MOST_ROUNDS, solver.settings["rounds"])}
         solver = get_solver(solver.name, {**solver.settings, **rough})
+    fit = _Fitter(solver, rng, should_stop)
     uncapped = _uncapped(problem)
-    here = _fitted(uncapped, solver, None, rng, epochs=1)
+    here = fit(uncapped, None, epochs=1)
     binary = problem.loss.task == "binary"
     sigma = 1.0 if binary else _first_scale(problem, here, _typical(problem))
 
@@ -125,7 +140,7 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
         return replace(problem, loss=_loss_at(binary, given, sigma), **more)
 
     def settled(here: Parameters, sigma: float, **more: Any) -> tuple[Parameters, float]:
-        return _settled(lambda sigma: at(sigma, **more), here, sigma, solver, rng)
+        return _settled(lambda sigma: at(sigma, **more), here, sigma, fit)
 
     here, sigma = settled(here, sigma, lambda_p=0.0)
     edge, model = 0.0, _model(problem)
@@ -133,7 +148,7 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
     for _ in range(_MOST_PASSES):
         spectrum = given.spectrum
         if spectrum is None:
-            edge = max(edge, _noise_edge(at(sigma, lambda_p=0.0), here, solver, rng))
+            edge = max(edge, _noise_edge(at(sigma, lambda_p=0.0), here, fit))
             spectrum = _spectral_cap(here.multipliers, edge)
         model = RobustFM("squared") if spectrum == np.inf else RobustFM("capped", spectrum)
         if factors == (factors := int(model.free(here.multipliers).sum())):
@@ -145,7 +160,13 @@ def found_caps(problem: Problem, given: Caps, solver: Solver, rng: np.random.Gen
     return Found(at(sigma, lambda_p=strength, model=model), here, sigma, edge)
 
 
-def found_loss_caps(problem: Problem, solver: Solver, start: Parameters, rng: np.random.Generator) -> Found:
+def found_loss_caps(
+    problem: Problem,
+    solver: Solver,
+    start: Parameters,
+    rng: np.random.Generator,
+    should_stop: Callable[[], bool] = never,
+) -> Found:
     """Return a problem of any model with the caps ε₁ and ε₂ of its capped loss by steps 1 and 2 of the rule.
 
     Parameters
@@ -158,11 +179,13 @@ def found_loss_caps(problem: Problem, solver: Solver, start: Parameters, rng: np
         Where the fit without a cap begins.
     rng : numpy Generator
         For the solver.
+    should_stop : callable
+        Asked between epochs; then StoppedError is raised.
     """
     binary = problem.loss.task == "binary"
     if binary:
         return Found(replace(problem, loss=_loss_at(True, Caps(), 1.0)), start, 1.0, 0.0)
-    here = _fitted(replace(problem, loss=Absolute()), solver, start, rng, epochs=_UNCAPPED_ROUNDS)
+    here = _Fitter(solver, rng, should_stop)(replace(problem, loss=Absolute()), start, _UNCAPPED_ROUNDS)
     if "uncapped" in solver.settings:
         # The fits below begin where the cap is to hold.
         solver = get_solver(solver.name, {**solver.settings, "uncapped": 0})
@@ -171,23 +194,35 @@ def found_loss_caps(problem: Problem, solver: Solver, start: Parameters, rng: np
         lambda sigma: replace(problem, loss=_loss_at(False, Caps(), sigma)),
         here,
         _first_scale(problem, here, unit),
-        solver,
-        rng,
+        _Fitter(solver, rng, should_stop),
     )
     return Found(replace(problem, loss=_loss_at(False, Caps(), sigma)), here, sigma, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class _Fitter:
+    """How the fits on the way are made."""
+
+    solver: Solver
+    rng: np.random.Generator
+    should_stop: Callable[[], bool] = never
+
+    def __call__(self, problem: Problem, start: Parameters | None, epochs: int = _ROUNDS) -> Parameters:
+        begin = problem.start(0.0, self.rng) if start is None else start
+        budget = Budget(epochs, tol=1e-6, report_every=None)
+        *_, end = iterate(problem, self.solver, budget, self.should_stop, start=begin, rng=self.rng)
+        if self.should_stop():
+            raise StoppedError
+        return end.parameters
+
+
 def _settled(
-    at: Callable[[float], Problem],
-    here: Parameters,
-    sigma: float,
-    solver: Solver,
-    rng: np.random.Generator,
+    at: Callable[[float], Problem], here: Parameters, sigma: float, fit: _Fitter
 ) -> tuple[Parameters, float]:
     """Fit at a scale and take it anew, until it changes little."""
     for _ in range(_MOST_SCALES):
         now = at(sigma)
-        here, before = _fitted(now, solver, here, rng), sigma
+        here, before = fit(now, here), sigma
         if now.loss.task == "binary":
             break
         sigma = _next_scale(now, here, sigma, _typical(now))
@@ -219,18 +254,6 @@ def _loss_at(binary: bool, given: Caps, sigma: float) -> Loss:
         return Insensitive(epsilon)
     cap = max(3.0 * sigma - epsilon, 0.5 * sigma) if given.cap is None else given.cap
     return CappedInsensitive(epsilon, cap)
-
-
-def _fitted(
-    problem: Problem,
-    solver: Solver,
-    start: Parameters | None,
-    rng: np.random.Generator,
-    epochs: int = _ROUNDS,
-) -> Parameters:
-    begin = problem.start(0.0, rng) if start is None else start
-    *_, end = iterate(problem, solver, Budget(epochs, tol=1e-6, report_every=None), start=begin, rng=rng)
-    return end.parameters
 
 
 def _quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
@@ -272,7 +295,7 @@ def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -
     return max(float(np.clip(found, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)
 
 
-def _noise_edge(problem: Problem, here: Parameters, solver: Solver, rng: np.random.Generator) -> float:
+def _noise_edge(problem: Problem, here: Parameters, fit: _Fitter) -> float:
     """Return the largest eigenvalue that the machine finds in permuted residuals of the kept rows."""
     kinks = problem.loss.majoriser
     assert kinks is not None, "asked of capped losses"
@@ -282,8 +305,8 @@ def _noise_edge(problem: Problem, here: Parameters, solver: Solver, rng: np.rand
         return 0.0
     noise = problem.of_rows(kept)
     values = noise.y if problem.loss.task == "binary" else (problem.y - f)[kept]
-    target = Target(rng.permutation(values), problem.target.kind, problem.target.labels)
-    end = _fitted(replace(noise, target=target), solver, None, rng, epochs=1)
+    target = Target(fit.rng.permutation(values), problem.target.kind, problem.target.labels)
+    end = fit(replace(noise, target=target), None, epochs=1)
     return float(end.multipliers.max(initial=0.0))
 
 

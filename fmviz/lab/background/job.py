@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.errors import StoppedError
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Reason, Snapshot, Status
@@ -71,7 +72,7 @@ class Job(Task):
         experiment: Experiment,
         owner: str,
         executor: Executor,
-        prepare: Prepare = Run.prepare,
+        prepare: Prepare = Run.loaded,
         recorder: Recorder | None = None,
         orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
@@ -94,6 +95,8 @@ class Job(Task):
         self._saved = False
         self._reached = -1
         self._recall(recorder.trace if recorder is not None else ())
+        if experiment.finds_caps:
+            self._loading = "Finding the caps from the data."
 
     @classmethod
     def reopened(
@@ -306,7 +309,8 @@ class Job(Task):
         if self._recorder is None:
             return
         if failure is not None:
-            self._recorder.end(TaskState.FAILED, *in_words(failure))
+            if not isinstance(failure, StoppedError):
+                self._recorder.end(TaskState.FAILED, *in_words(failure))
         elif snapshot is not None:
             self._recorder.add(snapshot)
             if snapshot.status is not None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.pool import Executor
 from fmviz.lab.failure import in_words
 
@@ -209,7 +210,7 @@ class Task:
         if failure is None:
             self._items.append(result)
             self._version += 1
-        elif not isinstance(failure, StopIteration):
+        elif not isinstance(failure, StopIteration | StoppedError):
             sentence, self._details = in_words(failure)
             self._set(TaskState.FAILED, sentence)
         elif self._stop.is_set():

@@ -69,7 +69,7 @@ class TaskManager:
     def __init__(
         self,
         executor: Executor | None = None,
-        prepare: Prepare = Run.prepare,
+        prepare: Prepare = Run.loaded,
         *,
         open_store: Callable[[], RunStore] | None = None,
         limits: Limits = Limits(),

@@ -19,6 +19,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, split
+from fmviz.lab.runs import found_caps
 
 __all__ = [
     "Errors",
@@ -216,8 +217,10 @@ def comparison(found: Sequence[Suspicion]) -> str:
         shares = {one.label: one.errors.precision(most) for one in found}
         told = ", ".join(f"{share:.2f} ({label})" for label, share in shares.items())
         words = f"Of the first {most} rows of each list, these shares are wrong in truth: {told}."
-        if max(shares[one.label] for one in others) >= shares[first.label] - _AS_WELL:
-            return f"{words} A loss without a cap ranks the rows as well here."
+        ahead = max(shares[one.label] for one in others) - shares[first.label]
+        if ahead >= -_AS_WELL:
+            how = "better" if ahead > _AS_WELL else "as well"
+            return f"{words} A loss without a cap ranks the rows {how} here."
         return f"{words} The cap ranks them better here."
     own = set(first.listed.tolist())
     told = " and ".join(
@@ -257,7 +260,7 @@ def suspicions(
     if own is not None and np.isfinite(own.cap):
         capped, found = run, parameters
     else:
-        capped = _capped(run, parameters, output)
+        capped = _capped(run, parameters, output, should_stop)
         found = fitted(capped, should_stop)
     yield _suspicion(capped, found)
     for loss in ("huber", "squared"):
@@ -270,7 +273,7 @@ def suspicions(
         yield _suspicion(plain, fitted(plain, should_stop))
 
 
-def _capped(run: Run, parameters: Parameters, output: int) -> Run:
+def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:
     """Return a run with a cap in place of its loss, and strengths that weigh as much beside it."""
     errors = errors_of(run, parameters)
     factor = 1.0 / (_typical(errors) or 1.0)
@@ -279,7 +282,8 @@ def _capped(run: Run, parameters: Parameters, output: int) -> Run:
     capped = _with(run, output, "capped_hinge" if errors.binary else "capped", **changes)
     if errors.binary or not isinstance(capped.problem, Problem):
         return capped
-    return replace(capped, experiment=replace(capped.experiment, caps="auto")).with_caps()
+    asked = replace(capped, experiment=replace(capped.experiment, caps="auto"))
+    return asked.with_caps(should_stop, found_caps.find)
 
 
 def fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses.majoriser import typical_size
 from fmviz.engine.outputs.starts import references, thresholds
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, load_dataset
 
 # Stored entries of X up to which it takes a moment.
 _MOST_ENTRIES = 3_000_000
@@ -46,6 +50,36 @@ def following_data(experiment: Experiment) -> Experiment:
         return experiment
     top = emptying_strength(experiment)
     return replace(experiment, lambda_sparse=float(f"{_BASIS_SHARE * top:.1g}")) if top else experiment
+
+
+def under_loss(experiment: Experiment, loss: str) -> Experiment:
+    """Return the experiment with another loss, whose caps follow from the data, and strengths to go with it.
+
+    Half the square of a residual has the slope r, a loss with kinks has 1: where the one has the strength λ,
+    the other has λ divided by a typical size of the target, to one digit.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was set.
+    loss : str
+        The other loss.
+    """
+    spec = dataset_spec(experiment.dataset)
+    capped = any(one.name == "cap" for one in LOSSES[loss].params)
+    found = replace(
+        experiment,
+        loss=loss,
+        loss_params=(),
+        caps="auto" if capped and spec.task in ("regression", "binary") else "given",
+    )
+    before, after = (LOSSES[name].majoriser is None for name in (experiment.loss, loss))
+    if spec.task != "regression" or before == after:
+        return found
+    unit = typical_size(load_dataset(experiment.dataset, **dict(experiment.dataset_params)).y)
+    factor = 1.0 / unit if before else unit
+    weighed: dict[str, Any] = {name: float(f"{getattr(found, name) * factor:.1g}") for name in STRENGTHS}
+    return replace(found, **weighed)
 
 
 def _core(experiment: Experiment) -> Experiment:

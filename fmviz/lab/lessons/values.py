@@ -21,6 +21,7 @@ from fmviz.engine.errors import one_of
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.outliers import caps_of, errors_of
 from fmviz.lab.interpretation.pair_table import rows_with_both
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
@@ -206,6 +207,20 @@ def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> fl
     return float(rows_with_both(dataset, np.array([i]), np.array([j]))[0])
 
 
+def of_aside(query: Query, *, count: str, **changes: Any) -> float:
+    """Return how many training rows there are at a run's end.
+
+    `count` is any of "rows" (all), "wrong" (on purpose), "aside" (beyond the caps of the loss), and "both".
+    """
+    experiment = _experiment(query, changes)
+    run = Run.prepare(experiment)
+    errors = errors_of(run, _end(experiment).parameters)
+    aside = errors.beyond((caps_of(run.problem.loss) or (math.inf, math.inf))[1])
+    wrong = np.zeros(aside.size, dtype=bool) if errors.wrong is None else errors.wrong
+    counts = {"rows": aside.size, "wrong": wrong.sum(), "aside": aside.sum(), "both": (aside & wrong).sum()}
+    return float(counts[one_of("count", count, tuple(counts))])
+
+
 def of_arena(query: Query, *, regularizer: str, strength: float, count: str) -> float:
     """Return a figure of the models on the start page, whatever its settings are.
 
@@ -242,6 +257,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     "siblings": of_siblings,
     "rows": of_rows,
     "weight": of_weight,
+    "aside": of_aside,
     "arena": of_arena,
 }
 """What ``of`` may name in a lesson."""

@@ -9,6 +9,7 @@ REFERENCES = {
     "Insights and Efficient Training Algorithms, ICML 2016",
     "blondel2017": "Blondel, Niculae, Otsuka & Ueda, Multi-output Polynomial Networks and Factorization "
     "Machines, NIPS 2017",
+    "robust_fm": "Robust and Effective Factorization Machines, anonymous manuscript",
 }
 """By the names of their folders."""
 SUMS = (

@@ -11,6 +11,7 @@ from typing import Any
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs import found_caps
 from fmviz.lab.store import ownership
 from fmviz.lab.store.packing import Record
 
@@ -124,7 +125,9 @@ class StoredRun:
         Raises ValueError, with a sentence, where this version of fmviz does not know them.
         """
         try:
-            return Experiment.from_dict(self.settings)
+            experiment = Experiment.from_dict(self.settings)
+            found_caps.remember(experiment, self.last)
+            return experiment
         except ValueError as error:
             raise ValueError(
                 f"The settings of run {self.id} are not those of this fmviz: {error} It was made by fmviz "

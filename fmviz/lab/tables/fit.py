@@ -22,6 +22,7 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, problem_of
+from fmviz.lab.runs import found_caps
 from fmviz.lab.store.packing import pack_parameters, unpack_parameters
 from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
@@ -49,7 +50,7 @@ def prepare(
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
     kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
-    return Run(experiment, dataset, problem, kept).with_caps()
+    return Run(experiment, dataset, problem, kept).with_caps(find=found_caps.find)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ def _kept() -> Mapping[tuple[str, str], Kept]:
 
 def _choice(settings: Settings) -> None:
     labels = {ALL: "All figures"}
-    labels |= {name: f"{one.name.split('_')[0]} · {one.title}" for name, one in ARTEFACTS.items()}
+    labels |= {name: f"{one.name.rpartition('_')[0]} · {one.title}" for name, one in ARTEFACTS.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", key="paper_choice"):
         widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
         chosen = ARTEFACTS.get(settings["artefact"])
@@ -91,7 +91,7 @@ def duration(minutes: float) -> str:
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     for paper, artefacts in by_paper().items():
         st.markdown(f"#### {paper}")
-        with shell.cards(artefacts[0].name.split("_")[0]):
+        with shell.cards(artefacts[0].name.rpartition("_")[0]):
             for one in artefacts:
                 with st.container(border=True, height="stretch"):
                     _card(one, settings, kept)

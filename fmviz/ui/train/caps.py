@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from fmviz.engine.losses import LOSSES
 from fmviz.lab.contamination import CONTAMINATION
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs.found_caps import numbers
 from fmviz.ui import widgets
 from fmviz.ui.state import Settings
+from fmviz.ui.train.settings import experiment_of
 
 _LABELS = {
     "dataset_gross": "Gross errors in the target",
@@ -32,7 +36,27 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
 def draw_caps(settings: Settings) -> None:
     """Draw whether caps are found from the data, where the loss has one."""
     if any(spec.name == "cap" for spec in LOSSES[settings["loss"]].params):
-        widgets.param(settings, "caps", "Caps", labels={"given": "As set", "auto": "From the data"})
+        labels = {"given": "As set", "auto": "From the data"}
+        widgets.param(settings, "caps", "Caps", labels=labels, then=_taken_over(settings))
+
+
+def _taken_over(settings: Settings) -> Callable[[], None]:
+    """Return what sets the caps to those that were found before, once they are to be set by hand."""
+    before = experiment_of(settings)
+
+    def take() -> None:
+        caps = numbers(before) if before.finds_caps else None
+        if caps is None or settings["caps"] != "given":
+            return
+        told = {
+            "loss_epsilon": caps.epsilon,
+            "loss_cap": caps.cap,
+            "model_cap": caps.spectrum,
+            "lambda_p": caps.lambda_p,
+        }
+        settings.set(**{name: x for name, x in told.items() if x is not None and name in settings.table})
+
+    return take
 
 
 def draw_wrong_rows(settings: Settings) -> None:

@@ -22,7 +22,15 @@ from fmviz.ui.escape import plain
 from fmviz.ui.starts import START_LABELS, draw_thresholds
 from fmviz.ui.state import Settings
 from fmviz.ui.train.caps import WRONG_ROWS, draw_caps, draw_wrong_rows, found_caps
-from fmviz.ui.train.settings import LINEAR, MORE, experiment_of, load_suggested, own_names, suited
+from fmviz.ui.train.settings import (
+    LINEAR,
+    MORE,
+    experiment_of,
+    load_suggested,
+    loss_suited,
+    own_names,
+    suited,
+)
 from fmviz.ui.train.strengths import acts_now, draw_now, takes_no_penalty
 
 _LABELS = {
@@ -55,10 +63,24 @@ def main_settings(settings: Settings, job: Job | None) -> None:
             _regularizer(settings)
         if model.factorised:
             widgets.param(settings, "rank", "Rank $k$", style="number", width=110)
-        if settings["lambda_sparse"] != 0 or not takes_no_penalty(model):
-            _strength(settings, job)
+        match _first_strength(settings, model):
+            case "lambda_sparse":
+                _strength(settings, job)
+            case "caps":
+                draw_caps(settings)
+                if settings["caps"] == "given":
+                    _own(settings, "loss", only="loss_cap")
+            case "lambda_p":
+                _shrinkage(settings, job, model)
         with st.popover("Settings", icon=":material/tune:", key="train_settings"):
             _drawer(settings, job)
+
+
+def _first_strength(settings: Settings, model: Model) -> str:
+    """Return what stands in the row of what matters most: λ, or where there is no Ω the cap, or λ_p."""
+    if settings["lambda_sparse"] != 0 or not takes_no_penalty(model):
+        return "lambda_sparse"
+    return "caps" if "loss_cap" in own_names(settings, "loss") else "lambda_p"
 
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
@@ -107,12 +129,8 @@ def _drawer(settings: Settings, job: Job | None) -> None:
             draw_thresholds(now)
         if "lambda_p" in found_caps(experiment_of(settings)):
             st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
-        elif job is not None and acts_now(job) and notation.shrinkage:
-            draw_now(settings, job, "lambda_p")
-        elif notation.shrinkage_term:
-            words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
-            label = f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$"
-            widgets.scale(settings, "lambda_p", label, help=words)
+        elif _first_strength(settings, model) != "lambda_p":
+            _shrinkage(settings, job, model)
     if settings.shows_any("loss", *LINEAR, *own_names(settings, "loss")):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")
@@ -141,6 +159,17 @@ def _drawer(settings: Settings, job: Job | None) -> None:
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={LOSSES[settings['loss']].formula}")
     widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
+
+
+def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
+    """Draw the slider of λ_p, where it multiplies something."""
+    notation = model.notation
+    if job is not None and acts_now(job) and notation.shrinkage:
+        draw_now(settings, job, "lambda_p")
+    elif notation.shrinkage_term:
+        words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
+        label = f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$"
+        widgets.scale(settings, "lambda_p", label, help=words)
 
 
 def _cost(settings: Settings) -> str | None:
@@ -212,17 +241,32 @@ def _loss(settings: Settings) -> None:
     spec = dataset_spec(settings["dataset"])
     fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or spec.task != "regression"]
     missing = [LOSSES[name].label for name in LOSSES if name not in fits]
-    _select(settings, "loss", "Loss", fits, {name: loss.label for name, loss in LOSSES.items()})
+    labels = {name: loss.label for name, loss in LOSSES.items()}
+    _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings))
     if missing and settings.shows("loss"):
         st.caption(f"Not available here: {', '.join(missing)}. They need classes; this target is a number.")
-    draw_caps(settings)
-    _own(settings, "loss")
+    above = _first_strength(settings, experiment_of(settings).machine) == "caps"
+    if not above:
+        draw_caps(settings)
+    _own(settings, "loss", apart=("loss_cap",) if above else ())
 
 
-def _own(settings: Settings, owner: str, then: Callable[[], None] | None = None) -> None:
-    """Draw the own parameters of a choice from what they declare; `then` is called after a change."""
-    elsewhere = (*WRONG_ROWS, *found_caps(experiment_of(settings)))
+def _own(
+    settings: Settings,
+    owner: str,
+    then: Callable[[], None] | None = None,
+    *,
+    only: str = "",
+    apart: tuple[str, ...] = (),
+) -> None:
+    """Draw the own parameters of a choice from what they declare; `then` is called after a change.
+
+    With `only` that one alone, and none that stands `apart`.
+    """
+    elsewhere = (*WRONG_ROWS, *found_caps(experiment_of(settings)), *apart)
     for name in (name for name in own_names(settings, owner) if name not in elsewhere):
+        if only and name != only:
+            continue
         spec = settings.spec(name)
         label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
         if spec.symbol:

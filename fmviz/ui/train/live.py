@@ -137,7 +137,8 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
     if planted := _recovery_words(view):
         st.caption(planted)
     if look is not None:
-        higher_order.draw_columns(one, look)
+        if not outliers.draws_spectrum(one):
+            higher_order.draw_columns(one, look)
         higher_order.draw_subset(one, one.dataset, settings)
     why_zero.draw_why(one, one.dataset, settings)
     outliers.draw(settings, one)

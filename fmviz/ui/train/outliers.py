@@ -123,6 +123,11 @@ def draw(settings: Settings, view: JobView) -> None:
     draw_rows(dataset, seen.errors, order[aside[order]], f"train-{view.id[:6]}", "train")
 
 
+def draws_spectrum(view: JobView) -> bool:
+    """Return whether `draw` draws the eigenvalues of Z, once the run rests."""
+    return isinstance(view.machine, RobustFM) and caps_of(view.experiment.criterion) is not None
+
+
 # ------------------------------------------------------------------------------------------- caps that move
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.models import MODELS
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
-from fmviz.lab.interpretation.threshold import following_data
+from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.values import to_query
 from fmviz.ui.setting_types import Changes
@@ -203,6 +204,17 @@ def suited(settings: Settings) -> Callable[[], None]:
         # A model with a loss of its own takes it along, and leaves it behind.
         own_loss = ("loss", "caps") if before.machine.suited_loss or now.machine.suited_loss else ()
         _take(settings, wanted, (*_OF_MODEL, *(_OF_OUTPUTS if together else own_loss)))
+
+    return suit
+
+
+def loss_suited(settings: Settings) -> Callable[[], None]:
+    """Return what makes caps and strengths suit a loss that was changed."""
+    before = experiment_of(settings)
+
+    def suit() -> None:
+        wanted = under_loss(before, settings["loss"])
+        settings.set(caps=wanted.caps, **{name: getattr(wanted, name) for name in STRENGTHS})
 
     return suit
 
