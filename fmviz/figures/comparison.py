@@ -215,12 +215,13 @@ def shares(counts: Sequence[int], height: int = 260) -> go.Figure:
 
 
 def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 300) -> go.Figure:
-    """Draw a metric of every regularizer at the same number of interactions.
+    """Draw a metric of every regularizer at about the same number of interactions.
 
     Parameters
     ----------
     table : DataFrame
-        Columns ``regularizer``, ``label``, and the metric.
+        Columns ``regularizer``, ``label``, ``interactions``, ``nearest``, and the metric. A regularizer that
+        does not reach the number is hatched: it is the nearest that it reaches.
     metric, title : str
         The column, and its name.
     height : int
@@ -228,17 +229,28 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 3
     """
     figure = go.Figure(
         go.Bar(
-            x=table["label"],
+            x=[
+                f"{label}<br>{'only ' * near}{count:,}"
+                for label, count, near in zip(
+                    table["label"], table["interactions"], table["nearest"], strict=True
+                )
+            ],
             y=table[metric],
-            marker_color=[palette.regularizer_color(name) for name in table["regularizer"]],
+            marker={
+                "color": [palette.regularizer_color(name) for name in table["regularizer"]],
+                "pattern": {
+                    "shape": ["/" if near else "" for near in table["nearest"]],
+                    "fillmode": "replace",
+                },
+            },
             text=[f"{value:.4g}" for value in table[metric]],
             textposition="outside",
             cliponaxis=False,
-            hovertemplate="%{x}: %{y:.6g}<extra></extra>",
+            hovertemplate=f"%{{x}}: {title} %{{y:.6g}}<extra></extra>",
         )
     )
-    figure.update_yaxes(title=title)
-    return _finish(figure, height)
+    # The numbers stand on the bars.
+    return _finish(figure, height, yaxis_visible=False)
 
 
 def against_strength(

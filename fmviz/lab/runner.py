@@ -303,7 +303,7 @@ class Run:
         by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
-            structure = truth if truth is not None else pairs_matrix(dataset)
+            structure = truth_of(dataset)
             if truth is not None:
                 found["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
@@ -373,6 +373,11 @@ def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
     for i, j in dataset.true_pairs:
         structure[i, j] = structure[j, i] = 1.0
     return structure
+
+
+def truth_of(dataset: Dataset) -> np.ndarray | None:
+    """Return the true weights, or ones at the true pairs, or None where neither is known."""
+    return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
 
 
 def prediction_figures(

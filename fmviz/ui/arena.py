@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,19 +14,28 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.figures.why import two_rows
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.support import describe_support
+from fmviz.lab.interpretation.support import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
-from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.search.epochs import EPOCHS, Learning, learn
 from fmviz.lab.search.strength_path import PathFit, PathPlan
 from fmviz.ui.charts import chart
-from fmviz.ui.components.matrix_view import CodesFrame, FactorFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.components.matrix_view import (
+    NOT_AN_INTERACTION,
+    ClassesFrame,
+    FactorFrame,
+    Frame,
+    Panel,
+    matrix_view,
+)
 from fmviz.ui.escape import plain
+from fmviz.ui.train.panels import SUPPORT, truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
-__all__ = ["draw_epochs", "draw_path", "draw_why", "label_of"]
+__all__ = ["draw_epochs", "draw_panels", "draw_path", "draw_why", "fitted", "label_of"]
 
 _LEAST_WIDTH = 140
+_WAITING = "Being trained"
 
 
 def label_of(strength: float) -> str:
@@ -34,7 +43,15 @@ def label_of(strength: float) -> str:
     return f"{strength:g}"
 
 
-def draw_path(plan: PathPlan, driver: str | float, key: str, height: int, view: TaskView) -> None:
+def draw_path(
+    plan: PathPlan,
+    driver: str | float,
+    key: str,
+    height: int,
+    view: TaskView,
+    *,
+    compared: bool = False,
+) -> None:
     """Draw PPᵀ of the fits of a plan, as far as they are there.
 
     Parameters
@@ -49,6 +66,8 @@ def draw_path(plan: PathPlan, driver: str | float, key: str, height: int, view: 
         The largest of a picture, in CSS pixels.
     view : TaskView
         The task that fits; its items are the fits.
+    compared : bool
+        Whether every pair has the colour of what it is in truth, which has to be known.
     """
     if view.state is TaskState.FAILED:
         failure(view)
@@ -56,16 +75,15 @@ def draw_path(plan: PathPlan, driver: str | float, key: str, height: int, view: 
     dataset = _data(plan)
     found = {(fit.experiment.regularizer, fit.experiment.lambda_sparse): fit for fit in view.items}
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
-    nothing = np.zeros((dataset.X.shape[1], plan.base.rank))
 
-    def frame(name: str, strength: float) -> FactorFrame:
+    def frame(name: str, strength: float) -> Frame:
         fit: PathFit | None = found.get((name, strength))
         if fit is None or fit.parameters is None:
-            return FactorFrame(nothing, label_of(strength), notice="Being trained")
-        return _frame(fit.parameters.P, label_of(strength), dataset)
+            return _waiting(dataset, plan.base.rank, label_of(strength), compared)
+        return fitted(fit.parameters.P, label_of(strength), dataset, compared)
 
     panels = {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
-    _view(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
+    draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
 
 
 def draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
@@ -95,12 +113,12 @@ def draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
             keys = [f"Epoch {epoch:,}" for epoch in EPOCHS[:last]]
             panels = {
                 one.regularizer: [
-                    _frame(one.factors[min(at, len(one.factors) - 1)], key, dataset)
+                    fitted(one.factors[min(at, len(one.factors) - 1)], key, dataset)
                     for at, key in enumerate(keys)
                 ]
                 for one in made
             }
-            _view(panels, dataset, key, height, player=True)
+            draw_panels(panels, dataset, key, height, player=True)
 
     watch(shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength)), body)
 
@@ -142,25 +160,57 @@ def _data(plan: PathPlan) -> Dataset:
     return load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
 
 
-def _frame(P: np.ndarray, key: str, dataset: Dataset) -> FactorFrame:
-    return FactorFrame(P, key, describe_support(metrics.used_pairs(P), dataset.truth))
+def _waiting(dataset: Dataset, rank: int, key: str, compared: bool) -> Frame:
+    d = dataset.X.shape[1]
+    if not compared:
+        return FactorFrame(np.zeros((d, rank)), key, notice=_WAITING)
+    nothing = np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8)
+    return ClassesFrame(nothing, [0] * len(SUPPORT), key, _WAITING)
 
 
-def _view(
-    panels: dict[str, list[FactorFrame]],
+def fitted(P: np.ndarray, key: str, dataset: Dataset, compared: bool = False) -> Frame:
+    """Return the picture of factors, of shape (d, rank).
+
+    Where it is `compared` and the truth is known, every pair has the colour of what it is in truth.
+    """
+    truth = truth_of(dataset)
+    used = metrics.used_pairs(P)
+    words = describe_support(used, truth)
+    if not compared or truth is None:
+        return FactorFrame(P, key, words)
+    support = compare_supports(truth, used)
+    np.fill_diagonal(support.codes, NOT_AN_INTERACTION)
+    return ClassesFrame(support.codes, support.counts, key, words)
+
+
+def draw_panels(
+    panels: Mapping[str, Sequence[Frame]],
     dataset: Dataset,
     key: str,
     height: int,
     *,
     driver: str | None = None,
     player: bool = False,
+    min_width: int = _LEAST_WIDTH,
 ) -> None:
-    drawn = [
-        Panel(PENALTIES[name].label, frames, color=regularizer_color(name), gram_label="PPᵀ")
-        for name, frames in panels.items()
-    ]
-    if dataset.truth is not None:
-        drawn.insert(0, _truth(dataset.truth, dataset.feature_names))
+    """Draw the pictures that `fitted` makes, some for each regularizer; beside weights, those in truth."""
+    names, truth = dataset.feature_names, truth_of(dataset)
+    drawn = []
+    for name, frames in panels.items():
+        compared = isinstance(frames[0], ClassesFrame)
+        drawn.append(
+            Panel(
+                PENALTIES[name].label,
+                frames,
+                color=regularizer_color(name),
+                gram_label="support" if compared else "PPᵀ",
+                row_labels=names if compared else None,
+                col_labels=names if compared else None,
+                classes=SUPPORT if compared else (),
+            )
+        )
+    if truth is not None and not all(panel.classes for panel in drawn):
+        drawn.insert(0, truth_panel(dataset, truth, dataset.truth is not None, None))
     matrix_view(
         drawn,
         key=key,
@@ -168,18 +218,9 @@ def _view(
         player=player,
         show="gram",
         columns=len(drawn),
-        min_width=_LEAST_WIDTH,
+        min_width=min_width,
         # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
         gram_scale=None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max()),
         max_height=height,
-        feature_names=dataset.feature_names,
+        feature_names=names,
     )
-
-
-def _truth(truth: np.ndarray, names: Sequence[str]) -> Panel:
-    codes, scale = encode_codes(truth, grey_diagonal=True)
-    d = truth.shape[0]
-    count = int(np.count_nonzero(np.triu(truth, 1)))
-    caption = f"{count:,} of {d * (d - 1) // 2:,} pairs interact."
-    frame = CodesFrame(codes, scale, caption=caption)
-    return Panel("In truth", [frame], gram_label="W", row_labels=names, col_labels=names)

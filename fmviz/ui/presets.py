@@ -216,7 +216,12 @@ def comparison_presets() -> list[Preset]:
             ":material/swords:",
             "Set it up",
             navigation.COMPARE,
-            {"dataset": "planted_interactions", "fighters": "l1,l21,ti,cs", "target": "360"},
+            {
+                "dataset": "planted_interactions",
+                "fighters": "l1,l21,ti,cs",
+                "target": "360",
+                "starts": "informed",
+            },
         ),
         Preset(
             "190 interactions each",
@@ -224,7 +229,12 @@ def comparison_presets() -> list[Preset]:
             ":material/table_rows:",
             "Set it up",
             navigation.COMPARE,
-            {"dataset": "planted_features", "fighters": "l1,l21,ti,cs", "target": "190"},
+            {
+                "dataset": "planted_features",
+                "fighters": "l1,l21,ti,cs",
+                "target": "190",
+                "starts": "informed",
+            },
         ),
         Preset(
             "Three interactions each",
@@ -232,7 +242,7 @@ def comparison_presets() -> list[Preset]:
             ":material/extension:",
             "Set it up",
             navigation.COMPARE,
-            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3"},
+            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
         ),
     ]
 

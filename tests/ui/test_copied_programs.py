@@ -73,12 +73,12 @@ def same_means(app: AppTest, said: str) -> None:
 
 
 def same_duel(app: AppTest, said: str) -> None:
-    table = app.dataframe[-1].value
+    table = app.dataframe[-1].value.sort_values("label")
     printed = re.findall(r"lambda (\S+), (\d+) interactions, (\d+) features", said)
     assert len(printed) == len(table)
     for (strength, pairs, features), (_, row) in zip(printed, table.iterrows(), strict=True):
         assert float(strength) == pytest.approx(row["λ"], rel=1e-5)
-        assert (int(pairs), int(features)) == (row["Interactions"], row["Features"])
+        assert (int(pairs), int(features)) == (row["interactions"], row["Features"])
 
 
 def same_path(app: AppTest, said: str) -> None:

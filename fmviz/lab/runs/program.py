@@ -117,8 +117,11 @@ def sweep_program(plan: SweepPlan) -> str:
     )
 
 
-def equal_sparsity_program(experiment: Experiment, regularizers: Sequence[str], target: int) -> str:
+def equal_sparsity_program(
+    experiment: Experiment, regularizers: Sequence[str], target: int, accept: tuple[int, int]
+) -> str:
     """Return a program that compares regularizers at equal sparsity and prints what each has come to."""
+    names = to_python(list(regularizers))
     return (
         opening(
             [experiment.dataset],
@@ -127,9 +130,9 @@ def equal_sparsity_program(experiment: Experiment, regularizers: Sequence[str], 
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
-        f"for fit in at_equal_sparsity(experiment, {to_python(list(regularizers))}, target={target}):\n"
+        f"for fit in at_equal_sparsity(experiment, {names}, {target}, accept={accept!r}):\n"
         "    last[fit.experiment.regularizer] = fit\n"
-        "for name, fit in last.items():\n"
+        "for name, fit in sorted(last.items()):\n"
         '    print(f"{name}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
         '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
         "    for metric, value in fit.metrics.items():\n"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from fmviz.engine.drive import Budget, never
 from fmviz.engine.outputs.starts import references
+from fmviz.engine.parameters import Parameters
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.runner import Run
+from fmviz.lab.runner import Run, truth_of
 from fmviz.lab.runs.program import experiment_source, opening
-from fmviz.paths import onwards, search_lambda
+from fmviz.lab.search.strength_path import two_at_a_time
+from fmviz.paths import Probe, onwards, search_lambda
 
-__all__ = ["SearchFit", "at_equal_sparsity", "search", "search_program"]
+__all__ = ["SearchFit", "at_equal_sparsity", "search", "search_program", "suggested_target"]
 
 GRID = tuple(10.0**e for e in range(-6, 3))
 # Closer ends of a bracket would make no difference that anybody can see.
@@ -35,9 +41,12 @@ class SearchFit:
     objective : float
         What it reached.
     low, high, status, message
-        The state of the search after it, see `fmviz.paths.Probe`.
+        The state of the search after it, see `fmviz.paths.Probe`; "nearest" is the fit of a comparison that
+        stands for a number that is not reachable.
     metrics : dict of str to float
         See `fmviz.lab.runner.Run.measure`; empty while the search goes on.
+    parameters : Parameters or None
+        Those of the fit that a comparison has come to.
     """
 
     experiment: Experiment
@@ -46,9 +55,10 @@ class SearchFit:
     objective: float
     low: float
     high: float
-    status: Literal["searching", "found", "not reachable"]
+    status: Literal["searching", "found", "not reachable", "nearest"]
     message: str
     metrics: dict[str, float]
+    parameters: Parameters | None = None
 
 
 def search(
@@ -84,10 +94,23 @@ def search(
         If something is out of range or does not fit together.
     """
     run = Run.prepare(experiment)
+    for probe in _probes(run, target, accept, grid, narrowest, should_stop):
+        yield _fit(run, probe, measured=probe.status != "searching")
+
+
+def _probes(
+    run: Run,
+    target: int,
+    accept: tuple[int, int] | None,
+    grid: Sequence[float] | None,
+    narrowest: float,
+    should_stop: Callable[[], bool],
+) -> Iterator[Probe]:
+    experiment = run.experiment
     informed = experiment.start == "informed"
     if grid is None:
         grid = _path_grid(run) if informed else GRID
-    for probe in search_lambda(
+    return search_lambda(
         run.problem,
         target,
         accept,
@@ -100,19 +123,23 @@ def search(
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
         should_stop=should_stop,
-    ):
-        end = probe.snapshot
-        yield SearchFit(
-            replace(experiment, lambda_sparse=probe.lambda_sparse),
-            probe.used_interactions,
-            end.used_features,
-            end.objective,
-            probe.low,
-            probe.high,
-            probe.status,
-            probe.message,
-            run.measure(end.parameters) if probe.status != "searching" else {},
-        )
+    )
+
+
+def _fit(run: Run, probe: Probe, *, measured: bool, kept: bool = False) -> SearchFit:
+    end = probe.snapshot
+    return SearchFit(
+        replace(run.experiment, lambda_sparse=probe.lambda_sparse),
+        probe.used_interactions,
+        end.used_features,
+        end.objective,
+        probe.low,
+        probe.high,
+        probe.status,
+        probe.message,
+        run.measure(end.parameters) if measured else {},
+        end.parameters if kept else None,
+    )
 
 
 def _path_grid(run: Run) -> list[float]:
@@ -120,13 +147,29 @@ def _path_grid(run: Run) -> list[float]:
     return references(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE)
 
 
+def suggested_target(dataset: Dataset) -> int:
+    """Return at how many interactions to compare: the true ones, where they are known.
+
+    Else a tenth of all pairs, but no more than one for ten rows.
+    """
+    truth = truth_of(dataset)
+    if truth is not None and (true := int(np.triu(truth != 0, 1).sum())):
+        return true
+    rows, d = dataset.X.shape
+    return max(1, min(d * (d - 1) // 2, rows) // 10)
+
+
 def at_equal_sparsity(
     experiment: Experiment,
     regularizers: Sequence[str],
     target: int,
     should_stop: Callable[[], bool] = never,
+    *,
+    accept: tuple[int, int] | None = None,
 ) -> Iterator[SearchFit]:
     """Search for every regularizer the λ that uses about `target` interactions, and measure it there.
+
+    Two of them are searched at a time.
 
     Parameters
     ----------
@@ -135,26 +178,51 @@ def at_equal_sparsity(
     regularizers : sequence of str
         Their names.
     target : int
-        The number of interactions. What is accepted lies between the binomial coefficients around it, which
-        are all that a selection of features can reach, see `fmviz.find_lambda`.
+        The number of interactions.
     should_stop : callable
         Asked between epochs.
+    accept : (int, int), optional
+        The accepted range, which holds the target. By default it lies between the binomial coefficients
+        around it, which are all that a selection of features can reach, see `fmviz.find_lambda`.
 
     Yields
     ------
     SearchFit
-        For every fit; the last of a regularizer is found, or says why the number is not reachable.
+        For every fit. The last of a regularizer is found; or, where the number is not reachable, it is the
+        nearest of its fits, by the ratio of the two numbers.
 
     Raises
     ------
     ValueError
         If a regularizer does not suit the model and loss.
     """
-    for name in regularizers:
-        own = replace(experiment, regularizer=name, solver="auto", regularizer_params=(), solver_params=())
-        yield from search(own, target, should_stop=should_stop)
-        if should_stop():
-            return
+    each = [
+        replace(experiment, regularizer=name, solver="auto", regularizer_params=(), solver_params=())
+        for name in regularizers
+    ]
+    yield from two_at_a_time(
+        lambda ends: [_to_the_nearest(one, target, accept, ends) for one in each], should_stop
+    )
+
+
+def _to_the_nearest(
+    experiment: Experiment, target: int, accept: tuple[int, int] | None, should_stop: Callable[[], bool]
+) -> Iterator[SearchFit]:
+    run = Run.prepare(experiment)
+    near: Probe | None = None
+    for probe in _probes(run, target, accept, None, NARROWEST, should_stop):
+        found = probe.status == "found"
+        yield _fit(run, probe, measured=found, kept=found)
+        if near is None or _distance(probe, target) < _distance(near, target):
+            near = probe
+        if probe.status == "not reachable":
+            nearest = _fit(run, near, measured=True, kept=True)
+            yield replace(nearest, status="nearest", message=probe.message)
+
+
+def _distance(probe: Probe, target: int) -> float:
+    used = probe.used_interactions
+    return abs(math.log(used / target)) if used else math.inf
 
 
 def search_program(

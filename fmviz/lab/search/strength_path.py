@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,10 @@ __all__ = [
     "strengths",
     "suggested_range",
     "trace",
+    "two_at_a_time",
 ]
+
+_Fit = TypeVar("_Fit")
 
 METHODS = tuple(
     name
@@ -193,23 +196,38 @@ def trace(
     yield from known
     there = {fit.experiment.regularizer for fit in known}
     kept = plan.total * plan.base.rank * _n_features(plan.base) <= MOST_NUMBERS
+    names = [name for name in plan.regularizers if name not in there]
+    yield from two_at_a_time(lambda ends: [_path(plan, name, kept, ends) for name in names], should_stop)
+
+
+def two_at_a_time(
+    start: Callable[[Callable[[], bool]], Sequence[Iterator[_Fit]]], should_stop: Callable[[], bool]
+) -> Iterator[_Fit]:
+    """Yield what several iterators yield as soon as it is there; two of them are at work at a time.
+
+    Parameters
+    ----------
+    start : callable
+        ``start(should_stop)`` returns the iterators, which have to end where that says so.
+    should_stop : callable
+        Asked after every item. What is at work ends, too, when nobody takes any more items.
+    """
     closed = threading.Event()
 
     def ends() -> bool:
         return closed.is_set() or should_stop()
 
-    paths = [_path(plan, name, kept, ends) for name in plan.regularizers if name not in there]
     # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
     with ThreadPoolExecutor(2) as pool:
-        waiting = {pool.submit(next, path, None): path for path in paths}
+        waiting = {pool.submit(next, stream, None): stream for stream in start(ends)}
         try:
             while waiting:
                 ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for one in ended:
-                    path = waiting.pop(one)
+                    stream = waiting.pop(one)
                     fit = one.result()
                     if fit is not None and not ends():
-                        waiting[pool.submit(next, path, None)] = path
+                        waiting[pool.submit(next, stream, None)] = stream
                         yield fit
         finally:
             closed.set()

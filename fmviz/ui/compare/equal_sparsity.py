@@ -14,17 +14,20 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
 from fmviz.lab.search.strength_path import METHODS
-from fmviz.ui import capsule, widgets
+from fmviz.ui import arena, capsule, widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.starts import START_LABELS, STARTS
+from fmviz.ui.escape import plain
+from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
+from fmviz.ui.starts import START_LABELS, STARTS, follow_data
 from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
@@ -38,41 +41,50 @@ TABLE = (
         300,
         1,
         1_000_000,
-        help="About how many interactions each may use (atarashi2021, 8.3).",
+        help="About how many interactions each may use. It begins with the number of pairs that truly "
+        "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
     ),
+    ACCEPT,
     STARTS,
 )
+_HEIGHT = 300
 
 
-def draw(settings: Settings) -> None:
+def draw(settings: Settings, linked: bool) -> None:
     """Draw the comparison: its settings, the search as it narrows, and the result."""
-    st.subheader("Regularizers at equal sparsity")
     spec = dataset_spec(settings["dataset"])
-    st.markdown(
-        f"On **{spec.title}**, chosen in the sidebar, each regularizer gets the strength λ at which "
-        "it uses as many interactions as the others. All are then measured on held-out rows."
-    )
     if (reason := spec.unavailable()) is not None:
         st.info(reason, icon=":material/folder_off:")
         return
-    widgets.several(
-        settings,
-        "fighters",
-        "Regularizers",
-        labels={name: PENALTIES[name].label for name in METHODS},
+    follow_data(settings, linked, ("target",), partial(_load_target, settings))
+    st.markdown(
+        f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
+        "the others."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        widgets.param(settings, "target", "Interactions")
-        widgets.param(settings, "starts", "Start", labels=START_LABELS)
-        experiment = _experiment(settings)
-        names = settings["fighters"]
-        key = f"duel:{experiment.digest}:{settings['target']}:{','.join(names)}"
-        task = manager().get(key)
-        active = task is not None and task.state.active
+        with st.container(width="content"):
+            widgets.several(
+                settings,
+                "fighters",
+                "Regularizers",
+                labels={name: PENALTIES[name].label for name in METHODS},
+            )
+        with st.container(width=150):
+            widgets.param(settings, "target", "Interactions")
+        with st.container(width="content"):
+            widgets.param(settings, "accept", "Accepted", labels=SLACK)
+    experiment = _experiment(settings)
+    names, target, accept = settings["fighters"], settings["target"], accepted(settings)
+    key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
+    task = manager().get(key)
+    active = task is not None and task.state.active
 
-        def start() -> None:
-            manager().submit(key, partial(at_equal_sparsity, experiment, names, settings["target"]))
+    def start() -> None:
+        manager().submit(key, partial(at_equal_sparsity, experiment, names, target, accept=accept))
 
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width="content"):
+            widgets.param(settings, "starts", "Start", labels=START_LABELS)
         widgets.action(
             settings,
             "duel",
@@ -84,21 +96,34 @@ def draw(settings: Settings) -> None:
             on_click=start,
         )
         widgets.stop(settings, task, name="duel_stop")
+        st.caption(_budget_words(settings, accept), width="content")
     if task is not None:
-        watch(task, _draw)
+        watch(task, partial(_draw, experiment, names, accept))
         if task.state.ended and task.view().items:
-            _capsule(experiment, names, settings["target"])
+            dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+            found = capsule.capsule(
+                f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
+                f"seed {experiment.seed}",
+                equal_sparsity_program(experiment, names, target, accept),
+                seed=experiment.seed,
+                data={experiment.dataset: data_hash(dataset)},
+            )
+            capsule.draw("duel", found, "Searches again and prints the table above.")
 
 
-def _capsule(experiment: Experiment, names: Sequence[str], target: int) -> None:
-    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    found = capsule.capsule(
-        f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
-        equal_sparsity_program(experiment, names, target),
-        seed=experiment.seed,
-        data={experiment.dataset: data_hash(dataset)},
-    )
-    capsule.draw("duel", found, "Searches again and prints the table above.")
+def _load_target(settings: Settings, linked: bool) -> None:
+    """Take the number that the data suggest; a link without one has the default, as it always had."""
+    if not linked:
+        settings.set(target=suggested_target(load_dataset(settings["dataset"])))
+
+
+def _budget_words(settings: Settings, accept: tuple[int, int]) -> str:
+    dataset = load_dataset(settings["dataset"])
+    low, high = accept
+    words = f"Accepts {low:,} to {high:,} interactions" if low < high else f"Accepts {low:,} interactions"
+    if truth_of(dataset) is None:
+        return f"{words}."
+    return f"{words}; {suggested_target(dataset):,} pairs truly interact."
 
 
 def _experiment(settings: Settings) -> Experiment:
@@ -109,9 +134,8 @@ def _experiment(settings: Settings) -> Experiment:
     return Experiment(**told | {"validation": told["validation"] or 0.2})
 
 
-def _draw(view: TaskView) -> None:
+def _draw(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
-    last = {fit.experiment.regularizer: fit for fit in fits}
     if view.state.active:
         now = fits[-1].message if fits else "Preparing the data."
         st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
@@ -119,52 +143,71 @@ def _draw(view: TaskView) -> None:
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption("Stopped. The results so far are shown.")
+    ends = {fit.experiment.regularizer: fit for fit in fits if fit.parameters is not None}
+    last = {name: ends[name] for name in names if name in ends}
     if not last:
         return
     metric = next((name for name in METRICS if any(name in fit.metrics for fit in last.values())), None)
-    rows = []
-    for name, fit in last.items():
-        tries = sum(one.experiment.regularizer == name for one in fits)
-        rows.append(
-            {
-                "regularizer": name,
-                "label": PENALTIES[name].label,
-                "λ": fit.experiment.lambda_sparse,
-                "Interactions": fit.used_interactions,
-                "Features": fit.used_features,
-                "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
-                "F1": fit.metrics.get("support_f1", math.nan),
-                "Fits": tries,
-            }
-        )
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(
+        {
+            "regularizer": name,
+            "label": PENALTIES[name].label,
+            "nearest": fit.status == "nearest",
+            "λ": fit.experiment.lambda_sparse,
+            "interactions": fit.used_interactions,
+            "Features": fit.used_features,
+            "value": fit.metrics.get(metric, math.nan) if metric else math.nan,
+            "F1": fit.metrics.get("support_f1", math.nan),
+            "Fits": sum(one.experiment.regularizer == name and one.status != "nearest" for one in fits),
+        }
+        for name, fit in last.items()
+    )
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    drawable = dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
+    left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
     words = METRICS[metric] if metric else ""
-    shown = ["label", "λ", "Interactions", "Features", "value", "F1", "Fits"]
-    left, right = st.columns([3, 2])
-    with left:
-        st.dataframe(
-            table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
-            hide_index=True,
-            key="compare_duel_table",
-            column_config={
-                "label": st.column_config.TextColumn("Regularizer", width="small"),
-                "λ": st.column_config.NumberColumn(format="%.5g", width="small"),
-                "Interactions": st.column_config.NumberColumn(format="localized", width="small"),
-                "Features": st.column_config.NumberColumn(format="localized", width="small"),
-                "value": st.column_config.NumberColumn(words, format="%.5g", width="small"),
-                "F1": st.column_config.NumberColumn("Support F1", format="%.3f", width="small"),
-                "Fits": st.column_config.NumberColumn(width="small"),
-            },
-        )
-        for name, fit in last.items():
-            if fit.status == "not reachable":
-                st.caption(f"**{PENALTIES[name].label}**: {fit.message}")
-    found = table[[fit.status == "found" for fit in last.values()]]
-    if metric and len(found):
-        with right:
-            # Not as a picture while the comparison goes on: it changes a few times only.
+    if metric:
+        with left:
+            st.markdown(f"**{words}**")
             chart(
-                figures.equal_sparsity(found, "value", words),
+                figures.equal_sparsity(table, "value", words),
                 key="compare_duel_chart",
-                alt=f"{words} of {', '.join(found['label'])} at the same number of interactions.",
+                alt=f"{words} of {', '.join(table['label'])} at about the same number of interactions.",
             )
+    if drawable:
+        with right:
+            pictures = {
+                name: [arena.fitted(fit.parameters.P, "", dataset, compared=True)]
+                for name, fit in last.items()
+                if fit.parameters is not None
+            }
+            arena.draw_panels(pictures, dataset, "compare_duel_view", _HEIGHT)
+    if table["nearest"].any():
+        low, high = accept
+        st.caption(
+            f"Hatched: {' and '.join(table['label'][table['nearest']])} cannot use {low:,} to {high:,} "
+            "interactions here. The nearest number that was reached is shown."
+        )
+    _table(table, words)
+    for name, fit in last.items():
+        if fit.status == "nearest":
+            st.caption(f"**{PENALTIES[name].label}**: {fit.message}")
+
+
+def _table(table: pd.DataFrame, words: str) -> None:
+    shown = ["label", "λ", "interactions", "Features", "value", "F1", "Fits"]
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table[[c for c in shown if c != "F1" or table["F1"].notna().any()]],
+        hide_index=True,
+        key="compare_duel_table",
+        column_config={
+            "label": st.column_config.TextColumn("Regularizer", width="small"),
+            "λ": number(format="%.5g", width="small"),
+            "interactions": number("Interactions", format="localized", width="small"),
+            "Features": number(format="localized", width="small"),
+            "value": number(words, format="%.5g", width="small"),
+            "F1": number("Support F1", format="%.3f", width="small"),
+            "Fits": number(width="small"),
+        },
+    )

@@ -1,4 +1,4 @@
-"""Runs side by side: settings, curves, trade-offs, differences of W, stability, and equal sparsity."""
+"""Runs side by side, and regularizers: at equal sparsity, and under one λ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fmviz.lab.runs.table import (
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.compare import equal_sparsity, pairs
+from fmviz.ui.compare import equal_sparsity, pairs, strengths
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings, Text
 
@@ -28,7 +28,16 @@ MOST = 24
 OFFERED = 300
 _CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
 _CURVES |= {"used_features": "Used features", "used_bases": "Bases in use", **METRICS}
+_VIEWS = {"sparsity": "At equal sparsity", "strength": "Under one λ", "runs": "Runs"}
 TABLE = (
+    ParamSpec(
+        "view",
+        "choice",
+        "auto",
+        choices=("auto", *_VIEWS),
+        help="Regularizers, each at the λ that leaves about as many interactions, or all at the same λ; or "
+        "runs that were made before.",
+    ),
     Text("runs", limit=MOST * 16, help="The runs, by their ids."),
     ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
@@ -36,41 +45,69 @@ TABLE = (
     ParamSpec("metric", "choice", next(iter(METRICS)), choices=tuple(METRICS), help="What is traded off."),
     *pairs.TABLE,
     *equal_sparsity.TABLE,
+    *strengths.TABLE,
 )
-PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop")
+PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
 EXPERT = ("only", "x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
 
 
 def render() -> None:
     """Draw the page."""
-    fresh = {"starts": "informed"}
-    with shell.page(
-        "Compare", Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh=fresh)
-    ) as settings:
+    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"})
+    linked = settings.read_url()
+    with shell.page("Compare", settings):
         shell.heading(
             settings,
             "Compare",
-            "Runs side by side: what differs, their curves and trade-offs, and which pairs they agree on.",
+            "Regularizers on the chosen data, with as many interactions each or under one λ; or runs side by "
+            "side: what differs, their curves and trade-offs, and which pairs they agree on.",
+            folded=True,
         )
-        try:
-            runs = store()
-        except StoreError as error:
-            st.error(str(error), icon=":material/save:")
-            return
-        picked = _pick(settings, runs)
-        if len(picked) < 2:
-            _empty(settings, runs, picked)
+        if (view := _view(settings)) == "runs":
+            _runs(settings)
+        elif view == "strength":
+            strengths.draw(settings, linked)
         else:
-            if settings.shows("sides", "What differs"):
-                _side_by_side(settings, picked)
-            _curves(settings, runs, picked)
-            if settings.shows("trade", "Trade-offs"):
-                _trade(settings, picked)
-            if settings.shows("pairs", "Pairs that differ or recur"):
-                pairs.draw(settings, runs, picked)
-        if settings.shows("duels", "Comparison at equal sparsity"):
-            equal_sparsity.draw(settings)
+            equal_sparsity.draw(settings, linked)
+
+
+def _view(settings: Settings) -> str:
+    """Draw the choice of what is compared; a link to runs means them, without saying so."""
+    offered = [name for name in _VIEWS if name != "sparsity" or settings.shows("duels", _VIEWS[name])]
+    if settings["view"] not in offered:
+        settings.set(view="runs" if settings["runs"] else offered[0])
+    return str(
+        widgets.control(
+            settings,
+            "view",
+            st.segmented_control,
+            "Compare",
+            offered,
+            format_func=_VIEWS.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+        )
+    )
+
+
+def _runs(settings: Settings) -> None:
+    try:
+        runs = store()
+    except StoreError as error:
+        st.error(str(error), icon=":material/save:")
+        return
+    picked = _pick(settings, runs)
+    if len(picked) < 2:
+        _empty(settings, runs, picked)
+        return
+    if settings.shows("sides", "What differs"):
+        _side_by_side(settings, picked)
+    _curves(settings, runs, picked)
+    if settings.shows("trade", "Trade-offs"):
+        _trade(settings, picked)
+    if settings.shows("pairs", "Pairs that differ or recur"):
+        pairs.draw(settings, runs, picked)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:

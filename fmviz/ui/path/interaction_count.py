@@ -31,7 +31,16 @@ from fmviz.ui.watching import failure, watch
 _LABELS = {name: PENALTIES[name].label for name in METHODS}
 # Where the paper's search gives up (atarashi2021, 8.3).
 _NARROWEST = 1e-12
-_SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}
+SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}
+"""How many interactions are near enough to a target."""
+ACCEPT = ParamSpec(
+    "accept",
+    "choice",
+    "paper",
+    choices=tuple(SLACK),
+    help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
+    "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
+)
 TABLE = (
     ParamSpec(
         "target",
@@ -43,14 +52,7 @@ TABLE = (
         help="About how many interactions the model is to use.",
     ),
     ParamSpec("seeker", "choice", "ti", choices=METHODS, help="The regularizer whose λ is searched."),
-    ParamSpec(
-        "accept",
-        "choice",
-        "paper",
-        choices=tuple(_SLACK),
-        help="Which numbers are near enough. The paper takes the binomial coefficients around the target, "
-        "which are all that a selection of whole features can reach: 990 to 1,035 for 1,000.",
-    ),
+    ACCEPT,
     ParamSpec("seek", "bool", False, help="A link with seek=1 makes the search."),
 )
 PARTS = ("seek_start", "seek_stop")
@@ -96,7 +98,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         with st.container(width=160):
             widgets.param(settings, "seeker", "Regularizer Ω", labels=_LABELS, style="select")
         with st.container(width="content"):
-            widgets.param(settings, "accept", "Accepted", labels=_SLACK)
+            widgets.param(settings, "accept", "Accepted", labels=SLACK)
     try:
         asked = _asked(settings, base)
     except ValueError as error:
@@ -163,17 +165,21 @@ def _asked(settings: Settings, base: Experiment) -> Search:
     experiment = replace(base, regularizer=name)
     if (reason := experiment.why_not()) is not None:
         raise ValueError(reason)
-    if settings["accept"] == "paper":
-        accept = accepted_range(target)
-    else:
-        slack = int(settings["accept"]) / 100
-        accept = (int(target * (1 - slack)), round(target * (1 + slack)))
     grid = bracket_grid(settings["low"], settings["high"])
     if base.start == "informed":
         # Along the path, whose neighbours begin with one another, steps of ten are long.
         path = strengths(settings["low"], settings["high"], settings["points"])
         grid = tuple(sorted({*grid, *path}))
-    return Search(experiment, target, accept, grid)
+    return Search(experiment, target, accepted(settings), grid)
+
+
+def accepted(settings: Settings) -> tuple[int, int]:
+    """Return the numbers that the settings ``target`` and ``accept`` call near enough."""
+    target = settings["target"]
+    if settings["accept"] == "paper":
+        return accepted_range(target)
+    slack = int(settings["accept"]) / 100
+    return int(target * (1 - slack)), round(target * (1 + slack))
 
 
 def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
@@ -303,11 +309,11 @@ def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, 
     if no_above and settings["low"] > 1e-10:
         low = max(settings["low"] / 100, 1e-12)
         return f"Look down to λ = {low / 100:g}", {"low": low}
-    order = list(_SLACK)
+    order = list(SLACK)
     place = order.index(settings["accept"])
     if place + 1 < len(order):
         wider = order[place + 1]
-        return f"Accept {_SLACK[wider]}", {"accept": wider}
+        return f"Accept {SLACK[wider]}", {"accept": wider}
     seeker = str(settings.table["seeker"].default)
     if settings["seeker"] != seeker:
         return f"Take {PENALTIES[seeker].label}, which chooses single interactions", {"seeker": seeker}

@@ -15,13 +15,13 @@ from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.pair_table import named_pairs
+from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
 from fmviz.ui.state import Settings
 from fmviz.ui.train import higher_order, why_zero
 from fmviz.ui.train.matrix_options import Look, order_name
-from fmviz.ui.train.panels import truth_of
 
 VIEW = (
     ParamSpec(

@@ -24,7 +24,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.data_pair import TargetGrid, strongest_product, target_grid
-from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
@@ -35,7 +35,6 @@ from fmviz.ui.state import Settings
 from fmviz.ui.train import epoch_trace, higher_order, outliers, slices, why_zero
 from fmviz.ui.train import stage as scenes
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
-from fmviz.ui.train.panels import truth_of
 from fmviz.ui.train.strengths import adopt, changed_words
 from fmviz.ui.watching import connected, shared_task
 

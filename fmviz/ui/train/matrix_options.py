@@ -15,7 +15,7 @@ from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.runner import pairs_matrix
+from fmviz.lab.runner import pairs_matrix, truth_of
 from fmviz.ui.components.matrix_view import NOT_AN_INTERACTION, CodesFrame, encode_codes
 from fmviz.ui.widgets import superscript
 
@@ -118,7 +118,7 @@ def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
         return None if dataset.true_triples is None else set(dataset.true_triples)
     if order != 2:
         return None
-    truth = dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
+    truth = truth_of(dataset)
     if truth is not None and truth.ndim == 3:
         # What is used in any of several outputs.
         truth = np.abs(truth).sum(axis=0)

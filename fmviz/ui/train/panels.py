@@ -24,7 +24,6 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.data_pair import TargetGrid
 from fmviz.lab.interpretation.support import CLASSES, compare_supports
 from fmviz.lab.interpretation.windows import tile_labels
-from fmviz.lab.runner import pairs_matrix
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
     CellClass,
@@ -38,7 +37,7 @@ from fmviz.ui.train.matrix_options import Look, order_name
 
 # Blue and orange for what is wrong, as apart as can be for all kinds of colour vision; green between them in
 # lightness for what is right.
-_CLASSES = tuple(
+SUPPORT = tuple(
     CellClass(label.capitalize(), light, dark)
     for label, light, dark in zip(
         CLASSES,
@@ -54,13 +53,6 @@ _STRUCTURE = (
 _LEARNED = "Learned"
 # What the pictures of all epochs may weigh on their way to the browser.
 _FILM_BYTES = 2_500_000
-
-
-def truth_of(dataset: Dataset | None) -> np.ndarray | None:
-    """Return the true weights, or ones at the true pairs, or None where neither is known."""
-    if dataset is None:
-        return None
-    return dataset.truth if dataset.truth is not None else pairs_matrix(dataset)
 
 
 def last_frame(view: JobView) -> Frame:
@@ -172,7 +164,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
         row_labels=dataset.feature_names,
         col_labels=dataset.feature_names,
         gram_label="support",
-        classes=_CLASSES,
+        classes=SUPPORT,
     )
 
 

@@ -20,6 +20,7 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.data_pair import TargetGrid
+from fmviz.lab.runner import truth_of
 from fmviz.lab.runs.changes import change_words
 from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_view
 from fmviz.ui.train import higher_order, panels
@@ -222,7 +223,7 @@ def _panels(scene: Scene, *, film: bool) -> list[Panel]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
-    truth = panels.truth_of(dataset)
+    truth = truth_of(dataset)
     sized = dataset.truth is not None
     if look is not None:
         truth, sized = look.truth(dataset)
@@ -415,7 +416,7 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
         _series("estimation_error", "error", figures.ORANGE, dash=True),
     ]
     if names is None:
-        known = scene.dataset is not None and panels.truth_of(scene.dataset) is not None
+        known = scene.dataset is not None and truth_of(scene.dataset) is not None
         recovery = [recovery[0]] if known else []
     else:
         recovery = [one for one in recovery if one["column"] in names]

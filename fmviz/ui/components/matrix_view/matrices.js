@@ -922,11 +922,19 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
-    const classes = this.panels.flatMap((panel) => panel.spec.classes.map((one, code) => ({ panel, one, code })));
+    // What several panels have in common is said once, without the counts of any.
+    const classes = [];
+    for (const panel of this.panels) {
+      panel.spec.classes.forEach((one, code) => {
+        const known = classes.find((entry) => entry.one.label === one.label);
+        if (known) known.panels.push(panel);
+        else classes.push({ panels: [panel], one, code });
+      });
+    }
     while (this.classes.length > classes.length) this.classes.pop().box.remove();
     while (this.classes.length < classes.length) this.classes.push(this.swatch(""));
-    classes.forEach(({ panel, one, code }, at) => {
-      const entry = Object.assign(this.classes[at], { panel, one, code });
+    classes.forEach(({ panels, one, code }, at) => {
+      const entry = Object.assign(this.classes[at], { panels, one, code });
       entry.chip.style.background = one[this.dark ? "dark" : "light"];
     });
     this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
@@ -977,9 +985,10 @@ class View {
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }
     if (!drawn) return;
-    for (const { panel, one, code, label } of this.classes) {
-      const { frames } = panel.spec;
-      if (panel.shown >= 0) put(label, `${one.label}: ${grouped(frames[panel.shown].counts[code])}`);
+    for (const { panels, one, code, label } of this.classes) {
+      const [{ spec, shown }] = panels;
+      if (panels.length > 1) put(label, one.label);
+      else if (shown >= 0) put(label, `${one.label}: ${grouped(spec.frames[shown].counts[code])}`);
     }
     this.root.dataset.drawMs = (performance.now() - start).toFixed(2);
     const first = this.panels.find((p) => p.spec.frames.length > 1) || this.panels[0];
