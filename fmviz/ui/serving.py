@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +20,23 @@ __all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
+
+# Streamlit adds an entry to the history of the browser whenever a page mirrors its settings into the address,
+# also as it opens: Back would return to the page that one wants to leave, which would mirror them again. On a
+# busy server, what an opening page mirrors arrives while the address is still that of the page before: wait.
+_BACK = b"""<script>{
+  const push = history.pushState;
+  let waiting = 0;
+  history.pushState = function (state, title, url) {
+    clearTimeout(waiting);
+    const here = location.pathname;
+    if (new URL(url, location.href).pathname !== here) return push.call(history, state, title, url);
+    waiting = setTimeout(() => location.pathname === here && history.replaceState(state, title, url), 100);
+  };
+}</script>"""
+_HEAD = b"<head>"
+# Neither compressed bytes nor what a browser has kept can be changed.
+_CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
 def guarded() -> list[Middleware]:
@@ -58,7 +75,7 @@ def is_private(address: str | None) -> bool:
 
 
 class Guard:
-    """An ASGI middleware: no answer to names that are not ours, and headers on every other answer."""
+    """An ASGI middleware: no answer to names that are not ours, headers on all others, Back in one step."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -78,19 +95,42 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        asked = Headers(scope=scope)
+        if page := scope["method"] == "GET" and "text/html" in asked.get("accept", ""):
+            kept = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
+            scope = {**scope, "headers": kept}
+        waiting: list[Message] = []
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 ours = {name for name, _ in self._headers}
                 kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
                 message = {**message, "headers": [*kept, *self._headers]}
+                if page and Headers(raw=kept).get("content-type", "").startswith("text/html"):
+                    waiting.append(message)
+                    return
+            elif waiting:
+                begin, message = _with_back(waiting.pop(), message)
+                await send(begin)
             await send(message)
 
-        host = Headers(scope=scope).get("host")
+        host = asked.get("host")
         # What watches over a server asks by its address.
         health = scope["path"].endswith("/_stcore/health")
         app: Any = self._app if health or is_host_allowed(host) else _refused(host)
         await app(scope, receive, answer)
+
+
+def _with_back(begin: Message, body: Message) -> tuple[Message, Message]:
+    """Return the beginning of a page, and its first bytes with the script for Back."""
+    changed = body.get("body", b"").replace(_HEAD, _HEAD + _BACK, 1)
+    grown = len(changed) - len(body.get("body", b""))
+    headers = MutableHeaders(raw=list(begin["headers"]))
+    if "content-length" in headers:
+        headers["content-length"] = str(int(headers["content-length"]) + grown)
+    for name in ("etag", "last-modified"):
+        del headers[name]
+    return {**begin, "headers": headers.raw}, {**body, "body": changed}
 
 
 def _refused(host: str | None) -> PlainTextResponse:

@@ -10,12 +10,14 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.ui import session_uploads
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 
-__all__ = ["connected", "done", "failure", "shared_task", "watch"]
+__all__ = ["connected", "done", "failure", "shared_task", "watch", "watched"]
 
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
@@ -53,6 +55,11 @@ def connected() -> Callable[[], bool]:
         return lambda: False
     runtime, session = Runtime.instance(), context.session_id
     return lambda: runtime.is_active_session(session)
+
+
+def watched(job: Job) -> bool:
+    """Return whether a training run goes on that another browser has started: here it is looked at only."""
+    return not job.state.ended and job.browser not in ("", session_uploads.owner())
 
 
 def shared_task(key: str, make: Make, *, again: bool = True) -> Task:

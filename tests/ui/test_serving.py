@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from streamlit import config
 
 from fmviz.ui import serving
 
 
-def get(monkeypatch, host: str, ancestors: str = "") -> tuple[int, dict[str, str]]:
-    """Return status and headers of an answer."""
+def get(
+    monkeypatch, host: str, ancestors: str = "", answer: Response | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of an answer."""
     monkeypatch.setenv(serving.FRAME_ANCESTORS, ancestors)
     monkeypatch.setattr(config, "get_option", {"server.allowedHosts": ["localhost", "*.example.org"]}.get)
     sent: list[dict] = []
@@ -18,24 +20,35 @@ def get(monkeypatch, host: str, ancestors: str = "") -> tuple[int, dict[str, str
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host.encode())]}
-    answer = serving.Guard(PlainTextResponse("a page"))(scope, None, send)
+    headers = [(b"host", host.encode()), (b"accept", b"text/html"), (b"accept-encoding", b"gzip")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+    answer = serving.Guard(answer or PlainTextResponse("a page"))(scope, None, send)
     # Nothing is waited for, and a browser of another test may have an event loop at work.
     with pytest.raises(StopIteration):
         answer.send(None)
-    return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, sent[1]["body"]
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "fm.example.org"])
 def test_pages_say_who_may_embed_them(monkeypatch, host):
-    status, headers = get(monkeypatch, host)
+    status, headers, _ = get(monkeypatch, host)
     assert status == 200
     assert headers["content-security-policy"].startswith("frame-ancestors 'self';")
     assert headers["x-frame-options"] == "SAMEORIGIN"
     assert headers["x-content-type-options"] == "nosniff"
-    _, headers = get(monkeypatch, host, "https://moodle.example.edu")
+    _, headers, _ = get(monkeypatch, host, "https://moodle.example.edu")
     assert "frame-ancestors https://moodle.example.edu;" in headers["content-security-policy"]
     assert "x-frame-options" not in headers
+
+
+def test_pages_bring_the_script_for_back(monkeypatch):
+    page = HTMLResponse("<html><head><title>fmviz</title></head></html>", headers={"etag": "1"})
+    _, headers, body = get(monkeypatch, "localhost", answer=page)
+    assert b"<head><script>" in body
+    assert int(headers["content-length"]) == len(body)
+    assert "etag" not in headers
+    assert get(monkeypatch, "localhost")[2] == b"a page"
 
 
 @pytest.mark.parametrize("host", ["evil.com", "localhost.evil.com:8501", "a@localhost"])

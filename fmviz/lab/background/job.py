@@ -83,6 +83,8 @@ class Job(Task):
         self._prepare = prepare
         self._recorder = recorder
         self._orphan_seconds = orphan_seconds
+        self.browser = ""
+        """Who may steer it besides those who only watch; everybody where it is empty."""
         self._attended: Callable[[], bool] = lambda: False
         self._state, self._message = TaskState.PAUSED, "Ready."
         self._run: Prepared | None = None

@@ -140,7 +140,13 @@ class TaskManager:
     # -------------------------------------------------------------------------------------- training runs
 
     def start(
-        self, experiment: Experiment, owner: str = "", *, steps: int | None = None, pace: float = 0.0
+        self,
+        experiment: Experiment,
+        owner: str = "",
+        *,
+        steps: int | None = None,
+        pace: float = 0.0,
+        browser: str = "",
     ) -> Job:
         """Start a training run and return its job.
 
@@ -154,6 +160,8 @@ class TaskManager:
             Make so many epochs after the start, then pause; without it the job plays.
         pace : float
             Epochs a second, 0 for full speed.
+        browser : str
+            Who may steer it, while others watch; everybody may without it.
 
         Raises
         ------
@@ -164,6 +172,7 @@ class TaskManager:
         if self._open_store is not None:
             recorder = Recorder(self._open_store, experiment, origin="page")
         job = self._train(experiment, owner, recorder)
+        job.browser = browser
         job.set_pace(pace)
         if steps is None:
             job.play()
@@ -173,8 +182,10 @@ class TaskManager:
             job.step()
         return job
 
-    def resume(self, run: str, owner: str = "", *, play: bool = True) -> Job:
+    def resume(self, run: str, owner: str = "", *, play: bool = True, browser: str = "") -> Job:
         """Let an interrupted run of the store go on; return its job, which waits without `play`.
+
+        `owner` and `browser` are as for `start`.
 
         Raises
         ------
@@ -191,6 +202,7 @@ class TaskManager:
             if job is None:
                 recorder = Recorder.resumed(self._open_store(), run)
                 job = self._train(recorder.experiment, owner, recorder)
+                job.browser = browser
         if play:
             job.play()
         else:

@@ -15,7 +15,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
-from fmviz.ui import navigation, shell, widgets
+from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.interactions import attributes, matrix, pairs, row, samples, suspects
 from fmviz.ui.interactions.opened import (
     Opened,
@@ -24,7 +24,7 @@ from fmviz.ui.interactions.opened import (
 )
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
 from fmviz.ui.state import Settings, Text
-from fmviz.ui.watching import watch
+from fmviz.ui.watching import watch, watched
 
 OFFERED = 100
 _VIEWS = {
@@ -198,7 +198,7 @@ def _empty(settings: Settings) -> None:
         experiment = dataclasses.replace(suggested(name), max_epochs=_EXAMPLE_EPOCHS, seed=settings["seed"])
         owner = str(st.session_state.setdefault(_OWNER, secrets.token_hex(8)))
         try:
-            job = manager().start(experiment, owner)
+            job = manager().start(experiment, owner, browser=session_uploads.owner())
         except TooManyJobsError as error:
             st.session_state[f"{_OWNER}:said"] = str(error)
             return
@@ -234,4 +234,5 @@ def _wait(job: Job) -> None:
         icon=":material/stop:",
         key="interactions_stop",
         on_click=job.stop,
+        disabled=watched(job),
     )

@@ -31,7 +31,13 @@ PARTS = ("play", "pause", "step", "stop", "reset", "reseed")
 
 
 def draw_controls(
-    settings: Settings, job: Job | None, stale: bool, possible: bool, start: Callable[..., None]
+    settings: Settings,
+    job: Job | None,
+    stale: bool,
+    possible: bool,
+    start: Callable[..., None],
+    *,
+    others: bool = False,
 ) -> None:
     """Draw the controls.
 
@@ -47,6 +53,8 @@ def draw_controls(
         Whether a run with the settings can be made.
     start : callable
         ``start(settings, steps, **changes)`` starts a run, see the training page.
+    others : bool
+        Whether the run goes on for somebody else, and is not to be halted from here.
     """
     state = job.state if job is not None else None
     moving = settings["motion"]
@@ -94,7 +102,7 @@ def draw_controls(
         restart(seed=(settings["seed"] + 1) % (high + 1))
 
     def set_speed() -> None:
-        if job is not None:
+        if job is not None and not others:
             job.set_pace(SPEEDS[settings["speed"]][1])
             if settings["motion"] and settings["speed"] != "slow":
                 settings.set(motion=False, inside=0)
@@ -108,7 +116,7 @@ def draw_controls(
             icon=":material/play_arrow:",
             type="primary",
             shortcut="P",
-            disabled=not possible or (active and not stale),
+            disabled=not possible or ((active or others) and not stale),
             on_click=play,
             help="Go on, or start with the present settings.",
         )
@@ -118,7 +126,7 @@ def draw_controls(
             "Pause",
             icon=":material/pause:",
             shortcut="H",
-            disabled=not active,
+            disabled=not active or others,
             on_click=pause,
             help="Halt after the present epoch.",
         )
@@ -128,7 +136,7 @@ def draw_controls(
             "Step",
             icon=":material/skip_next:",
             shortcut="S",
-            disabled=not possible or active or (ended and not stale),
+            disabled=not possible or active or ((ended or others) and not stale),
             on_click=step,
             help="One epoch, or one of the steps chosen beside it.",
         )
@@ -150,7 +158,7 @@ def draw_controls(
             "Stop",
             icon=":material/stop:",
             shortcut="X",
-            disabled=not (active or paused),
+            disabled=not (active or paused) or others,
             on_click=stop,
             help="End the run for good.",
         )

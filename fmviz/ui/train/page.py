@@ -17,7 +17,7 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
-from fmviz.ui import navigation, shell
+from fmviz.ui import navigation, session_uploads, shell
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.setting_types import Setting
 from fmviz.ui.state import Settings, Text
@@ -43,6 +43,7 @@ from fmviz.ui.train.settings import (
     unavailable,
 )
 from fmviz.ui.train.strengths import NOW, adopt, draw_schedule
+from fmviz.ui.watching import watched
 
 _VIEW: tuple[Setting, ...] = (
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
@@ -140,18 +141,19 @@ def _owner() -> str:
 
 
 def _job(settings: Settings) -> Job | None:
-    return manager().job(settings["run"], owner=_owner())
+    job = manager().job(settings["run"])
+    return job if job is None or watched(job) else manager().job(job.id, owner=_owner())
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
     """Start a run with the present settings, some of them changed, and show it."""
     old = _job(settings)
-    if old is not None and not old.state.ended:
+    if old is not None and not old.state.ended and not watched(old):
         old.stop()
     pace = controls.SPEEDS[settings["speed"]][1]
     experiment = experiment_of(settings, **changes)
     try:
-        job = manager().start(experiment, _owner(), steps=steps, pace=pace)
+        job = manager().start(experiment, _owner(), steps=steps, pace=pace, browser=session_uploads.owner())
     except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         settings.set(run="", play=False)
@@ -195,7 +197,7 @@ def _found_in_store(run: str) -> bool:
             words = "This run is being made by another program. The Runs page shows how far it has come."
             st.session_state[_LOST] = ("info", words)
             return True
-        job = tasks.resume(run, _owner(), play=False)
+        job = tasks.resume(run, _owner(), play=False, browser=session_uploads.owner())
     except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         return False
@@ -214,10 +216,13 @@ def _body(settings: Settings, reason: str | None) -> None:
     job = _job(settings)
     if job is not None and adopt(settings, job):
         st.rerun()
+    others = job is not None and watched(job)
+    if others and settings["motion"]:
+        settings.set(motion=False)
     experiment = experiment_of(settings)
     stale = job is not None and job.experiment != experiment
-    controls.draw_controls(settings, job, stale, reason is None, _start)
-    main_settings(settings, None if stale else job)
+    controls.draw_controls(settings, job, stale, reason is None, _start, others=others)
+    main_settings(settings, None if stale or others else job)
     # Always one element: a fragment below that changed its place would be another one, and lose clicks.
     with st.container(key="train_above", gap="small"):
         draw_schedule(settings, experiment)
@@ -227,6 +232,11 @@ def _body(settings: Settings, reason: str | None) -> None:
         if (said := st.session_state.get(_LOST)) is not None:
             kind, sentence = said
             (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
+        if others:
+            st.info(
+                "You watch somebody else's run. **Reset** starts the same one for you, to stop and change.",
+                icon=":material/visibility:",
+            )
     begun = job is not None and (job.state.active or bool(job.view().epoch))
     words = _stale_words(job, experiment) if stale and begun and job is not None else None
     live.show(job, experiment, settings, stale=words)
