@@ -151,7 +151,7 @@ def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
     found = _named(store, arguments.ids)
     if len(found) < 2:
         raise ValueError("One run differs from nothing; name two different ones or more.")
-    frame = differing(found, only=not arguments.all)
+    frame = differing([[run] for run in found], only=not arguments.all)
     rows: list[dict[str, Any]] = [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
     if arguments.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))

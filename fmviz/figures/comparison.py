@@ -44,7 +44,8 @@ def overlay(
     Parameters
     ----------
     histories : sequence of (str, DataFrame)
-        The names of runs and their histories; runs without the column are left out, and keep their colour.
+        The names of runs and their histories; runs of one name have one colour, also where some lack the
+        column and are left out.
     column, title : str
         What is drawn, and its name.
     x : {"epoch", "seconds"}
@@ -54,16 +55,19 @@ def overlay(
     """
     figure = go.Figure()
     values: list[float] = []
-    for place, (name, history) in enumerate(histories):
+    names = list(dict.fromkeys(name for name, _ in histories))
+    for name, history in histories:
         if column not in history:
             continue
-        color, dash = run_style(place)
+        color, dash = run_style(names.index(name))
         rows = thin(history.dropna(subset=[column]))
         values += rows[column].tolist()
         figure.add_scatter(
             x=rows[x],
             y=rows[column],
             name=name,
+            legendgroup=name,
+            showlegend=not any(trace.name == name for trace in figure.data),
             mode="lines+markers" if len(rows) <= 30 else "lines",
             marker={"size": 5},
             line={"color": color, "dash": dash, "width": 2},
@@ -90,6 +94,7 @@ def trade_off(
     title: str,
     height: int = 360,
     what: str = "interactions",
+    spread: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> go.Figure:
     """Draw a metric against the number of interactions or of bases, with the Pareto front marked.
 
@@ -107,6 +112,8 @@ def trade_off(
         In pixels.
     what : str
         What is counted, in the plural.
+    spread : (sequence of float, sequence of float), optional
+        Standard deviations of the counts and of the metric; NaN where there is none.
     """
     x, y, on = (np.asarray(v, dtype=float) for v in (counts, metric, front))
     figure = go.Figure()
@@ -128,6 +135,8 @@ def trade_off(
             y=[y[place]],
             mode="markers",
             name=name,
+            error_x=None if spread is None else _bar(spread[0][place]),
+            error_y=None if spread is None else _bar(spread[1][place]),
             marker={
                 "size": 13 if on[place] else 9,
                 "color": run_style(place)[0],
@@ -141,6 +150,10 @@ def trade_off(
     figure.update_xaxes(title=f"used {what}", type="log" if useful_log(drawn) else "linear")
     figure.update_yaxes(title=title)
     return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
+
+
+def _bar(deviation: float) -> dict[str, Any] | None:
+    return {"array": [deviation], "thickness": 1, "width": 3} if np.isfinite(deviation) else None
 
 
 def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:

@@ -126,7 +126,7 @@ def test_tables_of_runs(some, store):
     store.rename(some[0], "mine")
     assert title_of_run(store.get(some[0])) == "mine"
     assert set(metrics_of(runs[1])) >= {"validation_rmse", "train_rmse", "support_f1"}
-    different = differing(runs).set_index("what")
+    different = differing([[run] for run in runs]).set_index("what")
     assert list(different.loc["regularizer"]) == ["ti", "cs", "cs"]
     assert "rank" not in different.index
-    assert "rank" in set(differing(runs, only=False)["what"])
+    assert "rank" in set(differing([[run] for run in runs], only=False)["what"])

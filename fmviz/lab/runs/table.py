@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,16 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
 
-__all__ = ["METRICS", "differing", "metrics_of", "runs_table", "title_of_run"]
+__all__ = [
+    "METRICS",
+    "differing",
+    "mean_and_deviation",
+    "metrics_of",
+    "runs_table",
+    "seeds_folded",
+    "title_of_group",
+    "title_of_run",
+]
 
 METRICS: dict[str, str] = {
     "validation_rmse": "RMSE, validation",
@@ -89,31 +99,70 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def differing(runs: Sequence[StoredRun], only: bool = True) -> pd.DataFrame:
-    """Return the settings and figures of runs side by side: one row each, one column a run.
+def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """Return runs in groups that differ in their seed alone, in the order of their first ones."""
+    groups: dict[str, list[StoredRun]] = {}
+    for run in runs:
+        rest = {name: value for name, value in run.settings.items() if name != "seed"}
+        groups.setdefault(repr(sorted(rest.items())), []).append(run)
+    return list(groups.values())
+
+
+def title_of_group(runs: Sequence[StoredRun]) -> str:
+    """Return what runs that differ in their seed alone are called."""
+    title = title_of_run(runs[0])
+    if len(runs) == 1:
+        return title
+    return f"{title.rpartition(' · seed')[0] or title} · {len(runs)} seeds"
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of values that are known, and their standard deviation; NaN where there is none."""
+    known = [value for value in values if math.isfinite(value)]
+    return (
+        statistics.fmean(known) if known else math.nan,
+        statistics.stdev(known) if len(known) > 1 else math.nan,
+    )
+
+
+def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.DataFrame:
+    """Return the settings and figures of runs side by side: one row each, one column a group of runs.
 
     Parameters
     ----------
-    runs : sequence of StoredRun
-        What to compare.
+    groups : sequence of sequence of StoredRun
+        What to compare: single runs, or those of `seeds_folded`, whose figures are told as mean ± standard
+        deviation.
     only : bool
         Leave out what is the same in all of them.
 
     Returns
     -------
     DataFrame
-        Columns ``what`` and the ids of the runs; all values are texts.
+        Columns ``what`` and the ids of the first runs; all values are texts.
     """
-    names = list(dict.fromkeys(name for run in runs for name in run.settings))
+    names = list(dict.fromkeys(name for group in groups for name in group[0].settings))
     figures = ["epoch", "objective", "used_features", "used_interactions"]
     figures += ["used_bases", "certificate", *METRICS]
     rows = []
     for what, table in (*((n, "settings") for n in names), *((n, "last") for n in figures)):
-        values = [getattr(run, table).get(what) for run in runs]
-        texts = ["" if value is None else _text(value) for value in values]
+        texts = [
+            _texts([getattr(run, table).get(what) for run in group], folded=table == "last")
+            for group in groups
+        ]
         if any(texts) and (not only or len(set(texts)) > 1):
-            rows.append({"what": what, **{run.id: text for run, text in zip(runs, texts, strict=True)}})
-    return pd.DataFrame(rows, columns=["what", *(run.id for run in runs)])
+            ids = [group[0].id for group in groups]
+            rows.append({"what": what, **dict(zip(ids, texts, strict=True))})
+    return pd.DataFrame(rows, columns=["what", *(group[0].id for group in groups)])
+
+
+def _texts(values: Sequence[Any], folded: bool) -> str:
+    known = [value for value in values if value is not None]
+    texts = list(dict.fromkeys(map(_text, known)))
+    if folded and len(texts) > 1:
+        mean, deviation = mean_and_deviation(known)
+        return f"{mean:.5g} ± {deviation:.2g}"
+    return ", ".join(texts)
 
 
 def _text(value: Any) -> str:

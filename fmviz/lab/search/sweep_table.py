@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runs.table import METRICS, metrics_of
 from fmviz.lab.search.sweep import FAILED
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import StoredRun
 
-__all__ = ["failures", "fits_table", "main_metric", "means_table", "method_name"]
+__all__ = ["best_runs", "failures", "fits_table", "main_metric", "means_table", "method_name"]
 
 
 def method_name(method: dict[str, object]) -> str:
@@ -93,6 +94,29 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
         interactions_std=("used_interactions", "std"),
     )
     return found.reset_index()
+
+
+def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
+    """Return the ids of the runs of every data set and method at its best point of the grid, by the means.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `fits_table`.
+    grid : sequence of str
+        The settings of the grid.
+    metric : str
+        What is best.
+    most : int
+        About so many in all; of each method as many of its seeds.
+    """
+    means = means_table(table, grid, metric)
+    ascending = metric.endswith(LOWER_IS_BETTER)
+    keys = ["dataset", "method"]
+    best = means.sort_values("mean", ascending=ascending, kind="stable").drop_duplicates(keys).sort_index()
+    found = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
+    seeds = max(1, most // max(1, len(best)))
+    return list(found.groupby(keys, sort=False).head(seeds)["run"])
 
 
 def failures(runs: Iterable[StoredRun]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -14,17 +15,23 @@ from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
 from fmviz.lab.runs.table import (
     METRICS,
     differing,
+    mean_and_deviation,
     metrics_of,
+    seeds_folded,
+    title_of_group,
     title_of_run,
 )
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import equal_sparsity, pairs, strengths
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings, Text
+from fmviz.ui.watching import done
 
-MOST = 24
+MOST = 40
 OFFERED = 300
 _CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
 _CURVES |= {"used_features": "Used features", "used_bases": "Bases in use", **METRICS}
@@ -39,6 +46,7 @@ TABLE = (
         "runs that were made before.",
     ),
     Text("runs", limit=MOST * 16, help="The runs, by their ids."),
+    ParamSpec("fold", "bool", False, help="Runs that differ in their seed alone as mean ± deviation."),
     ParamSpec("only", "bool", True, help="Leave out what is the same in all runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
@@ -50,6 +58,9 @@ TABLE = (
 PARTS = ("sides", "trade", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop")
 EXPERT = ("only", "x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
+_EXAMPLE = "fmviz:compare:example"
+# Runs that are told as one, or single ones.
+Groups = Sequence[Sequence[StoredRun]]
 
 
 def render() -> None:
@@ -101,11 +112,16 @@ def _runs(settings: Settings) -> None:
     if len(picked) < 2:
         _empty(settings, runs, picked)
         return
+    groups = seeds_folded(picked)
+    if len(groups) < len(picked):
+        widgets.param(settings, "fold", "Seeds as mean ± deviation")
+    if len(groups) == len(picked) or not settings["fold"]:
+        groups = [[run] for run in picked]
     if settings.shows("sides", "What differs"):
-        _side_by_side(settings, picked)
-    _curves(settings, runs, picked)
+        _side_by_side(settings, groups)
+    _curves(settings, runs, groups)
     if settings.shows("trade", "Trade-offs"):
-        _trade(settings, picked)
+        _trade(settings, groups)
     if settings.shows("pairs", "Pairs that differ or recur"):
         pairs.draw(settings, runs, picked)
 
@@ -149,8 +165,8 @@ def _tell_missing(wanted: int, missing: int) -> None:
         st.warning(" ".join(told), icon=":material/link_off:")
 
 
-def _name(run: StoredRun) -> str:
-    return f"{title_of_run(run)} ({run.id[:4]})"
+def _name(*group: StoredRun) -> str:
+    return title_of_group(group) if len(group) > 1 else f"{title_of_run(group[0])} ({group[0].id[:4]})"
 
 
 def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
@@ -163,18 +179,54 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                 f"Compare the newest {len(newest)}",
                 icon=navigation.COMPARE.icon,
                 key="compare_newest",
-                on_click=lambda: settings.set(runs=",".join(newest)),
+                on_click=lambda: settings.set(runs=",".join(newest), fold=True),
             )
+        elif not st.session_state.get(_EXAMPLE):
+            st.markdown(
+                "There are fewer than two runs with a result in the store. Train some models, or take this "
+                "example: TI and CS on planted interactions, from two seeds."
+            )
+            with st.container(horizontal=True):
+                st.button(
+                    "Show the example",
+                    icon=":material/play_circle:",
+                    key="compare_example",
+                    on_click=lambda: st.session_state.update({_EXAMPLE: True}),
+                )
+                st.page_link(navigation.TRAIN.script, label="Train", icon=navigation.TRAIN.icon)
         else:
-            st.markdown("There are fewer than two runs with a result in the store. Train some models first:")
-            st.page_link(navigation.TRAIN.script, label="Train", icon=navigation.TRAIN.icon)
+            _example(settings, runs)
 
 
-def _side_by_side(settings: Settings, picked: list[StoredRun]) -> None:
+def _example(settings: Settings, runs: RunStore) -> None:
+    """Fit some models, and compare them."""
+    plan = SweepPlan(
+        methods=[{"regularizer": "ti"}, {"regularizer": "cs"}],
+        seeds=range(2),
+        base={"max_epochs": 60, "validation": 0.2},
+        suggested=True,
+        title="An example to compare",
+    )
+
+    def fit(should_stop: Callable[[], bool]) -> Iterator[str]:
+        for made in carry_out(plan, runs, n_jobs=1, should_stop=should_stop):
+            yield f"{title_of_run(made.run)}: {made.run.message}"
+
+    def failed(sentence: str, details: str) -> None:
+        st.error(sentence, icon=":material/error:")
+
+    if done("compare:example", fit, "Training four small models.", failed):
+        st.session_state.pop(_EXAMPLE)
+        settings.set(runs=",".join(run.id for run in results(plan, runs).values()), fold=True)
+        st.rerun()
+
+
+def _side_by_side(settings: Settings, groups: Groups) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("What differs", width="content")
         widgets.param(settings, "only", "Differences only")
-    table = differing(picked, settings["only"]).rename(columns={run.id: _name(run) for run in picked})
+    names = {group[0].id: _name(*group) for group in groups}
+    table = differing(groups, settings["only"]).rename(columns=names)
     if table.empty:
         st.caption("Nothing: the settings and the figures of these runs are the same.")
         return
@@ -187,9 +239,9 @@ def _side_by_side(settings: Settings, picked: list[StoredRun]) -> None:
     )
 
 
-def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
+def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
     st.subheader("Curves")
-    histories = [(_name(run), pd.DataFrame(runs.trace(run.id))) for run in picked]
+    histories = [(_name(*group), pd.DataFrame(runs.trace(run.id))) for group in groups for run in group]
     offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for _, h in histories)}
     if not offered:
         st.caption("None of these runs has completed an epoch.")
@@ -212,15 +264,16 @@ def _curves(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None
     curves(
         figures.overlay(histories, curve, offered[curve], settings["x"]),
         key="compare_curves",
-        alt=f"{offered[curve]} of {len(picked)} runs against {words[settings['x']].lower()}.",
+        alt=f"{offered[curve]} of {len(histories)} runs against {words[settings['x']].lower()}.",
         live=False,
     )
 
 
-def _trade(settings: Settings, picked: list[StoredRun]) -> None:
+def _trade(settings: Settings, groups: Groups) -> None:
     st.subheader("Trade-offs")
-    found = [metrics_of(run) for run in picked]
-    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found) > 1}
+    picked = [run for group in groups for run in group]
+    found = {run.id: metrics_of(run) for run in picked}
+    offered = {name: words for name, words in METRICS.items() if sum(name in f for f in found.values()) > 1}
     if not offered:
         st.caption("These runs share no metric.")
         return
@@ -238,21 +291,34 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
         format_func=offered.__getitem__,
         width=260,
     )
-    values = [f.get(metric, math.nan) for f in found]
     # Bases join all features: where there are some, their number is what is small.
     what = "bases" if all("used_bases" in run.last for run in picked) else "interactions"
-    counts = [float(run.last.get(f"used_{what}", math.nan)) for run in picked]
+
+    def means(value: Callable[[StoredRun], float]) -> tuple[list[float], list[float]]:
+        both = [mean_and_deviation([value(run) for run in group]) for group in groups]
+        return [mean for mean, _ in both], [deviation for _, deviation in both]
+
+    values, value_spread = means(lambda run: found[run.id].get(metric, math.nan))
+    counts, count_spread = means(lambda run: float(run.last.get(f"used_{what}", math.nan)))
     front = pareto(counts, values, metric.endswith(LOWER_IS_BETTER))
-    names = [_name(run) for run in picked]
+    names = [_name(*group) for group in groups]
     left, right = st.columns(2)
     with left:
         curves(
-            figures.trade_off(names, counts, values, front.tolist(), offered[metric], what=what),
+            figures.trade_off(
+                names,
+                counts,
+                values,
+                front.tolist(),
+                offered[metric],
+                what=what,
+                spread=(count_spread, value_spread),
+            ),
             key="compare_trade",
             alt=f"{offered[metric]} against used {what} of {len(picked)} runs.",
             live=False,
         )
-        on = [title_of_run(run) for run, is_on in zip(picked, front, strict=True) if is_on]
+        on = [title_of_group(group) for group, is_on in zip(groups, front, strict=True) if is_on]
         better = "smaller" if metric.endswith(LOWER_IS_BETTER) else "larger"
         st.caption(
             f"Filled: the Pareto front. No other of these runs has as few {what} and a {better} value. "
@@ -261,12 +327,12 @@ def _trade(settings: Settings, picked: list[StoredRun]) -> None:
     with right:
         table = pd.DataFrame(
             {
-                "penalty": [_penalty(run) for run in picked],
-                "λ": [run.settings.get("lambda_sparse", math.nan) for run in picked],
-                "λ_p": [run.settings.get("lambda_p", math.nan) for run in picked],
-                "rank": [run.settings.get("rank", math.nan) for run in picked],
+                "penalty": [_penalty(group[0]) for group in groups],
+                "λ": [group[0].settings.get("lambda_sparse", math.nan) for group in groups],
+                "λ_p": [group[0].settings.get("lambda_p", math.nan) for group in groups],
+                "rank": [group[0].settings.get("rank", math.nan) for group in groups],
                 what: counts,
-                "features": [float(run.last.get("used_features", math.nan)) for run in picked],
+                "features": means(lambda run: float(run.last.get("used_features", math.nan)))[0],
                 offered[metric]: values,
             }
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +18,7 @@ from fmviz.lab.interpretation.comparison import (
 )
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.table import title_of_run
+from fmviz.lab.runs.table import seeds_folded, title_of_group, title_of_run
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
@@ -37,11 +36,7 @@ def draw(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
     """Draw the difference of two runs, and the stability of runs that differ in their seed alone."""
     st.subheader("Which pairs they weigh differently")
     _difference(settings, runs, picked)
-    groups: dict[str, list[StoredRun]] = defaultdict(list)
-    for run in picked:
-        rest = {name: value for name, value in run.settings.items() if name != "seed"}
-        groups[repr(sorted(rest.items()))].append(run)
-    repeated = [group for group in groups.values() if len(group) > 1]
+    repeated = [group for group in seeds_folded(picked) if len(group) > 1]
     st.subheader("Which pairs come back from seed to seed")
     if not repeated:
         st.caption(
@@ -141,8 +136,8 @@ def _pairs(used: np.ndarray) -> str:
 def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     found = [_weights(run.id, run.updated, runs) for run in group]
     weights = [w for w in found if isinstance(w, Weights)]
-    title = title_of_run(group[0]).rpartition(" · seed")[0] or title_of_run(group[0])
-    st.markdown(f"**{plain(title)}** · seeds {', '.join(str(run.settings.get('seed', 0)) for run in group)}")
+    seeds = ", ".join(str(run.settings.get("seed", 0)) for run in group)
+    st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
     if len(weights) < len(group):
         st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))
         return

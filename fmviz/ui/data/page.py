@@ -124,7 +124,7 @@ TABLE: tuple[Setting, ...] = (
     ),
     *strengths.TABLE,
 )
-PARTS = ("upload", "use_paste", "example", "other", "train", "keep", *strengths.PARTS)
+PARTS = ("upload", "use_paste", "example", "other", "train", "read", "keep", *strengths.PARTS)
 _EXPERT = ("kind", "skip", "scaling", "rare")
 _UPLOAD = "fmviz:data:uploads"
 _REFUSED = "fmviz:data:refused"

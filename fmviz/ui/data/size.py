@@ -10,9 +10,10 @@ import streamlit as st
 
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import SharedBasis
+from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.experiment import suggested
+from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.threshold import following_data
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.tables.recipe import Recipe
@@ -180,6 +181,16 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
         )
         widgets.action(
             settings,
+            "read",
+            "Train, and read the pairs in words",
+            icon=navigation.INTERACTIONS.icon,
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "read"),
+            help="With the same defaults; opens the page Interactions when the model is trained.",
+        )
+        widgets.action(
+            settings,
             "keep",
             "Keep as a data set",
             icon=":material/bookmark_add:",
@@ -219,13 +230,21 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
     st.session_state.pop(_WANTED, None)
     library.undelete(name)
     session_uploads.remember(name)
-    if what == "train":
+    if what != "keep":
         validation = settings["validation"]
         if settings["outputs"] == "shared" and load_dataset(name).outputs:
             query = _shared_query(name, settings["seed"], validation)
         else:
             query = train_query(name, settings["seed"], rank=settings["rank"], validation=validation)
-        st.switch_page(navigation.TRAIN.script, query_params=query)
+        if what == "train":
+            st.switch_page(navigation.TRAIN.script, query_params=query)
+        experiment, _ = Experiment.from_query(query)
+        try:
+            job = manager().start(experiment, owner, browser=owner)
+        except TooManyJobsError as error:
+            failed(str(error), "")
+            return
+        st.switch_page(navigation.INTERACTIONS.script, query_params={"run": job.id})
     st.session_state["fmviz:data:told"] = (f"{library.title_of(title)} is in the data set menu.", None)
     settings.set(dataset=name)
     st.rerun()

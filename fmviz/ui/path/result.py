@@ -13,6 +13,7 @@ import streamlit as st
 from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import strength_path as figures
 from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -24,12 +25,13 @@ from fmviz.lab.search.strength_path import (
     path_program,
     path_table,
 )
-from fmviz.ui import capsule, navigation, widgets
+from fmviz.ui import arena, capsule, navigation, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure
 
+_HEIGHT = 300
 _LABELS = {name: PENALTIES[name].label for name in METHODS}
 
 
@@ -73,26 +75,23 @@ def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         with st.container(width="content"):
             widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
     picked = None if live else _picked(settings, table)
-    if settings.shows("charts", "Curves"):
-        _charts(settings, plan, table, metrics, d, picked, live)
+    panels = _panels(settings, table, metrics, d) if settings.shows("charts", "Curves") else []
+    _charts(settings, plan, table, panels[:2], picked, live)
+    # Close to the curves whose points choose it.
     if picked is not None and settings.shows("fit", "One fit of the path"):
-        _point(settings, plan, table, picked, metrics, d)
+        _point(settings, plan, table, picked, metrics, view)
+    _charts(settings, plan, table, panels[2:], picked, live)
     if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
 
 
-def _charts(
-    settings: Settings,
-    plan: PathPlan,
-    table: pd.DataFrame,
-    metrics: dict[str, str],
-    d: int,
-    picked: pd.Series | None,
-    live: bool,
-) -> None:
-    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
+_Chart = tuple[str, str, str, dict[str, Any]]
+
+
+def _panels(settings: Settings, table: pd.DataFrame, metrics: dict[str, str], d: int) -> list[_Chart]:
+    """Return the charts: what they show, its title, against what, and further options."""
     metric = settings["metric"]
-    panels: list[tuple[str, str, str, dict[str, Any]]] = [
+    panels: list[_Chart] = [
         ("used_interactions", "Used interactions", "lambda_sparse", {"total": d * (d - 1) // 2}),
         ("used_features", "Used features", "lambda_sparse", {"total": d}),
         ("objective", "Objective", "lambda_sparse", {}),
@@ -103,6 +102,18 @@ def _charts(
         panels.append(("support_f1", "Support F1", "lambda_sparse", {}))
     elif "support_f1" in table:
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
+    return panels
+
+
+def _charts(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    panels: list[_Chart],
+    picked: pd.Series | None,
+    live: bool,
+) -> None:
+    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
     cells = [cell for _ in range(0, len(panels), 2) for cell in st.columns(2)]
     for cell, (y, title, x, more) in zip(cells, panels, strict=False):
         if y not in table:
@@ -173,9 +184,11 @@ def _point(
     table: pd.DataFrame,
     picked: pd.Series,
     metrics: dict[str, str],
-    d: int,
+    view: TaskView,
 ) -> None:
     st.subheader("One fit of the path")
+    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    d = dataset.X.shape[1]
     names = list(dict.fromkeys(table["regularizer"]))
     rows = table[table["regularizer"] == settings["who"]]
     with st.container(border=True, key="path_point"):
@@ -224,6 +237,11 @@ def _point(
                 query_params=train_query(experiment),
             )
             st.caption(_train_words(plan, picked))
+        strength = float(picked["lambda_sparse"])
+        fit = next(one for one in view.items if one.experiment == experiment)
+        if fit.parameters is not None and d <= EXACT_FEATURES and len(dataset.outputs) < 2:
+            one = replace(plan, regularizers=(settings["who"],))
+            arena.draw_path(one, strength, "path_matrix", _HEIGHT, view)
 
 
 def _train_words(plan: PathPlan, picked: pd.Series) -> str:

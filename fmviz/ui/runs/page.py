@@ -199,7 +199,7 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 navigation.COMPARE.script,
                 label=f"Compare {len(picked)}",
                 icon=navigation.COMPARE.icon,
-                query_params={"runs": ",".join(ids)},
+                query_params={"runs": ",".join(ids), "fold": "1"},
             )
         else:
             st.button(

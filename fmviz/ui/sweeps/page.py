@@ -23,10 +23,11 @@ from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import range_to_empty
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
-from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.compare.page import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several, Text
@@ -141,7 +142,7 @@ def _form_plan(settings: Settings) -> SweepPlan:
 
 
 def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
-    name = hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
+    name = _name(plan)
     tasks = manager()
     task, costing = tasks.get(f"sweep:{name}"), tasks.get(f"cost:{name}")
     active = task is not None and task.state.active
@@ -179,6 +180,27 @@ def _run(settings: Settings, plan: SweepPlan, runs: RunStore) -> None:
         watch(costing, _draw_cost)
     if task is not None:
         watch(task, partial(_draw, plan, name))
+    elif not settings["own"]:
+        _empty(settings, runs)
+
+
+def _empty(settings: Settings, runs: RunStore) -> None:
+    def example() -> None:
+        settings.set(dataset="monks1", penalties=("l1", "ti", "cs"), points=4, seeds=2, starts="informed")
+        _load_range(settings, linked=False)
+        plan = _form_plan(settings)
+        manager().submit(f"sweep:{_name(plan)}", partial(_fits, plan, runs, _name(plan)))
+
+    with st.container(border=True, key="sweeps_empty"):
+        st.markdown(
+            "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
+            "take this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds."
+        )
+        st.button("Show the example", key="sweeps_example", icon=":material/play_circle:", on_click=example)
+
+
+def _name(plan: SweepPlan) -> str:
+    return hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
 
 
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
@@ -225,6 +247,16 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if means.empty:
         return
     words = METRICS.get(metric, "Objective")
+    if not view.state.active:
+        best = best_runs(table, list(plan.grid), metric, MOST)
+        if len(best) > 1:
+            st.page_link(
+                navigation.COMPARE.script,
+                label="Compare the methods, each at its best",
+                icon=navigation.COMPARE.icon,
+                query_params={"runs": ",".join(best), "fold": "1"},
+                help=f"By the mean of {words} over the seeds.",
+            )
     axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
     if axis is not None:
         left, right = st.columns(2)
