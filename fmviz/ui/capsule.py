@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.capsule import INSTALL, Capsule
 from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.ui import widgets
 
@@ -32,7 +32,9 @@ def capsule(
     versions: Mapping[str, str] | None = None,
 ) -> Capsule:
     """Return the capsule of a result on this page; `versions` where another process has made it."""
-    return Capsule(result, script, link(), seed, dict(data or {}), dict(versions or present_versions()))
+    return Capsule(
+        result, INSTALL + script, link(), seed, dict(data or {}), dict(versions or present_versions())
+    )
 
 
 def draw(key: str, found: Capsule, note: str = "", label: str = "Copy as Python") -> None:

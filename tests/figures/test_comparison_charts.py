@@ -48,9 +48,18 @@ def test_bars():
     (bars,) = figures.shares([5, 2]).data
     assert list(bars.y) == [5, 2]
     assert list(bars.x) == ["1 of 2", "2 of 2"]
-    table = pd.DataFrame({"regularizer": ["ti"], "label": ["TI"], "value": [0.25]})
+    table = pd.DataFrame({"regularizer": ["ti", "l1"], "label": ["TI", "ℓ₁"], "value": [0.25, 0.5]})
+    table = table.assign(interactions=[360, 1_000], nearest=[False, True])
     (bars,) = figures.equal_sparsity(table, "value", "RMSE").data
-    assert list(bars.y) == [0.25]
+    assert list(bars.y) == [0.25, 0.5]
+    assert list(bars.marker.pattern.shape) == ["", "/"]
+
+
+def test_seeds_of_one_method_have_one_colour_and_one_entry():
+    history = pd.DataFrame({"epoch": [0, 1], "objective": [2.0, 1.0]})
+    figure = figures.overlay([("ti", history), ("ti", history), ("cs", history)], "objective", "Objective")
+    assert [trace.showlegend for trace in figure.data] == [True, False, True]
+    assert figure.data[0].line.color == figure.data[1].line.color != figure.data[2].line.color
 
 
 def test_parallel_axes_write_large_numbers_out():

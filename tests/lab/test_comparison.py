@@ -14,8 +14,8 @@ from fmviz.lab.interpretation.comparison import (
     selected_counts,
     stability,
 )
-from fmviz.lab.runner import Run
-from fmviz.lab.search.equal_sparsity import at_equal_sparsity
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.search.equal_sparsity import at_equal_sparsity, suggested_target
 
 FM = get_model("fm")
 
@@ -92,3 +92,22 @@ def test_a_duel_brings_all_to_the_same_number():
         assert end.metrics["validation_rmse"] == fit.metrics["validation_rmse"]
     assert all(not fit.metrics for fit in fits if fit.status == "searching")
     assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []
+
+
+def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():
+    base = Experiment(rank=2, validation=0.2, max_epochs=30, lambda_p=0.1)
+    fits = list(at_equal_sparsity(base, ["l1"], 1_500, accept=(1_500, 1_500)))
+    *tried, nearest = fits
+    assert tried[-1].status == "not reachable"
+    assert nearest.status == "nearest"
+    assert nearest.message == tried[-1].message
+    assert nearest.metrics["validation_rmse"] > 0
+    reached = [fit.used_interactions for fit in tried if fit.used_interactions]
+    assert nearest.used_interactions == min(reached, key=lambda used: max(used / 1_500, 1_500 / used))
+    assert nearest.parameters is not None
+
+
+def test_the_number_to_compare_at_follows_the_data():
+    assert suggested_target(load_dataset("planted_interactions")) == 360
+    assert suggested_target(load_dataset("monks1")) == 3
+    assert suggested_target(load_dataset("diabetes")) == 4

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from ui.driving import numbers, page
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+from ui.driving import header_of, numbers, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.support import CLASSES
 from fmviz.lab.store import Growth
 from fmviz.ui.compare.page import MOST
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "lambda_sparse": 0.3, "validation": 0.2}
+
+
+def matrices(app: AppTest) -> list[dict[str, Any]]:
+    """Return the headers of the views of matrices on the page."""
+    views = (one.proto for one in app.get("bidi_component"))
+    return [header_of(one.bytes) for one in views if one.component_name == "fmviz.matrix_view"]
 
 
 def test_links_to_too_many_runs_and_to_none(store, sentences):
@@ -26,15 +36,19 @@ def test_failed_runs_do_not_hide_the_older_ones(store):
         tasks.manager().start(Experiment(**SMALL, seed=seed))
     for _ in range(8):
         store.grow(store.begin(Experiment(**SMALL)), Growth(status="failed", message="No data."))
-    assert page("compare").button(key="compare_newest").label == "Compare the newest 2"
+    assert page("compare", view="runs").button(key="compare_newest").label == "Compare the newest 2"
 
 
 def test_runs_of_two_seeds_and_another_method(store, sentences):
     made = [Experiment(**SMALL), Experiment(**SMALL, seed=1), Experiment(**SMALL, regularizer="cs")]
     runs = [tasks.manager().start(experiment).id for experiment in made]
-    app = page("compare")
+    app = page("compare", view="runs")
     app.button(key="compare_newest").click().run()
     assert not app.exception
+    # Seeds are folded: two methods, and how far the seeds of one lie apart.
+    table = app.dataframe[0].value.set_index("what")
+    assert len(table.columns) == 2
+    assert any(" ± " in value for value in table.loc["objective"])
     app = page("compare", runs=",".join([*runs, "gone"]))
     assert {"1", "4"} <= numbers(app)
     table = app.dataframe[0].value.set_index("what")
@@ -73,3 +87,45 @@ def test_the_duel_shows_what_it_found(store):
     assert not app.exception
     table = app.dataframe[-1].value
     assert list(table["label"]) == ["TI", "CS"]
+
+
+def test_matrices_stand_beside_the_bars_and_what_is_not_reached_is_hatched(store):
+    # Whole features have 10 pairs or 15.
+    app = page("compare", dataset="monks1", target="12", fighters="ti,cs", accept="5", starts="informed")
+    app.button(key="compare_duel").click().run()
+    app.run()
+    assert not app.exception
+    (sent,) = matrices(app)
+    assert [panel["title"] for panel in sent["panels"]] == ["TI", "CS"]
+    assert [one["label"] for one in sent["panels"][0]["classes"]] == [name.capitalize() for name in CLASSES]
+    table = app.dataframe[-1].value
+    assert table["interactions"].iloc[1] in (10, 15)
+    assert "CS cannot use 11 to 13 interactions" in words(app)
+
+
+def test_the_number_follows_the_data_until_somebody_chooses_it(store):
+    app = page("compare")
+    assert app.session_state["fmviz:compare:target"] == 360
+    app.selectbox(key="shared_dataset").set_value("monks1").run()
+    assert app.session_state["fmviz:compare:target"] == 3
+    # What a link leaves out is what it always was.
+    assert page("compare", dataset="monks1", fighters="ti").number_input(key="compare_target").value == 300
+
+
+def test_models_of_any_data_under_one_strength(store):
+    app = page("compare", dataset="monks1", view="strength", fighters="ti", trained="1")
+    app.run()
+    (sent,) = matrices(app)
+    assert [panel["title"] for panel in sent["panels"]] == ["TI"]
+    assert len(sent["panels"][0]["frames"]) == len(app.select_slider(key="compare_along").options) > 4
+    app.segmented_control(key="compare_shown").set_value("weights").run()
+    (sent,) = matrices(app)
+    assert len(sent["panels"]) == 2  # The truth is beside them.
+
+
+def test_an_empty_store_offers_an_example(store):
+    app = page("compare", view="runs")
+    app.button(key="compare_example").click().run()
+    app.run()
+    assert len(store.runs()) == 4
+    assert len(app.dataframe[0].value.set_index("what").columns) == 2

@@ -7,7 +7,13 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["Capsule"]
+__all__ = ["INSTALL", "Capsule"]
+
+INSTALL = """\
+# Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
+# folder and run it by .venv/bin/python, which `make run` has set up there.
+"""
+"""How a program begins that somebody takes away."""
 
 
 @dataclass(frozen=True)

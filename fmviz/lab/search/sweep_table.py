@@ -99,6 +99,8 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
 def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
     """Return the ids of the runs of every data set and method at its best point of the grid, by the means.
 
+    Of equals it is the one with the fewest interactions.
+
     Parameters
     ----------
     table : DataFrame
@@ -113,7 +115,8 @@ def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) 
     means = means_table(table, grid, metric)
     ascending = metric.endswith(LOWER_IS_BETTER)
     keys = ["dataset", "method"]
-    best = means.sort_values("mean", ascending=ascending, kind="stable").drop_duplicates(keys).sort_index()
+    order = means.sort_values(["mean", "interactions"], ascending=[ascending, True])
+    best = order.drop_duplicates(keys).sort_index()
     found = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
     seeds = max(1, most // max(1, len(best)))
     return list(found.groupby(keys, sort=False).head(seeds)["run"])

@@ -14,6 +14,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.figures import strength_path as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.thinned import EXACT_FEATURES
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
@@ -75,23 +76,26 @@ def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
         with st.container(width="content"):
             widgets.param(settings, "counts", "Counts", labels={"linear": "Linear", "log": "Logarithmic"})
     picked = None if live else _picked(settings, table)
-    panels = _panels(settings, table, metrics, d) if settings.shows("charts", "Curves") else []
-    _charts(settings, plan, table, panels[:2], picked, live)
-    # Close to the curves whose points choose it.
+    if settings.shows("charts", "Curves"):
+        _charts(settings, plan, table, metrics, d, picked, view)
     if picked is not None and settings.shows("fit", "One fit of the path"):
-        _point(settings, plan, table, picked, metrics, view)
-    _charts(settings, plan, table, panels[2:], picked, live)
+        _point(settings, plan, table, picked, metrics, d)
     if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
 
 
-_Chart = tuple[str, str, str, dict[str, Any]]
-
-
-def _panels(settings: Settings, table: pd.DataFrame, metrics: dict[str, str], d: int) -> list[_Chart]:
-    """Return the charts: what they show, its title, against what, and further options."""
-    metric = settings["metric"]
-    panels: list[_Chart] = [
+def _charts(
+    settings: Settings,
+    plan: PathPlan,
+    table: pd.DataFrame,
+    metrics: dict[str, str],
+    d: int,
+    picked: pd.Series | None,
+    view: TaskView,
+) -> None:
+    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
+    live, metric = view.state.active, settings["metric"]
+    panels: list[tuple[str, str, str, dict[str, Any]]] = [
         ("used_interactions", "Used interactions", "lambda_sparse", {"total": d * (d - 1) // 2}),
         ("used_features", "Used features", "lambda_sparse", {"total": d}),
         ("objective", "Objective", "lambda_sparse", {}),
@@ -102,19 +106,13 @@ def _panels(settings: Settings, table: pd.DataFrame, metrics: dict[str, str], d:
         panels.append(("support_f1", "Support F1", "lambda_sparse", {}))
     elif "support_f1" in table:
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
-    return panels
-
-
-def _charts(
-    settings: Settings,
-    plan: PathPlan,
-    table: pd.DataFrame,
-    panels: list[_Chart],
-    picked: pd.Series | None,
-    live: bool,
-) -> None:
-    chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
-    cells = [cell for _ in range(0, len(panels), 2) for cell in st.columns(2)]
+    fit = None if chosen is None else _drawable(chosen, view)
+    # Beside the curves whose points choose it.
+    first = st.columns(2) if fit is None else st.columns([3, 3, 2])
+    if fit is not None:
+        with first[2]:
+            _matrix(plan, fit)
+    cells = [*first[:2], *(cell for _ in range(2, len(panels), 2) for cell in st.columns(2))]
     for cell, (y, title, x, more) in zip(cells, panels, strict=False):
         if y not in table:
             continue
@@ -143,6 +141,25 @@ def _charts(
                     on_select=partial(_pick, settings, f"{key}_chart"),
                     selection_mode="points",
                 )
+
+
+def _drawable(chosen: tuple[str, float], view: TaskView) -> PathFit | None:
+    """Return a fit of the path, where its matrix can be drawn."""
+    for fit in view.items:
+        one: Experiment = fit.experiment
+        if (one.regularizer, one.lambda_sparse) == chosen and fit.parameters is not None:
+            P = fit.parameters.P
+            return fit if P.ndim == 2 and P.shape[0] <= EXACT_FEATURES else None
+    return None
+
+
+def _matrix(plan: PathPlan, fit: PathFit) -> None:
+    assert fit.parameters is not None, "a fit that can be drawn has parameters"
+    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
+    name = fit.experiment.regularizer
+    st.markdown(f"**The fit at λ = {fit.experiment.lambda_sparse:.4g}**")
+    picture = arena.fitted(fit.parameters.P, "", dataset, compared=True)
+    arena.draw_panels({name: [picture]}, dataset, "path_matrix", _HEIGHT)
 
 
 def _pick(settings: Settings, key: str) -> None:
@@ -184,11 +201,9 @@ def _point(
     table: pd.DataFrame,
     picked: pd.Series,
     metrics: dict[str, str],
-    view: TaskView,
+    d: int,
 ) -> None:
     st.subheader("One fit of the path")
-    dataset = load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
-    d = dataset.X.shape[1]
     names = list(dict.fromkeys(table["regularizer"]))
     rows = table[table["regularizer"] == settings["who"]]
     with st.container(border=True, key="path_point"):
@@ -237,11 +252,6 @@ def _point(
                 query_params=train_query(experiment),
             )
             st.caption(_train_words(plan, picked))
-        strength = float(picked["lambda_sparse"])
-        fit = next(one for one in view.items if one.experiment == experiment)
-        if fit.parameters is not None and d <= EXACT_FEATURES and len(dataset.outputs) < 2:
-            one = replace(plan, regularizers=(settings["who"],))
-            arena.draw_path(one, strength, "path_matrix", _HEIGHT, view)
 
 
 def _train_words(plan: PathPlan, picked: pd.Series) -> str:
