@@ -173,6 +173,15 @@ def test_one_click_trains():
     assert any("import_file(" in code.value for code in app.code)
 
 
+def test_one_click_leads_to_the_pairs_in_words(store):
+    app = brought()
+    app.button(key="data_read").click().run()
+    assert not app.error
+    assert app.title[0].value == "Interactions"
+    assert address(app)["run"] == store.runs()[0].id
+    assert "interactions of" in words(app)
+
+
 def test_strengths_are_searched_and_a_link_finds_them_again(store, sentences, monkeypatch, tmp_path):
     monkeypatch.setattr(averaged, "_DRAWS", 10)
     monkeypatch.setattr(averaged, "_BURN_IN", 10)

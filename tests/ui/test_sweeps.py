@@ -8,7 +8,7 @@ from ui.driving import page, words
 from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out
-from fmviz.lab.search.sweep_table import fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
 
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],
@@ -85,3 +85,10 @@ def test_tables_of_a_sweep(store):
     row = means[(means["method"] == "CS") & (means["lambda_sparse"] == 0.01)].iloc[0]
     assert row["mean"] == pytest.approx(one[metric].mean())
     assert row["interactions"] == pytest.approx(one["used_interactions"].mean())
+    best = best_runs(table, list(PLAN.grid), metric, most=40)
+    methods = table.set_index("run").loc[best, "method"]
+    assert list(methods) == ["TI"] * 2 + ["CS"] * 2
+    assert len(best_runs(table, list(PLAN.grid), metric, most=2)) == 2
+    higher = means.loc[means.groupby("method", sort=False)["mean"].idxmax(), "lambda_sparse"]
+    assert metric.endswith("auc")
+    assert list(table.set_index("run").loc[best[::2], "lambda_sparse"]) == list(higher)
