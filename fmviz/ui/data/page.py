@@ -257,7 +257,8 @@ def open_set(settings: Settings, one: Upload) -> None:
 def _file(settings: Settings, linked: bool) -> None:
     file = settings["file"]
     size = library.size_of_file(file)
-    with st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box"):
+    top = st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box")
+    with top:
         widgets.param(settings, "title", "Name")
         st.markdown("" if size is None else in_words(size), width="content")
         widgets.action(
@@ -308,7 +309,7 @@ def _file(settings: Settings, linked: bool) -> None:
         rare=settings["rare"],
     )
     encoded = draw_size(settings, recipe)
-    draw_train(settings, recipe, encoded)
+    draw_train(settings, recipe, encoded, top)
     strengths.draw(settings, recipe, encoded is not None, linked)
 
 

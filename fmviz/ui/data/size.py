@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import SharedBasis
@@ -151,8 +152,8 @@ def _cannot(sentence: str, details: str) -> None:
     st.caption("Change the target, the columns or the rule for missing values above; or upload another file.")
 
 
-def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
-    """Draw the way to a first model."""
+def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: DeltaGenerator) -> None:
+    """Draw the way to a first model; at the `top` of the page, straight to what it says."""
     st.subheader("Train")
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
         with st.container(width=220):
@@ -167,6 +168,18 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
                 labels={"each": "A machine for each", "shared": "One shared basis"},
             )
     name = library.name_of(settings["file"], recipe)
+    with top:
+        widgets.action(
+            settings,
+            "read",
+            "Train, and read the pairs in words",
+            icon=navigation.INTERACTIONS.icon,
+            type="primary",
+            disabled=size is None,
+            on_click=_want,
+            args=(name, "read"),
+            help="With sensible defaults; opens the page Interactions.",
+        )
     with st.container(horizontal=True, key="data_actions"):
         widgets.action(
             settings,
@@ -178,16 +191,6 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
             on_click=_want,
             args=(name, "train"),
             help="With a strength that these data suggest; opens the page Train.",
-        )
-        widgets.action(
-            settings,
-            "read",
-            "Train, and read the pairs in words",
-            icon=navigation.INTERACTIONS.icon,
-            disabled=size is None,
-            on_click=_want,
-            args=(name, "read"),
-            help="With the same defaults; opens the page Interactions when the model is trained.",
         )
         widgets.action(
             settings,
@@ -205,7 +208,9 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
     )
     wanted, what = st.session_state.get(_WANTED, ("", ""))
     if wanted == name and size is not None:
-        _carry_out(settings, recipe, name, what)
+        # Beside the button that was pressed.
+        with top if what == "read" else st.container():
+            _carry_out(settings, recipe, name, what)
 
 
 def _want(name: str, what: str) -> None:
