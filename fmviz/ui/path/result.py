@@ -108,11 +108,12 @@ def _charts(
         panels.append(("estimation_error", "Estimation error", "lambda_sparse", {}))
     fit = None if chosen is None else _drawable(chosen, view)
     # Beside the curves whose points choose it.
-    first = st.columns(2) if fit is None else st.columns([3, 3, 2])
+    widths = [1, 1] if fit is None else [3, 3, 2]
+    left, right, *rest = st.columns(widths)
     if fit is not None:
-        with first[2]:
+        with rest[0]:
             _matrix(plan, fit)
-    cells = [*first[:2], *(cell for _ in range(2, len(panels), 2) for cell in st.columns(2))]
+    cells = [left, right, *(cell for _ in range(2, len(panels), 2) for cell in st.columns(2))]
     for cell, (y, title, x, more) in zip(cells, panels, strict=False):
         if y not in table:
             continue
