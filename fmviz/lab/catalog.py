@@ -77,9 +77,9 @@ def _upload_spec(name: str) -> DatasetSpec:
 
     found = library.find(name)
     if found is None:
-        title, description, suggested = "Somebody's own data", "", {}
+        title, description, suggested, suited = "Somebody's own data", "", {}, {}
     else:
-        title, suggested = found.title, dict(found.suggested)
+        title, suggested, suited = found.title, dict(found.suggested), found.suited
         description = f"{found.rows:,} rows, {found.features:,} features; kept on this computer alone."
     return DatasetSpec(
         name=name,
@@ -90,4 +90,5 @@ def _upload_spec(name: str) -> DatasetSpec:
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,
+        suited=suited,
     )

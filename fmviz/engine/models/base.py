@@ -29,6 +29,8 @@ class Notation:
         LaTeX of both strengths and of what they multiply; `shrinkage` is empty where λ_p multiplies nothing.
     shrinkage_term, penalty_term : str
         Both terms in plain characters.
+    rank : str
+        What k is called.
     """
 
     matrix: str = "P"
@@ -39,6 +41,7 @@ class Notation:
     penalty: str = r"\Omega(P)"
     shrinkage_term: str = "λₚ ‖P‖²"
     penalty_term: str = "λ Ω(P)"
+    rank: str = "Rank"
 
     @property
     def objective(self) -> str:

@@ -86,6 +86,7 @@ class SharedBasis(Model):
         shrinkage="",
         shrinkage_term="",
         penalty_term="λ Ω(V)",
+        rank="Most bases",
     )
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
