@@ -77,9 +77,9 @@ def _upload_spec(name: str) -> DatasetSpec:
 
     found = library.find(name)
     if found is None:
-        title, description, suggested, suited = "Somebody's own data", "", {}, {}
+        title, description, suggested = "Somebody's own data", "", {}
     else:
-        title, suggested, suited = found.title, dict(found.suggested), found.suited
+        title, suggested = found.title, dict(found.suggested)
         description = f"{found.rows:,} rows, {found.features:,} features; kept on this computer alone."
     return DatasetSpec(
         name=name,
@@ -90,5 +90,5 @@ def _upload_spec(name: str) -> DatasetSpec:
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,
-        suited=suited,
+        suited={} if found is None else found.suited,
     )
