@@ -279,16 +279,17 @@ class Model(Bound):
         """
         raise NotImplementedError
 
-    def least_gauge(
+    def gauges(
         self,
         design: Design,
         penalty: Penalty,
         parameters: Parameters,
         alpha: np.ndarray,
         strengths: tuple[float, float],
-    ) -> float | None:
-        """Return a t that `gauge` cannot be below, None where `gauge` is exact or nothing is known."""
-        return None
+        thorough: bool,
+    ) -> tuple[float, float | None]:
+        """Return `gauge`, and a t that it cannot be below: None where it is exact or nothing is known."""
+        return self.gauge(design, penalty, parameters, alpha, strengths, thorough), None
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
         """Return the largest value of the penalty on W that a problem without strengths is about."""
