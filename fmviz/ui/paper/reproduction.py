@@ -123,11 +123,13 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
     if result is None:
         return
     if kept.shipped:
-        made_with = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+        programs = dict(result.versions)
+        machine = programs.pop("platform", "an unknown machine")
+        made_with = ", ".join(f"{name} {version}" for name, version in programs.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         st.caption(
             f"Our result of {shown_result.when(kept)}{parts}, which came with fmviz; made by "
-            f"`{_command(artefact, kept.budget)}` with {made_with}."
+            f"`{_command(artefact, kept.budget)}` with {made_with} on {machine}."
         )
     else:
         st.caption(f"The last result, of {shown_result.when(kept)}.")
