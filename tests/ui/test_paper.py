@@ -37,13 +37,6 @@ def store(tmp_path, monkeypatch) -> RunStore:
     return process_store()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_ours(request, monkeypatch) -> None:
-    """Leave out what comes with fmviz, which is not the same for long."""
-    if "ours" not in request.node.name:
-        monkeypatch.setattr(shipped, "_heads", dict)
-
-
 @pytest.fixture
 def executor(store) -> Iterator[InlineExecutor]:
     found = InlineExecutor()
