@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all docs setup setup-dev warmup lint format screenshots lock clean
+.PHONY: help run test test-all docs setup setup-dev warmup lint format screenshots results lock clean
 
 ifneq ($(origin PYTHON),undefined)
 export PYTHON
@@ -49,6 +49,9 @@ screenshots: setup-dev ## Photograph every page into screenshots/ (make screensh
 	@sh tools/warmup.sh
 	@FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
 		.venv/bin/python tools/screenshots.py $(DOCS)
+
+results: setup ## Reproduce the papers' figures, and keep the results with the package (hours)
+	@.venv/bin/python -m tools.results
 
 lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes the newest)
 	@sh tools/lock.sh $(UPGRADE)

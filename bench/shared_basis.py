@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from fmviz.engine.certificate import certify, least_certificate
+from fmviz.engine.certificate import certificates
 from fmviz.engine.design import augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import get_model
@@ -64,9 +64,10 @@ def gaps() -> None:
         p = {"l1": np.inf, "l1_l2": 2.0, "l1_linf": 1.0}[penalty]
         found = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1][0]
         bound = largest_norm(gradient, p)
+        upper, lower = certificates(train, end.parameters)
         print(
-            f"{name:16} {penalty:8} gap in [{least_certificate(train, end.parameters):.4f}, "
-            f"{certify(train, end.parameters):.4f}], bound over found {bound.value / found:.4f} "
+            f"{name:16} {penalty:8} gap in [{lower:.4f}, {upper:.4f}], "
+            f"bound over found {bound.value / found:.4f} "
             f"({bound.kind}), {np.count_nonzero(end.parameters['V'].any(axis=1))} bases, "
             f"{time.process_time() - begin:.1f} s",
             flush=True,

@@ -114,6 +114,15 @@ def test_it_is_in_working_order(installed):
     assert Path(entry.strip()) == installed / "fmviz" / "app" / "app.py"
 
 
+def test_our_results_come_with_it(installed):
+    script = (
+        "from fmviz.lab.papers import find\n"
+        "from fmviz.lab.papers.results import last_shipped\n"
+        "print(len(last_shipped(find('fig2'), 'full').tables['counts']))\n"
+    )
+    assert int(run(installed, "-c", script)) > 100
+
+
 def test_its_pages_draw_themselves(installed):
     script = (
         "from streamlit.testing.v1 import AppTest\n"

@@ -89,12 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Print what there is, and what the last result of each came to."""
     from fmviz.lab.papers import ARTEFACTS, BUDGETS
-    from fmviz.lab.papers.results import unfinished
-    from fmviz.lab.store.results import kept_results
+    from fmviz.lab.papers.results import last_results, unfinished
+    from fmviz.lab.store.results import newest
 
     store = open_store(arguments)
     try:
-        kept = kept_results(store)
+        kept = last_results(store)
         parts = {
             (one.name, budget): unfinished(one, budget, store)
             for one in ARTEFACTS.values()
@@ -105,14 +105,14 @@ def _list(arguments: argparse.Namespace) -> int:
     rows = []
     for one in ARTEFACTS.values():
         mine = [last for (name, _), last in kept.items() if name == one.name]
-        last = max(mine, key=lambda found: found.created, default=None)
+        last = newest(mine)
         row: dict[str, Any] = {"artefact": one.name, "title": one.title, "last result": "", "checks": ""}
         row["unfinished"] = ", ".join(
             f"{budget}, {_parts(parts[one.name, budget])}" for budget in BUDGETS if parts[one.name, budget]
         )
         if last is not None:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
-            row["last result"] = f"{when}, {last.budget}"
+            row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
             row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
         rows.append(row)
     print(text_table(rows))

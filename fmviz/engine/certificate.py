@@ -7,10 +7,11 @@ the losses'.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 
-from .duality import least_relative_gap, relative_gap
+from .duality import relative_gaps
 from .losses.majoriser import Smoothed, typical_size
 from .majoriser_gap import tangent_gap
 from .parameters import Parameters
@@ -45,7 +46,14 @@ def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None 
 def certify(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> float:
-    """Return the certificate that the model declares: `stationarity`, `relative_gap` or `tangent_gap`.
+    """Return the certificate that the model declares: `stationarity`, `relative_gap` or `tangent_gap`."""
+    return certificates(problem, parameters, thorough, forward)[0]
+
+
+def certificates(
+    problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
+) -> tuple[float, float | None]:
+    """Return `certify`, and what it cannot be below however it is improved: None where that is itself.
 
     The gap is a looser bound, for less work, where it need not be `thorough`. `forward` is what
     `fmviz.engine.models.Model.forward` has made of the parameters, where that is at hand.
@@ -54,19 +62,14 @@ def certify(
     typical of the targets: at such a point 0 is in the subdifferential once targets are moved by δ.
     """
     if problem.model.certificate == "majoriser":
-        return tangent_gap(problem, parameters, thorough)
+        return tangent_gap(problem, parameters, thorough), None
     if not problem.loss.smooth:
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
         near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
-        return min(certify(one, parameters, thorough, forward) for one in near)
+        return min((certificates(one, parameters, thorough, forward) for one in near), key=itemgetter(0))
     if problem.model.certificate == "gap":
-        return relative_gap(problem, parameters, thorough)
-    return stationarity(problem, parameters, forward)
-
-
-def least_certificate(problem: Problem, parameters: Parameters) -> float | None:
-    """Return what the certificate cannot be below, however it is improved; None where that is itself."""
-    return least_relative_gap(problem, parameters) if problem.model.certificate == "gap" else None
+        return relative_gaps(problem, parameters, thorough)
+    return stationarity(problem, parameters, forward), None
 
 
 def stationarity(problem: Problem, parameters: Parameters, forward: Forward | None = None) -> float:

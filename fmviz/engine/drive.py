@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import certify as certificate_of
-from .certificate import least_certificate
+from .certificate import certificates
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver
 from .errors import finite_number, whole_number
@@ -365,8 +364,8 @@ def _report(
         residual = float("nan")
         metrics = {}
         if certify and np.isfinite(objective):
-            residual = certificate_of(problem, parameters, thorough, forward)
-            if (least := least_certificate(problem, parameters)) is not None:
+            residual, least = certificates(problem, parameters, thorough, forward)
+            if least is not None:
                 metrics["least_certificate"] = least
     return Snapshot(
         epoch=epoch,

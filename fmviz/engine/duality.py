@@ -18,8 +18,6 @@ norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -37,34 +35,35 @@ def relative_gap(problem: Problem, parameters: Parameters, thorough: bool = True
     Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 that is said
     of all W of no larger trace norm.
     """
-    return _relative(problem, parameters, lambda objective: dual_value(problem, parameters, thorough))
+    return relative_gaps(problem, parameters, thorough)[0]
 
 
-def least_relative_gap(problem: Problem, parameters: Parameters) -> float | None:
-    """Return what `relative_gap` cannot be below, however its bounds are improved; None if that is itself."""
-    if not problem.model.multi_output:
-        return None
-    dual = _Dual(problem, parameters)
-    gauge = problem.model.least_gauge(problem.design, problem.penalty, parameters, dual.alpha, dual.strengths)
-    return None if gauge is None else _relative(problem, parameters, lambda objective: dual.best(gauge))
-
-
-def _relative(problem: Problem, parameters: Parameters, dual: Callable[[float], float]) -> float:
+def relative_gaps(
+    problem: Problem, parameters: Parameters, thorough: bool = True
+) -> tuple[float, float | None]:
+    """Return `relative_gap`, and what it cannot be below however its bounds are improved, if not itself."""
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
-        return float("inf")
+        return float("inf"), None
     if objective <= 0.0:
-        return 0.0
-    return float(max(0.0, objective - dual(objective)) / objective)
+        return 0.0, None
+    found, most = _dual_values(problem, parameters, thorough)
+    gap = max(0.0, objective - found) / objective
+    return gap, None if most is None else max(0.0, objective - most) / objective
 
 
 def dual_value(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0."""
+    return _dual_values(problem, parameters, thorough)[0]
+
+
+def _dual_values(problem: Problem, parameters: Parameters, thorough: bool) -> tuple[float, float | None]:
+    """Return `dual_value`, and what it would be if the bound of the gauge were as low as it can be."""
     dual = _Dual(problem, parameters)
-    gauge = problem.model.gauge(
+    gauge, least = problem.model.gauges(
         problem.design, problem.penalty, parameters, dual.alpha, dual.strengths, thorough
     )
-    return dual.best(gauge)
+    return dual.best(gauge), None if least is None else dual.best(least)
 
 
 class _Dual:

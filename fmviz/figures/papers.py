@@ -219,7 +219,10 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
         Panels beside each other.
     """
     rows = [row for row in tables.get("grid", ()) if row["score"] is not None]
-    panels = _Panels(_values(rows, "data"), _values(rows, "method"), columns)
+    limited = [row for row in tables.get("table3a", ()) if row["score"] is not None]
+    # A result of which the fits are not kept has its stars.
+    known = rows or limited
+    panels = _Panels(_values(known, "data"), _values(known, "method"), columns)
 
     def add(title: str, method: str, points: Sequence[tuple[float, float]], **style: Any) -> None:
         if points:
@@ -235,16 +238,16 @@ def sparsity(tables: Tables, *, x_title: str, y_title: str, columns: int = 2) ->
             )
 
     for title in panels.places:
-        here = [row for row in rows if row["data"] == title]
+        here = [row for row in known if row["data"] == title]
         for method in panels.methods:
-            mine = [row for row in here if row["method"] == method]
+            mine = [row for row in rows if (row["data"], row["method"]) == (title, method)]
             used, score = (_grouped(mine, "lambda_sparse", name) for name in ("used", "score"))
             line = [(fmean(used[strength]), fmean(score[strength])) for strength in score]
             add(title, method, line, mode="lines+markers", marker={"symbol": panels.symbol(method)})
             stars = [
                 (row["used"], row["score"])
-                for row in tables.get("table3a", ())
-                if (row["data"], row["method"]) == (title, method) and row["score"] is not None
+                for row in limited
+                if (row["data"], row["method"]) == (title, method)
             ]
             star = {"symbol": "star", "size": 14, "color": panels.color(method)}
             add(title, method, stars, mode="markers", marker=star)

@@ -90,4 +90,5 @@ def _upload_spec(name: str) -> DatasetSpec:
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
         suggested=suggested,
+        suited={} if found is None else found.suited,
     )

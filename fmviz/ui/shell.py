@@ -41,7 +41,11 @@ _ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png"
 # Captions, the chosen of several and the value of a slider reach 4.5:1 on their grounds in both themes.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
-@media (max-width: 768px) {[data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}}
+@media (max-width: 768px) {
+  [data-testid="stMainBlockContainer"] {padding: 4rem 1rem 3rem}
+  [data-testid="stButtonGroup"] > [role="radiogroup"] {flex-wrap: wrap}
+  [data-testid="stPageLink-NavLink"] p {white-space: normal}
+}
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}

@@ -45,8 +45,8 @@ def test_a_path_upwards_escapes_the_dead_start():
 
 def test_a_path_does_nothing_twice(monkeypatch):
     certified, designs = [], []
-    real, init = drive.certificate_of, Design.__init__
-    monkeypatch.setattr(drive, "certificate_of", lambda *args: certified.append(args) or real(*args))
+    real, init = drive.certificates, Design.__init__
+    monkeypatch.setattr(drive, "certificates", lambda *args: certified.append(args) or real(*args))
 
     def counted(self, given, *args):
         if np.shape(given) == X.shape:  # Not those by which kernels are made ready.

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from oracles.shared_basis import brute_force_value, l1_optimum
 
-from fmviz.engine.certificate import certify, least_certificate
+from fmviz.engine.certificate import certificates, certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.design import Design, augmented
@@ -247,7 +247,8 @@ def test_gaps_are_at_least_the_suboptimality(penalty, seed):
     best = optimum_of(problem, penalty)
     for epochs in (1, 3):
         end = run(problem, epochs, bases=1)
-        upper, lower = end.certificate, least_certificate(problem, end.parameters)
+        upper, lower = certificates(problem, end.parameters)
+        assert (upper, lower) == (end.certificate, end.metrics["least_certificate"])
         assert 0.0 <= lower <= upper + 1e-12
         assert upper * end.objective >= end.objective - best - 1e-7
     end = run(problem, 30, refit="full", accuracy=1e-8)

@@ -34,7 +34,9 @@ def test_what_takes_too_much_is_given_up():
     with pytest.raises(ValueError, match="The file takes more than 200 MB"):
         confined(os._exit, 1, **LIMITS)  # As where memory runs out in foreign code.
     with pytest.raises(ValueError, match="longer than 0 s"):
-        confined(time.sleep, 60, **LIMITS | {"seconds": 0.2})
+        confined(time.sleep, 60, **LIMITS | {"seconds": 0.1})
+    with pytest.raises(ValueError, match="takes longer"):
+        confined(sum, range(10**12), **LIMITS | {"seconds": 0.2})
     with pytest.raises(StoppedError):
         confined(time.sleep, 60, **LIMITS, should_stop=lambda: True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +15,14 @@ from fmviz.engine.problem import Problem
 from fmviz.figures.papers import KINDS
 from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, shipped
 from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
 from fmviz.lab.papers.judging import agreed, by_balance, by_majority
 from fmviz.lab.papers.protocols.descent import times_to
 from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, plain
+from fmviz.lab.papers.results import last_shipped
 
 # Those of other artefacts compile many kernels of their own.
 CHEAP = ("atarashi2021_fig3",)
@@ -47,6 +49,36 @@ def test_an_artefact_tells_what_it_is(name):
     assert set(one.minutes) == set(BUDGETS)
     assert set(one.configured("quick")) == set(one.configured("full"))
     assert one.picture.kind in KINDS
+
+
+def test_our_results_are_of_the_protocols_of_today():
+    assert shipped.shipped_results()
+    for name, budget in shipped.shipped_results():
+        result = last_shipped(ARTEFACTS[name], budget)
+        assert result is not None
+        assert result.checks
+        assert KINDS[ARTEFACTS[name].picture.kind]
+        assert shipped.shipped_picture(name).startswith("<svg ")
+        assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(result.to_dict()))
+    assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*.gz")) < 1_500_000
+
+
+def test_a_result_is_shipped_and_read_back(monkeypatch, tmp_path):
+    ours = last_shipped(ARTEFACTS["atarashi2021_fig10"], "full")
+    last = replace(ours, settings={"data": ["here", "elsewhere"]}, data={"here": "1f"})
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    try:
+        shipped._heads.cache_clear()
+        shipped.keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
+        assert shipped.shipped_result(last.artefact, "quick") is None
+        assert Result.from_dict(shipped.shipped_result(last.artefact, "full")) == last
+        (kept,) = shipped.shipped_results().values()
+        assert (kept.created, kept.without, kept.shipped) == (5, ("elsewhere",), True)
+        assert sum(kept.verdicts.values()) == len(last.checks)
+        with pytest.raises(ValueError, match="another protocol"):
+            last_shipped(ARTEFACTS[last.artefact], "full")
+    finally:
+        shipped._heads.cache_clear()
 
 
 @pytest.mark.sample(1)

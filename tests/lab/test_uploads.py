@@ -403,6 +403,31 @@ def test_the_first_fit_says_something(dataset):
     assert end.metrics["validation_loss"] < linear.metrics["validation_loss"]
 
 
+def test_strengths_of_one_basis_are_searched_alone(here, monkeypatch):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 90)).round(2)
+    kinds = np.where(a * b > 0.4, "high", np.where(a * b < -0.4, "low", "none"))
+    table = "a,b,kind\n" + "".join(f"{x},{y},{kind}\n" for x, y, kind in zip(a, b, kinds, strict=True))
+    file = library.keep_file(table.encode())
+    found = library.profile(file, Reading())
+    recipe = dataclasses.replace(first_recipe(found.source, found.columns), target="kind")
+
+    def of_each(*_):
+        raise AssertionError("no machine for each class is asked for")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, "first_settings", of_each)
+        one = finished(importing.import_upload(file, recipe, "kinds", model="shared_basis"))
+    assert one.has_strengths("shared_basis")
+    assert not one.has_strengths()
+    settings = suggested(one.name)
+    assert settings.model == "shared_basis"
+    assert settings.lambda_sparse == one.suited["shared_basis"]["lambda_sparse"]
+    end = Run.prepare(dataclasses.replace(settings, max_epochs=5)).end()
+    assert end.used_interactions == 1
+
+
 # ----------------------------------------------------------------------------------------------- the shelf
 
 

@@ -19,8 +19,8 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.papers import ARTEFACTS, Result
-from fmviz.lab.papers.results import last_kept, pieces_of, run_and_keep
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, shipped
+from fmviz.lab.papers.results import last_kept, last_shipped, pieces_of, run_and_keep
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
@@ -81,6 +81,23 @@ def test_a_card_tells_of_an_unfinished_run(executor, store):
     assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
 
 
+def test_ours_stands_where_nothing_was_run(executor, store):
+    app = page()
+    said = words(app)
+    heads = shipped.shipped_results()
+    assert said.count("Our result of 20") == len(heads)
+    assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)
+    (budget,) = (one.budget for one in heads.values() if one.artefact == NAME)
+    other = next(one for one in BUDGETS if one != budget)
+    for asked in BUDGETS:
+        app = page(artefact=NAME, budget=asked)
+        assert f"made by `python -m fmviz paper {NAME} --budget {budget}` with fmviz" in words(app)
+        assert app.button(key="paper_run").label == "Run again"
+        assert chart(app)["data"]
+    keep_result(store, last_shipped(ARTEFACTS[NAME], budget).to_dict() | {"budget": other})
+    assert words(page()).count("Last run of 20") == 1, "what was run here stands before it"
+
+
 def test_what_will_be_checked_is_said_before_the_first_run(executor, sentences):
     app = page(artefact=NAME)
     sentences(app, "paper", "an artefact that was not run")
@@ -133,7 +150,7 @@ def test_a_new_session_and_a_new_server_find_the_result(executor, store):
     assert "The last result, of 20" in words(app)
     assert app.button(key="paper_run").label == "Run again"
     assert len(chart(app)["data"]) > 10
-    assert "Last run 20" in words(page())
+    assert "Last run of 20" in words(page())
 
 
 def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):

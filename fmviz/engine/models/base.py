@@ -29,6 +29,8 @@ class Notation:
         LaTeX of both strengths and of what they multiply; `shrinkage` is empty where λ_p multiplies nothing.
     shrinkage_term, penalty_term : str
         Both terms in plain characters.
+    rank : str
+        What k is called.
     """
 
     matrix: str = "P"
@@ -39,6 +41,7 @@ class Notation:
     penalty: str = r"\Omega(P)"
     shrinkage_term: str = "λₚ ‖P‖²"
     penalty_term: str = "λ Ω(P)"
+    rank: str = "Rank"
 
     @property
     def objective(self) -> str:
@@ -276,16 +279,17 @@ class Model(Bound):
         """
         raise NotImplementedError
 
-    def least_gauge(
+    def gauges(
         self,
         design: Design,
         penalty: Penalty,
         parameters: Parameters,
         alpha: np.ndarray,
         strengths: tuple[float, float],
-    ) -> float | None:
-        """Return a t that `gauge` cannot be below, None where `gauge` is exact or nothing is known."""
-        return None
+        thorough: bool,
+    ) -> tuple[float, float | None]:
+        """Return `gauge`, and a t that it cannot be below: None where it is exact or nothing is known."""
+        return self.gauge(design, penalty, parameters, alpha, strengths, thorough), None
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
         """Return the largest value of the penalty on W that a problem without strengths is about."""

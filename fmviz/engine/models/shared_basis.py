@@ -86,6 +86,7 @@ class SharedBasis(Model):
         shrinkage="",
         shrinkage_term="",
         penalty_term="λ Ω(V)",
+        rank="Most bases",
     )
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
@@ -219,7 +220,7 @@ class SharedBasis(Model):
         )
         return ConvexFM(diagonal=self.diagonal), found
 
-    def gauge(
+    def gauges(
         self,
         design: Design,
         penalty: Penalty,
@@ -227,38 +228,22 @@ class SharedBasis(Model):
         alpha: np.ndarray,
         strengths: tuple[float, float],
         thorough: bool,
-    ) -> float:
-        """See `Model.gauge`: an upper bound of max_h ‖g_h‖, over λ."""
+    ) -> tuple[float, float | None]:
+        """See `Model.gauges`: an upper bound of max_h ‖g_h‖ and the largest one that is found, over λ."""
         if penalty.row_norm is None:
             # A smooth penalty has no threshold: `dual_quadratic` is what it costs.
-            return 0.0 if strengths[1] else np.inf
+            return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
         p = dual_order(penalty.row_norm)
+        # What eigen-steps find, the bases in use included.
+        size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
+        found = max(float(one.max(initial=0.0)) for one in (size, gradient.norms(self.live(parameters), p)))
         # No bound is below what is found, and below λ it makes no difference.
-        enough = (1.0 + _ENOUGH) * self._found_norm(gradient, p, parameters)
+        enough = (1.0 + _ENOUGH) * found
         if strengths[1]:
             enough = max(enough, strength)
-        return largest_norm(gradient, p, thorough, enough).value / strength
-
-    def least_gauge(
-        self,
-        design: Design,
-        penalty: Penalty,
-        parameters: Parameters,
-        alpha: np.ndarray,
-        strengths: tuple[float, float],
-    ) -> float | None:
-        """See `Model.least_gauge`: the largest ‖g_h‖ that is found, over λ."""
-        if penalty.row_norm is None:
-            return None
-        gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
-        return self._found_norm(gradient, dual_order(penalty.row_norm), parameters) / (strengths[1] or 1.0)
-
-    def _found_norm(self, gradient: BasisGradient, p: float, parameters: Parameters) -> float:
-        """Return the largest ‖g_h‖_p that eigen-steps find, the bases in use included."""
-        size = select(gradient, p, "eigen", 1, np.random.default_rng(0))[1]
-        return max(float(one.max(initial=0.0)) for one in (size, gradient.norms(self.live(parameters), p)))
+        return largest_norm(gradient, p, thorough, enough).value / strength, found / strength
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
         """See `Model.ball`: τ, or where there is none Ω(V) of the parameters."""

@@ -39,6 +39,8 @@ _ENVIRONMENT = {
 }
 _PATIENCE = 0.1
 _START_SECONDS = 120.0
+# Seconds by the clock for each of processor time.
+_WAITING = 6.0
 _PID_BYTES = 8
 _LONGEST_NAME = 4096
 
@@ -65,7 +67,8 @@ def confined(
     name : str
         What sentences call that which is read.
     seconds : float
-        The most that it may take.
+        The most processor time that it may take; by the clock it may be six times that, since others may be
+        at work.
     memory : float
         The most bytes that it may take besides its arguments.
     advice : str
@@ -109,7 +112,7 @@ def _answer(
         while True:
             if should_stop():
                 raise StoppedError
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or (pid and _processor_seconds(pid) > seconds):
                 return None
             if not select.select([connection], [], [], _PATIENCE)[0]:
                 continue
@@ -117,7 +120,7 @@ def _answer(
                 if not (first := connection.recv(_PID_BYTES)):
                     raise RuntimeError("the process that reads files could not be started")
                 pid = int.from_bytes(first, "big")
-                deadline = time.monotonic() + seconds
+                deadline = time.monotonic() + _WAITING * seconds
                 sending.start()
             elif part := connection.recv(1 << 20):
                 parts.append(part)
@@ -128,6 +131,18 @@ def _answer(
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has taken, 0 if it has ended."""
+    try:
+        # The name, in brackets, may hold spaces; user and system time are the 14th and 15th field.
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        )
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _send(connection: socket.socket, request: Any) -> None:

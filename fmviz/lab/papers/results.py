@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from fmviz.engine.drive import never
 from fmviz.lab.papers.base import Artefact, Result
 from fmviz.lab.papers.checkpoints import key_of
+from fmviz.lab.papers.shipped import shipped_result, shipped_results
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.store import RunStore, StoreError
-from fmviz.lab.store.results import StoredPieces, count_pieces, keep_result, kept_result
+from fmviz.lab.store.results import (
+    Kept,
+    StoredPieces,
+    count_pieces,
+    keep_result,
+    kept_result,
+    kept_results,
+)
 from fmviz.lab.values import plain
 
 
@@ -88,8 +97,13 @@ def run_and_keep(
         ) from error
 
 
+def last_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
+    """Return of which results there are, by artefact and budget: kept here, or else come with fmviz."""
+    return {**shipped_results(), **kept_results(runs)}
+
+
 def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
-    """Return the result that is kept, judged as today, or None.
+    """Return the result that is kept, judged as today, or else the one that came with fmviz, or None.
 
     Raises
     ------
@@ -97,8 +111,16 @@ def last_kept(artefact: Artefact, budget: str, runs: RunStore) -> Result | None:
         If there is one that was made under another protocol than that of this fmviz.
     """
     told = kept_result(runs, artefact.name, budget)
-    if told is None:
-        return None
+    return last_shipped(artefact, budget) if told is None else _judged(artefact, budget, told)
+
+
+def last_shipped(artefact: Artefact, budget: str) -> Result | None:
+    """Return the result that came with fmviz, judged as today, or None; raises ValueError as `last_kept`."""
+    told = shipped_result(artefact.name, budget)
+    return None if told is None else _judged(artefact, budget, told)
+
+
+def _judged(artefact: Artefact, budget: str, told: Mapping[str, Any]) -> Result:
     if told.get("settings") != plain(dict(artefact.configured(budget))):
         raise ValueError(
             "The result that is kept was made under another protocol than that of this fmviz. Run it again."

@@ -7,7 +7,8 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,10 @@ class Kept:
         How long it took.
     verdicts : mapping of str to int
         How many checks came to which verdict.
+    shipped : bool
+        Whether it is ours, and came with fmviz.
+    without : tuple of str
+        Data sets that were not at hand, where that is known.
     """
 
     artefact: str
@@ -37,13 +42,22 @@ class Kept:
     created: float
     seconds: float
     verdicts: Mapping[str, int]
+    shipped: bool = False
+    without: tuple[str, ...] = ()
+
+
+def verdicts_of(result: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many checks of a result, as ``Result.to_dict`` tells it, came to which verdict."""
+    return dict(Counter(check["verdict"] for check in result["checks"]))
+
+
+def newest(found: Iterable[Kept]) -> Kept | None:
+    """Return the newest result that was made here, else the newest at all, or None."""
+    return max(found, key=lambda one: (not one.shipped, one.created), default=None)
 
 
 def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
     """Keep a result, as ``fmviz.lab.papers.Result.to_dict`` tells it, in the place of the one before."""
-    verdicts: dict[str, int] = {}
-    for check in result["checks"]:
-        verdicts[check["verdict"]] = verdicts.get(check["verdict"], 0) + 1
     data = zlib.compress(json.dumps(result).encode())
     with runs.database.write() as connection:
         connection.execute(
@@ -53,7 +67,7 @@ def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
                 result["budget"],
                 time.time(),
                 result["seconds"],
-                json.dumps(verdicts),
+                json.dumps(verdicts_of(result)),
                 data,
             ),
         )

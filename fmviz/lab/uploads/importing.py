@@ -12,18 +12,25 @@ from fmviz.lab.places import data_folder
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
-from fmviz.lab.uploads.suggestion import first_settings
+from fmviz.lab.uploads.suggestion import first_settings, first_strengths, usual_settings
 from fmviz.paths.validation import Trial, finished
 
 __all__ = ["import_file", "import_upload"]
 
 
 def import_upload(
-    file: str, recipe: Recipe, title: str, should_stop: Callable[[], bool] = never, owner: str = ""
+    file: str,
+    recipe: Recipe,
+    title: str,
+    should_stop: Callable[[], bool] = never,
+    owner: str = "",
+    model: str | None = None,
 ) -> Generator[Trial, None, Upload]:
     """Make the data set of a file and a recipe, and enter it under its name.
 
     The fits that choose strengths for it are yielded; with `should_stop` the best of those so far are taken.
+    They are those of a `model` of several outputs where one is named and the data have several, else of a
+    machine for each output; what was found for the other before stays.
 
     Raises
     ------
@@ -34,7 +41,16 @@ def import_upload(
     # Of two who bring the same, the first.
     before = library.find(name)
     dataset = library.encoded(file, recipe).dataset(name, title)
-    settings = yield from first_settings(dataset, should_stop)
+    if not dataset.outputs:
+        model = None
+    suggested = {} if before is None else {**before.suggested}
+    suited = {} if before is None else {**before.suited}
+    if model is None:
+        suggested = yield from first_settings(dataset, should_stop)
+    else:
+        strengths = yield from first_strengths(dataset, model, should_stop)
+        suggested = {**usual_settings(dataset), **suggested, "model": model}
+        suited[model] = strengths
     found = Upload(
         name,
         title,
@@ -44,9 +60,10 @@ def import_upload(
         int(dataset.X.shape[0]),
         int(dataset.X.shape[1]),
         library.size_of_file(file) or 0,
-        settings,
+        suggested,
         time.time(),
         owner=owner if before is None else before.owner,
+        suited=suited,
     )
     library.put(found)
     return found

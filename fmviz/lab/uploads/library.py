@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,15 @@ class Upload:
     bytes : int
         Of the file.
     suggested : mapping
-        Settings for a first fit.
+        Settings for a first fit; a strength only if it was searched for.
     created : float
         Seconds since the epoch.
     deleted : float or None
         When it was deleted.
     owner : str
         Who brought it, and may delete it; empty in sets of earlier versions, which everybody may.
+    suited : mapping of str to mapping
+        What else was found for some models.
     """
 
     name: str
@@ -97,6 +99,11 @@ class Upload:
     created: float
     deleted: float | None = None
     owner: str = ""
+    suited: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def has_strengths(self, model: str | None = None) -> bool:
+        """Return whether strengths were searched for a model; without a name for a machine each output."""
+        return "lambda_sparse" in (self.suggested if model is None else self.suited.get(model, {}))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.engine.drive import never
+from fmviz.engine.models import get_model
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import Experiment, suited_settings
 from fmviz.lab.runner import split
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.fit import prepare
 from fmviz.paths.validation import Trial, Validation
 
-__all__ = ["first_settings", "usual_settings"]
+__all__ = ["first_settings", "first_strengths", "usual_settings"]
 
 # Fits to no more rows, and no more entries of X, take some seconds.
 _ROWS = 20_000
@@ -52,12 +53,26 @@ def first_settings(
     does. The fits are yielded; with `should_stop` the choice is among those so far.
     """
     settings = usual_settings(dataset)
+    return settings | (yield from _strengths(dataset, Experiment(**settings), should_stop))
+
+
+def first_strengths(
+    dataset: Dataset, model: str, should_stop: Callable[[], bool] = never
+) -> Generator[Trial, None, dict[str, Any]]:
+    """Return the strengths of a first fit of a model, with its own settings, as in `first_settings`."""
+    settings = usual_settings(dataset) | suited_settings(get_model(model), dataset.task)
+    return (yield from _strengths(dataset, Experiment(model=model, **settings), should_stop))
+
+
+def _strengths(
+    dataset: Dataset, experiment: Experiment, should_stop: Callable[[], bool]
+) -> Generator[Trial, None, dict[str, Any]]:
     rows = _rows(dataset)
     part = replace(dataset, X=dataset.X[rows], y=dataset.y[rows])
-    prepared = prepare(part, Experiment(**settings), *split(len(part.y), 0.25, 0))
+    prepared = prepare(part, experiment, *split(len(part.y), 0.25, 0))
     chosen, found = yield from tuned(prepared, quick=True, should_stop=should_stop)
     strengths = {**chosen, "lambda_sparse": _sparse_enough(found).lambda_sparse}
-    return settings | {
+    return {
         name: float(f"{value:.2g}") if isinstance(value, float) else value
         for name, value in strengths.items()
     }

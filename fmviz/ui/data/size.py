@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -13,15 +14,11 @@ from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import SharedBasis
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.threshold import following_data
-from fmviz.lab.runner import load_dataset
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.size import Size
-from fmviz.lab.values import to_query
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings
@@ -58,6 +55,8 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         return None
     size = library.sized(file, recipe)
     rank = settings["rank"]
+    if shared := has_outputs(size) and settings["outputs"] == "shared":
+        rank = SharedBasis.suited["rank"]
     needed = 3 * size.bytes_of_X + 4 * size.bytes_of_P(rank)
     figures = (
         ("Rows", f"{size.rows:,}", f"{size.dropped:,} more are left out since a value is missing."),
@@ -66,7 +65,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         ("Non-zeros of X", f"{size.entries:,}", "What an epoch goes through."),
         ("Memory of X", in_words(size.bytes_of_X), "By rows and by columns, as training holds it."),
         (
-            f"Memory of P at rank {rank}",
+            f"Memory of {rank} bases" if shared else f"Memory of P at rank {rank}",
             in_words(size.bytes_of_P(rank)),
             "8 bytes for each of d × k entries.",
         ),
@@ -94,10 +93,9 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     else:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
-    st.markdown(
-        f"{goal}{lost} The heatmap is {picture}. {_EPOCHS} epochs take at most about "
-        f"{_span(size.seconds(rank, _EPOCHS))}."
-    )
+    # What an epoch on a shared basis takes depends on the bases that are there.
+    span = "" if shared else f" {_EPOCHS} epochs take at most about {_span(size.seconds(rank, _EPOCHS))}."
+    st.markdown(f"{goal}{lost} The heatmap is {picture}.{span}")
     if needed > available_bytes():
         st.warning(
             f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
@@ -155,12 +153,16 @@ def _cannot(sentence: str, details: str) -> None:
 def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: DeltaGenerator) -> None:
     """Draw the way to a first model; at the `top` of the page, straight to what it says."""
     st.subheader("Train")
+    several = size is not None and has_outputs(size)
+    model = SharedBasis.name if several and settings["outputs"] == "shared" else None
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
-        with st.container(width=220):
-            widgets.param(settings, "rank", "Rank $k$", style="number")
+        # λ decides how many bases are shared.
+        if model is None:
+            with st.container(width=220):
+                widgets.param(settings, "rank", "Rank $k$", style="number")
         with st.container(width=220):
             widgets.param(settings, "validation", "Validation share", style="number")
-        if size is not None and has_outputs(size):
+        if several:
             widgets.param(
                 settings,
                 "outputs",
@@ -210,15 +212,15 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: Delta
     if wanted == name and size is not None:
         # Beside the button that was pressed.
         with top if what == "read" else st.container():
-            _carry_out(settings, recipe, name, what)
+            _carry_out(settings, recipe, name, what, model)
 
 
 def _want(name: str, what: str) -> None:
     st.session_state[_WANTED] = (name, what)
 
 
-def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None:
-    """Enter the data set, and go on."""
+def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str, model: str | None) -> None:
+    """Enter the data set with strengths for a model, and go on."""
     file, title, owner = settings["file"], settings["title"], session_uploads.owner()
 
     def failed(sentence: str, details: str) -> None:
@@ -226,24 +228,23 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
         _cannot(sentence, details)
 
     def enter(should_stop: Callable[[], bool]) -> Iterator[str]:
-        if library.why_not(name) is not None:
-            for trial in import_upload(file, recipe, title, should_stop, owner):
+        before = library.find(name)
+        if before is None or not before.has_strengths(model):
+            for trial in import_upload(file, recipe, title, should_stop, owner, model):
                 yield trial.message
 
-    if not done(f"data:enter:{name}:{title}", enter, "Encoding, and trying strengths.", failed):
+    if not done(f"data:enter:{name}:{title}:{model}", enter, "Encoding, and trying strengths.", failed):
         return
     st.session_state.pop(_WANTED, None)
     library.undelete(name)
     session_uploads.remember(name)
     if what != "keep":
-        validation = settings["validation"]
-        if settings["outputs"] == "shared" and load_dataset(name).outputs:
-            query = _shared_query(name, settings["seed"], validation)
-        else:
-            query = train_query(name, settings["seed"], rank=settings["rank"], validation=validation)
+        changes = {"validation": settings["validation"]}
+        if model is None:
+            changes["rank"] = settings["rank"]
+        experiment = _first_experiment(name, settings["seed"], model or Experiment.model, **changes)
         if what == "train":
-            st.switch_page(navigation.TRAIN.script, query_params=query)
-        experiment, _ = Experiment.from_query(query)
+            st.switch_page(navigation.TRAIN.script, query_params=experiment_query(experiment))
         try:
             job = manager().start(experiment, owner, browser=owner)
         except TooManyJobsError as error:
@@ -255,12 +256,10 @@ def _carry_out(settings: Settings, recipe: Recipe, name: str, what: str) -> None
     st.rerun()
 
 
-def _shared_query(name: str, seed: int, validation: float) -> dict[str, str]:
-    """Return the link that trains a machine whose outputs share a basis."""
-    found = replace(suggested(name, SharedBasis.name), seed=seed, validation=validation)
-    return experiment_query(following_data(found))
-
-
-def train_query(name: str, seed: int, **changes: object) -> dict[str, str]:
+def train_query(name: str, seed: int, model: str | None = None, **changes: Any) -> dict[str, str]:
     """Return the link that trains on a data set with what is suggested for it, some of it changed."""
-    return to_query({"dataset": name, "seed": seed, **dataset_spec(name).suggested, **changes, "play": True})
+    return experiment_query(_first_experiment(name, seed, model, **changes))
+
+
+def _first_experiment(name: str, seed: int, model: str | None, **changes: Any) -> Experiment:
+    return replace(suggested(name, model), seed=seed, **changes)

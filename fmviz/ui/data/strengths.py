@@ -104,7 +104,7 @@ def _searched(
     """Enter the data set where it is not there yet, and search."""
     name = library.name_of(file, recipe)
     if not library.undelete(name):
-        yield from import_upload(file, recipe, title, should_stop, owner)
+        yield from import_upload(file, recipe, title, should_stop, owner, model)
     if not should_stop():
         if not load_dataset(name).outputs:
             model = None

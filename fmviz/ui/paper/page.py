@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Mapping
 
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
+from fmviz.lab.papers.results import last_results
+from fmviz.lab.papers.shipped import shipped_results
 from fmviz.lab.store import StoreError, store
-from fmviz.lab.store.results import Kept, kept_results
+from fmviz.lab.store.results import Kept, newest
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.paper import reproduction, result
 from fmviz.ui.state import Settings
@@ -50,7 +51,8 @@ def render() -> None:
             _cards(settings, kept)
         else:
             artefact = ARTEFACTS[settings["artefact"]]
-            reproduction.draw(artefact, settings["budget"], kept.get((artefact.name, settings["budget"])))
+            last = kept.get((artefact.name, settings["budget"]))
+            reproduction.draw(artefact, settings["budget"], last or _newest(artefact, kept))
 
 
 def by_paper() -> dict[str, list[Artefact]]:
@@ -63,10 +65,14 @@ def by_paper() -> dict[str, list[Artefact]]:
 
 def _kept() -> Mapping[tuple[str, str], Kept]:
     try:
-        return kept_results(store())
+        return last_results(store())
     except (StoreError, sqlite3.Error) as error:
         st.warning(f"{error} Results of earlier sessions cannot be shown.", icon=":material/save:")
-        return {}
+        return shipped_results()
+
+
+def _newest(artefact: Artefact, kept: Mapping[tuple[str, str], Kept]) -> Kept | None:
+    return newest(kept[artefact.name, budget] for budget in BUDGETS if (artefact.name, budget) in kept)
 
 
 def _choice(settings: Settings) -> None:
@@ -100,22 +106,23 @@ def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
 def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     st.markdown(f"**{one.title}**")
     st.markdown(f"“{one.statements[0].text}” ({one.statements[0].where})")
-    last = max(
-        (kept[one.name, budget] for budget in BUDGETS if (one.name, budget) in kept),
-        key=lambda found: found.created,
-        default=None,
-    )
-    parts = reproduction.finished_parts(one, settings["budget"]) if last is None else 0
+    last = _newest(one, kept)
+    ours = last is None or last.shipped
+    parts = reproduction.finished_parts(one, settings["budget"]) if ours else 0
+    if last is not None:
+        result.thumbnail(one, last)
+        with st.container(horizontal=True, gap="xsmall"):
+            result.verdicts(last.verdicts)
     if parts:
         kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
         st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
     elif last is None:
         st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")
     else:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
-        with st.container(horizontal=True, gap="xsmall"):
-            result.verdicts(last.verdicts)
-        st.caption(f"Last run {when}, {last.budget} budget.")
+        without = f"; without {', '.join(last.without)}" if last.without else ""
+        st.caption(
+            f"{'Our result' if ours else 'Last run'} of {result.when(last)}, {last.budget} budget{without}."
+        )
     st.page_link(
         navigation.PAPER.script,
         label="Open",

@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.papers import Artefact, Result
-from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
+from fmviz.lab.papers.results import run_and_keep, unfinished
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept
 from fmviz.ui.paper import result as shown_result
@@ -69,7 +69,7 @@ def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
                 key="paper_back",
                 on_click=partial(tasks.forget, key),
             )
-    st.code(f"python -m fmviz paper {artefact.name} --budget {budget}", language="sh")
+    st.code(_command(artefact, budget), language="sh")
     if task is not None:
         watch(task, partial(_draw, artefact, parts))
     elif kept is not None:
@@ -116,14 +116,28 @@ def _steady(key: str, result: Result | None) -> Result | None:
 
 def _draw_kept(artefact: Artefact, kept: Kept) -> None:
     try:
-        result = last_kept(artefact, kept.budget, store())
+        result = shown_result.last_of(artefact, kept)
     except ValueError as error:
         st.info(str(error), icon=":material/history:")
         return
-    if result is not None:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept.created))
-        st.caption(f"The last result, of {when}.")
-        shown_result.draw(artefact, result, live=False)
+    if result is None:
+        return
+    if kept.shipped:
+        programs = dict(result.versions)
+        machine = programs.pop("platform", "an unknown machine")
+        made_with = ", ".join(f"{name} {version}" for name, version in programs.items())
+        parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
+        st.caption(
+            f"Our result of {shown_result.when(kept)}{parts}, which came with fmviz; made by "
+            f"`{_command(artefact, kept.budget)}` with {made_with} on {machine}."
+        )
+    else:
+        st.caption(f"The last result, of {shown_result.when(kept)}.")
+    shown_result.draw(artefact, result, live=False)
+
+
+def _command(artefact: Artefact, budget: str) -> str:
+    return f"python -m fmviz paper {artefact.name} --budget {budget}"
 
 
 def _empty(artefact: Artefact, parts: int) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Literal
 
 import pandas as pd
@@ -12,9 +15,14 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from fmviz.figures import papers as figures
+from fmviz.figures import thumbnail as small
 from fmviz.figures.palette import SIGNALS
-from fmviz.lab.papers import Artefact, Result
+from fmviz.lab.papers import ARTEFACTS, Artefact, Result
+from fmviz.lab.papers.results import last_kept, last_shipped
+from fmviz.lab.papers.shipped import shipped_picture
 from fmviz.lab.runs.program import paper_program
+from fmviz.lab.store import store
+from fmviz.lab.store.results import Kept
 from fmviz.ui import capsule, widgets
 from fmviz.ui.charts import chart
 
@@ -52,6 +60,40 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
     _tables(result)
     _downloads(artefact, result)
     _capsule(artefact, result)
+
+
+def last_of(artefact: Artefact, kept: Kept) -> Result | None:
+    """Return the result that was kept, here or with fmviz; raises ValueError as `last_kept`."""
+    if kept.shipped:
+        return last_shipped(artefact, kept.budget)
+    return last_kept(artefact, kept.budget, store())
+
+
+def when(kept: Kept) -> str:
+    """Return when a result was made; of ours the day."""
+    return time.strftime("%Y-%m-%d" if kept.shipped else "%Y-%m-%d %H:%M", time.localtime(kept.created))
+
+
+def thumbnail(artefact: Artefact, kept: Kept) -> None:
+    """Draw the first panel of a result's figure, small."""
+    # One that was made under another protocol has none.
+    with suppress(ValueError):
+        made = (
+            shipped_picture(kept.artefact)
+            if kept.shipped
+            else _drawn(kept.artefact, kept.budget, kept.created)
+        )
+        st.image(made, width="stretch", alt=f"One panel of {artefact.title}.")
+
+
+@lru_cache(maxsize=64)
+def _drawn(name: str, budget: str, created: float) -> str:
+    """Return the thumbnail of a result that is kept here since a time."""
+    artefact = ARTEFACTS[name]
+    result = last_kept(artefact, budget, store())
+    picture = artefact.picture
+    tables = {} if result is None else result.tables
+    return small.svg(figures.draw(picture.kind, tables, **picture.options))
 
 
 def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:

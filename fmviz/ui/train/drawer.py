@@ -62,7 +62,7 @@ def main_settings(settings: Settings, job: Job | None) -> None:
         if _has_regularizers(settings, model):
             _regularizer(settings)
         if model.factorised:
-            widgets.param(settings, "rank", "Rank $k$", style="number", width=110)
+            widgets.param(settings, "rank", f"{model.notation.rank} $k$", style="number", width=110)
         match _first_strength(settings, model):
             case "lambda_sparse":
                 _strength(settings, job)

@@ -1,0 +1,75 @@
+"""Make the figures and tables of the papers anew, and keep the results with the package: `make results`.
+
+    python -m tools.results [--from-store] [NAME ...]
+
+Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
+the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
+of the full budget if it can be, and of an unfinished run what it has found so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from fmviz.figures import papers, thumbnail
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
+from fmviz.lab.papers.results import found_so_far, run_and_keep, unfinished
+from fmviz.lab.papers.shipped import keep_shipped
+from fmviz.lab.store import store
+from fmviz.lab.store.results import kept_result, kept_results
+
+MINUTES = 10.0
+
+
+def stored(artefact: Artefact) -> tuple[dict, float] | None:
+    """Return the result that the run store has, of the full budget if it can be, and when it was made."""
+    known = kept_results(store())
+    for budget in reversed(BUDGETS):
+        if (artefact.name, budget) in known:
+            told = kept_result(store(), artefact.name, budget)
+            return None if told is None else (told, known[artefact.name, budget].created)
+        if unfinished(artefact, budget, store()):
+            return found_so_far(artefact, budget, store()).to_dict(), time.time()
+    return None
+
+
+def without_paths(result: dict) -> dict:
+    """Return a result in whose words the folder of data sets has its last name alone."""
+    folder = Path(os.environ.get("FMVIZ_DATA") or "data")
+    words = [text.replace(str(folder), folder.name) for text in result["differences"]]
+    return {**result, "differences": words}
+
+
+def made(artefact: Artefact) -> None:
+    """Run an artefact into the run store, telling how far it is."""
+    budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
+    for result in run_and_keep(artefact, budget, store):
+        print(f"{artefact.name}, {budget}: {result.done}/{result.total} {result.message}", flush=True)
+
+
+def main() -> None:
+    """Run what is named, or everything, and write the files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts; all without one")
+    parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
+    arguments = parser.parse_args()
+    for name in arguments.names or ARTEFACTS:
+        artefact = ARTEFACTS[name]
+        if not arguments.from_store:
+            made(artefact)
+        if (found := stored(artefact)) is None:
+            print(f"{name}: the store has none.")
+            continue
+        result, created = found
+        picture = thumbnail.svg(
+            papers.draw(artefact.picture.kind, result["tables"], **artefact.picture.options)
+        )
+        path = keep_shipped(without_paths(result), created, picture)
+        print(f"{name}: {result['budget']} budget, {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
