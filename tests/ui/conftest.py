@@ -26,6 +26,7 @@ from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
+from fmviz.ui import state
 from fmviz.ui.start import page as start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +55,14 @@ def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     base = replace(plan.base, rank=4, max_epochs=5)
     small = replace(plan, base=base, lambdas=(0.05, 0.1))
     monkeypatch.setattr(start, "arena_plan", lambda: small)
+
+
+@pytest.fixture(autouse=True)
+def _expert(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests in this process meet all controls, but those that are marked `simple`."""
+    if request.node.get_closest_marker("simple") is None:
+        shared = (replace(one, default="expert") if one.name == "level" else one for one in state.SHARED)
+        monkeypatch.setattr(state, "SHARED", tuple(shared))
 
 
 @pytest.fixture(scope="session")

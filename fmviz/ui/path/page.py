@@ -167,7 +167,9 @@ def _declare(settings: Settings, base: Experiment) -> None:
     with st.container(border=True, key="path_box"):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
-                widgets.several(settings, "penalties", "Regularizers Ω", labels=_LABELS)
+                widgets.several(
+                    settings, "penalties", "Regularizers Ω", labels=_LABELS, first=widgets.FIRST_REGULARIZERS
+                )
             with st.container(width="content"):
                 widgets.param(
                     settings,

@@ -54,7 +54,9 @@ def render() -> None:
             "entries become **exactly zero**, and with them which features and interactions the model uses. "
             "Turn λ up and watch.",
         )
-        widgets.several(settings, "regularizers", "Operators", labels=LABELS)
+        widgets.several(
+            settings, "regularizers", "Operators", labels=LABELS, first=widgets.FIRST_REGULARIZERS
+        )
         token, P = draw_matrix(settings)
         chosen = settings["regularizers"]
         if P is None:

@@ -94,7 +94,11 @@ def _declare(settings: Settings) -> SweepPlan | None:
             st.info(reason, icon=":material/folder_off:")
             return None
         widgets.several(
-            settings, "penalties", "Regularizers", labels={name: PENALTIES[name].label for name in _PENALTIES}
+            settings,
+            "penalties",
+            "Regularizers",
+            labels={name: PENALTIES[name].label for name in _PENALTIES},
+            first=widgets.FIRST_REGULARIZERS,
         )
         for column, (name, label) in zip(
             st.columns(4),
