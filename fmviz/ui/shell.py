@@ -52,7 +52,8 @@ _STYLE = """<style>
 }
 [class*="st-key-cards_"] > div {height: auto}
 [class*="st-key-pulse_"] {position: absolute; width: 0; height: 0; overflow: hidden}
-.st-key-shell_heading_small h1 {font-size: 1.5rem; padding: 0}
+[data-testid="stMainBlockContainer"] h1 {padding: 0; min-height: 2.5rem; align-content: center}
+.st-key-shell_heading_small h1 {font-size: 1.5rem}
 [class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
 </style>"""
 
@@ -92,9 +93,8 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
         settings.shortcuts.clear()
-        if settings["lesson"]:
-            panel.draw(settings)
-        yield settings
+        with panel.beside(settings):
+            yield settings
         with last:
             restrictions.menu(settings)
             _keys(settings)
