@@ -44,9 +44,9 @@ def words(test: AppTest) -> str:
 def test_it_opens_with_four_operators():
     test = app()
     assert fine(test)
-    assert address(test) == {}
+    assert address(test) == {"distribution": "blocks", "d": "40", "k": "8"}
     said = words(test)
-    one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
+    one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     assert f"**{one.interactions[one.at(-3)]:,}** interactions" in said
     assert "the largest of each column" in said
     assert worked(test) == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]

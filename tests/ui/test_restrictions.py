@@ -55,7 +55,7 @@ def test_what_a_page_does_not_have_is_told():
 
 
 def test_a_teacher_hides_locks_copies_and_goes_back():
-    app = page("prox")
+    app = page("prox", k="30")
     offered = app.multiselect(key="prox_hide").options
     assert {"Strength λ", "Features d", "Rank k", "Operators", "Data set", "Seed"} <= set(offered)
     app.multiselect(key="prox_hide").set_value(["k", "distribution"]).run()
@@ -119,7 +119,7 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
 
 @pytest.mark.simple
 def test_who_comes_first_meets_few_pages_and_four_regularizers():
-    app = page("prox")
+    app = page("prox", k="30")
     labels = [link.proto.label for link in app.sidebar.get("page_link")]
     assert labels[:5] == ["Start", "Lessons", "Operators", "Train", "Your data"]
     (folded,) = [one for one in app.sidebar.get("expander") if one.proto.label == "Research"]
@@ -140,6 +140,7 @@ def test_who_comes_first_meets_few_pages_and_four_regularizers():
 def test_a_lesson_and_a_link_within_the_pages_say_themselves_what_is_drawn():
     assert "prox_source" in keys(page("prox", lesson="ti", d="30"))
     app = page("prox")
+    app.query_params.clear()
     app.query_params["size"] = "large"
     app.run()
     assert "prox_source" not in keys(app)
