@@ -84,7 +84,8 @@ _STYLE = """<style>
   font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
 }
 .st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
-.st-key-path_box .katex-display {overflow-x: auto; overflow-y: hidden; margin: 0; font-size: 0.95em}
+[class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
+[class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
 </style>"""
 
 
