@@ -102,7 +102,8 @@ def test_what_was_computed_is_on_the_first_screen(server, page, wait_idle, name)
     address, ready, wanted = AFTER_A_RUN[name]
     page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     page.goto(f"{server.url}/{address}")
-    page.locator(f"{ready}:visible").first.wait_for(timeout=120_000)
+    for one in (ready, *wanted):
+        page.locator(f"{one}:visible").first.wait_for(timeout=120_000)
     wait_idle(page)
     problems = below(page, wanted, WIDE[1])
     if name == "lesson":
