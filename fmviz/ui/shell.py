@@ -191,3 +191,20 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         presets.menu(settings, f"pages/{settings.page}.py")
     if not folded:
         st.markdown(text)
+
+
+def settings_box(key: str, words: str, *, folded: bool) -> DeltaGenerator:
+    """Return what a page draws its settings in: once it has a result one line that unfolds, else a box.
+
+    Parameters
+    ----------
+    key : str
+        Of the box.
+    words : str
+        What the line says of the settings.
+    folded : bool
+        Whether there is something to see beneath.
+    """
+    if folded:
+        return st.expander(words, icon=":material/tune:", key=f"{key}_folded")
+    return st.container(border=True, key=key)

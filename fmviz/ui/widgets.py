@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.figures.wording import defused
 from fmviz.lab.background.task import Task
@@ -335,23 +334,6 @@ def several(
     return tuple(
         control(settings, name, st.pills, label, options, selection_mode="multi", then=then, **keywords)
     )
-
-
-def settings_box(key: str, words: str, *, folded: bool) -> DeltaGenerator:
-    """Return what a page draws its settings in: once it has a result one line that unfolds, else a box.
-
-    Parameters
-    ----------
-    key : str
-        Of the box.
-    words : str
-        What the line says of the settings.
-    folded : bool
-        Whether there is something to see beneath.
-    """
-    if folded:
-        return st.expander(words, icon=":material/tune:", key=f"{key}_folded")
-    return st.container(border=True, key=key)
 
 
 def folded(

@@ -169,7 +169,7 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
 def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
     chosen = ", ".join(_LABELS[name] for name in settings["penalties"])
     line = f"{chosen} · λ from {settings['low']:g} to {settings['high']:g} · rank {settings['rank']}"
-    with widgets.settings_box("path_box", line, folded=folded):
+    with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
                 widgets.several(

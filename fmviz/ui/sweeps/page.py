@@ -77,7 +77,7 @@ def render() -> None:
             st.error(str(error), icon=":material/save:")
             return
         line = f"λ from {settings['low']:g} to {settings['high']:g} · {settings['seeds']} seeds"
-        with widgets.settings_box("sweeps_box", line, folded=_begun(settings)):
+        with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
             plan = _declare(settings)
         if plan is not None:
             _run(settings, plan, runs)
