@@ -338,7 +338,9 @@ def _select(
     """Draw a select box of what is possible; a present value that is not stays, and is marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
-    options, labels, then = widgets.folded(settings, name, options, labels, first)
+    options, labels, more = widgets.folded(settings, name, options, labels, first)
+    if more is not None:
+        layout["then"] = more
     widgets.control(
         settings,
         name,
@@ -348,6 +350,5 @@ def _select(
         format_func=lambda value: (
             labels[value] + ("" if value in (*fits, widgets.MORE) else " (not possible here)")
         ),
-        then=then,
         **layout,
     )
