@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import X_TITLES, X, thin, useful_log
+from fmviz.figures.training import X_TITLES, X, axis_type, thin, useful_log
 
 COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
 """Colours of runs, which go round; dashes tell apart those of the same colour."""
@@ -74,7 +74,7 @@ def overlay(
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
-    figure.update_yaxes(title=title, type="log" if useful_log(values) else "linear")
+    figure.update_yaxes(axis_type(values), title=title)
     return _finish(
         figure,
         height,
@@ -147,7 +147,7 @@ def trade_off(
             showlegend=False,
         )
     drawn = x[np.isfinite(x) & np.isfinite(y)]
-    figure.update_xaxes(title=f"used {what}", type="log" if useful_log(drawn) else "linear")
+    figure.update_xaxes(title=f"used {what}", **axis_type(drawn))
     figure.update_yaxes(title=title)
     return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 
@@ -302,9 +302,8 @@ def against_strength(
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=STRENGTHS.get(axis, axis), type="log" if (table[axis] > 0).all() else "linear")
-    figure.update_yaxes(title=title, type="log" if useful_log(table[value]) else "linear")
-    for axes in (figure.update_xaxes, figure.update_yaxes):
-        axes(dtick=1, selector={"type": "log"})
+    figure.update_xaxes(dtick=1, selector={"type": "log"})
+    figure.update_yaxes(axis_type(table[value]), title=title)
     return _finish(
         figure,
         height,

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
-from fmviz.figures.training import GREEN, useful_log
+from fmviz.figures.training import GREEN, axis_type
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
@@ -153,8 +153,8 @@ def path(
         figure.update_yaxes(_log_counts(float(total or 1)))
     elif counts:
         figure.update_yaxes(rangemode="tozero", tickformat=",d")
-    elif useful_log(table[y]):
-        figure.update_yaxes(type="log", dtick=1)
+    else:
+        figure.update_yaxes(axis_type(table[y]))
     return _finish(figure, height)
 
 

@@ -63,6 +63,19 @@ def useful_log(values: Sequence[float] | np.ndarray) -> bool:
     return bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
 
 
+def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
+    """Return a linear axis, or where it shows more a logarithmic one: its decades, also 2 and 5 where few."""
+    if not useful_log(values):
+        return {"type": "linear"}
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    return {
+        "type": "log",
+        "dtick": 1 if finite.max() > 300 * finite.min() else "D2",
+        "exponentformat": "power",
+    }
+
+
 def _line(
     history: pd.DataFrame,
     x: X,
@@ -144,15 +157,9 @@ def objective(
             if history[column].to_numpy().any():
                 name = (terms or {}).get(column, name)
                 figure.add_trace(_line(history, x, column, name, part_color, dash="dot", width=1.6))
-    if useful_log(history["objective"]):
-        figure.update_yaxes(type="log", dtick=1 if _decades(history["objective"]) >= 2 else None)
+    figure.update_yaxes(axis_type(history["objective"]))
     figure.update_xaxes(title_text=X_TITLES[x])
     return _finish(figure, x, height, revision)
-
-
-def _decades(values: pd.Series) -> float:
-    finite = values[np.isfinite(values)]
-    return float(np.log10(finite.max()) - np.log10(finite.min()))
 
 
 def sparsity(
@@ -252,8 +259,8 @@ def prediction(
     for column, name, color in present:
         figure.add_trace(_line(history, x, column, name, color))
     values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
-    if metric in ("rmse", "loss") and useful_log(values):
-        figure.update_yaxes(type="log")
+    if metric in ("rmse", "loss"):
+        figure.update_yaxes(axis_type(values))
     figure.update_yaxes(title_text=METRICS[metric])
     figure.update_xaxes(title_text=X_TITLES[x])
     return _finish(figure, x, height, revision)

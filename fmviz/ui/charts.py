@@ -16,7 +16,8 @@ import streamlit as st
 from fmviz.figures import sketch, tabular
 from fmviz.ui.components.picture_buttons import picture_buttons
 
-_CONFIG = {"displaylogo": False}
+# Zoom and pan answer to the mouse; what is saved is in our own menu.
+_CONFIG = {"displayModeBar": False}
 
 
 def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:

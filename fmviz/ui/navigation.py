@@ -14,7 +14,7 @@ class Link(NamedTuple):
 
 
 START = Link("app.py", "Start", ":material/home:")
-PROX = Link("pages/prox.py", "Proximal operators", ":material/filter_alt:")
+PROX = Link("pages/prox.py", "Operators", ":material/filter_alt:")
 LESSONS = Link("pages/lessons.py", "Lessons", ":material/school:")
 TRAIN = Link("pages/train.py", "Train", ":material/play_circle:")
 PATH = Link("pages/path.py", "λ-path", ":material/timeline:")
@@ -34,3 +34,6 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
+FIRST = (START, LESSONS, PROX, TRAIN, DATA)
+"""What the sidebar offers who has not chosen Expert; all else is folded."""
+REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)

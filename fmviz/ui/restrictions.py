@@ -46,8 +46,7 @@ def menu(settings: Settings) -> None:
     words = settings.seen
     for name in (*settings["hide"], *settings["lock"]):
         words.setdefault(name, "")
-    label = f"Teach ({restricted} restricted)" if restricted else "Teach"
-    with st.popover(label, icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
+    with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
             "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
             "lock can be seen, but not changed."
@@ -64,6 +63,9 @@ def menu(settings: Settings) -> None:
             )
         st.code(full_link(settings.query()), language=None, wrap_lines=True)
         if restricted:
+            st.caption(
+                f"{restricted} {'control is' if restricted == 1 else 'controls are'} hidden or locked here."
+            )
             st.button(
                 "Show and unlock everything",
                 icon=":material/lock_open:",

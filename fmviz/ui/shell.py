@@ -12,7 +12,7 @@ A page's view is one function::
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,8 +29,8 @@ from fmviz.ui import (
 from fmviz.ui.collecting import spare_modules
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
-from fmviz.ui.navigation import NAVIGATION
-from fmviz.ui.state import Settings
+from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link
+from fmviz.ui.state import LEVEL_COOKIE, Settings
 from fmviz.ui.status import draw_status
 
 # A picture of our own: for a Material icon the browser would ask a server outside.
@@ -56,9 +56,13 @@ _STYLE = """<style>
 }
 [class*="st-key-cards_"] > div {height: auto}
 [class*="st-key-pulse_"] {position: absolute; width: 0; height: 0; overflow: hidden}
-.st-key-shell_heading_small h1 {font-size: 1.5rem; padding: 0}
+[data-testid="stMainBlockContainer"] h1 {padding: 0; min-height: 2.5rem; align-content: center}
+.st-key-shell_heading_small h1 {font-size: 1.5rem}
 [class*="st-key-cards_lessons"] {grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr))}
 </style>"""
+
+
+_CHOSEN = "fmviz:level"
 
 
 @contextmanager
@@ -86,16 +90,15 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             panel.open_step(settings)
         st.html(_STYLE)
         with st.sidebar:
-            _navigation()
+            _navigation(settings)
             _shared(settings)
             draw_status()
             last = st.container()
         if settings.notices:
             st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
         settings.shortcuts.clear()
-        if settings["lesson"]:
-            panel.draw(settings)
-        yield settings
+        with panel.beside(settings):
+            yield settings
         with last:
             restrictions.menu(settings)
             _keys(settings)
@@ -107,13 +110,23 @@ def cards(name: str) -> DeltaGenerator:
     return st.container(key=f"cards_{name}")
 
 
-def _navigation() -> None:
+def _navigation(settings: Settings) -> None:
     st.markdown("### :primary[:material/grid_view:] fmviz")
     st.caption("Sparse factorization machines, seen and trained")
-    for section, links in NAVIGATION.items():
-        st.caption(f"**{section}**")
-        for link in links:
-            st.page_link(link.script, label=link.label, icon=link.icon, width="stretch")
+    if settings["level"] == "expert":
+        for section, links in NAVIGATION.items():
+            st.caption(f"**{section}**")
+            _links(links)
+        return
+    _links(FIRST)
+    inside = any(link.script == f"pages/{settings.page}.py" for link in REST)
+    with st.expander("Research", icon=":material/science:", expanded=inside, key="shell_research"):
+        _links(REST)
+
+
+def _links(links: Sequence[Link]) -> None:
+    for link in links:
+        st.page_link(link.script, label=link.label, icon=link.icon, width="stretch")
 
 
 def _shared(settings: Settings) -> None:
@@ -137,10 +150,25 @@ def _shared(settings: Settings) -> None:
                 st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
     seed = settings.spec("seed")
     widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
-    if settings.expert:
-        widgets.param(settings, "level", "Controls")
-        if settings.widened:
-            st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+    widgets.param(settings, "level", "Controls", then=lambda: _remember(settings))
+    if settings.widened:
+        st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+    # Simple is remembered unchosen, too: addresses hold what is suggested for the data, which a reload must
+    # not take for a link that needs Expert.
+    level = st.session_state.get(_CHOSEN)
+    if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
+        level = "simple"
+    if level is not None:
+        # Drawn again with every run: a run that another one overtakes may never reach the browser.
+        cookie = f"{LEVEL_COOKIE}={level}; path=/; max-age=31536000; samesite=lax"
+        st.html(
+            f"<script>document.cookie='{cookie}'</script>",
+            unsafe_allow_javascript=True,
+        )
+
+
+def _remember(settings: Settings) -> None:
+    st.session_state[_CHOSEN] = settings["level"]
 
 
 def _keys(settings: Settings) -> None:
@@ -167,3 +195,20 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         presets.menu(settings, f"pages/{settings.page}.py")
     if not folded:
         st.markdown(text)
+
+
+def settings_box(key: str, words: str, *, folded: bool) -> DeltaGenerator:
+    """Return what a page draws its settings in: once it has a result one line that unfolds, else a box.
+
+    Parameters
+    ----------
+    key : str
+        Of the box.
+    words : str
+        What the line says of the settings.
+    folded : bool
+        Whether there is something to see beneath.
+    """
+    if folded:
+        return st.expander(words, icon=":material/tune:", key=f"{key}_folded")
+    return st.container(border=True, key=key)

@@ -12,8 +12,9 @@ In a page::
     widgets.param(settings, "rank")  # or widgets.control, for a widget of another kind
     settings["rank"], settings["seed"], settings["dataset"]
 
-A link may also hide and lock what a page offers, ``hide=rank,solver&lock=dataset``, and ``level=simple``
-leaves out what the page calls `expert`. `fmviz.ui.widgets` honours both; a page declares nothing but its
+A link may also hide and lock what a page offers, ``hide=rank,solver&lock=dataset``, and only
+``level=expert``, or a lesson, which hides what it does not need, draws what the page calls `expert`.
+`fmviz.ui.widgets` honours both; a page declares nothing but its
 buttons and sections (`parts`) and its expert settings::
 
     settings = Settings("train", TABLE, parts=("play", "exports"), expert=("rank",))
@@ -62,6 +63,8 @@ RESTRICTIONS: tuple[Names, ...] = (
 """What a link can forbid on a page; every page has them."""
 
 LEVELS = ("simple", "expert")
+LEVEL_COOKIE = "fmviz-level"
+"""Where a browser remembers the level that was chosen."""
 SHARED: tuple[Setting, ...] = (
     DatasetParam(
         "dataset",
@@ -81,9 +84,10 @@ SHARED: tuple[Setting, ...] = (
     ParamSpec(
         "level",
         "choice",
-        "expert",
+        "simple",
         choices=LEVELS,
-        help="Simple leaves out the controls that a first look does not need. Their values stay.",
+        help="Simple leaves out pages and controls that a first look does not need. What they were set to "
+        "stays. Expert is remembered in this browser.",
     ),
     Text("lesson", help="The lesson whose panel is shown above the page."),
     ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson."),
@@ -115,7 +119,7 @@ class Settings:
     parts : iterable of str
         What else a link can hide or lock: buttons and sections.
     expert : iterable of str
-        The names of `table` and `parts` that ``level=simple`` leaves out.
+        The names of `table` and `parts` that are drawn for ``level=expert`` only.
     fresh : mapping, optional
         What a visit without a link begins with, where that is not the default: links leave defaults out, so
         that these must stay what they were.
@@ -193,7 +197,7 @@ class Settings:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
         if words:
             self._words[name] = words
-        return name not in self["hide"] and (self["level"] == "expert" or name not in self.expert)
+        return name not in self["hide"] and (self.is_expert or name not in self.expert)
 
     def shows_any(self, *names: str) -> bool:
         """Return whether any of some controls is to be drawn, so that they need a heading or a box."""
@@ -225,9 +229,10 @@ class Settings:
         keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
         return keys
 
-    def level_or(self, level: str) -> str:
-        """Return the level that the reader or a link chose, or else the one given."""
-        return str(st.session_state.get(self._home("level"), level))
+    @property
+    def is_expert(self) -> bool:
+        """Whether all controls are drawn. A lesson says itself what it hides."""
+        return self["level"] == "expert" or bool(self["lesson"])
 
     # ----------------------------------------------------------------------------------------- widgets
 
@@ -267,11 +272,11 @@ class Settings:
         return {"key": key, "on_change": store}
 
     def _stale(self, name: str, value: Any) -> bool:
-        """Return whether a select box brings back the words of an option instead of the option.
+        """Return whether a widget brings back what is not an option, such as *More*.
 
-        So it does where the words have changed since it was drawn, and calls that a change.
+        A select box brings back the words of an option where these have changed since it was drawn.
         """
-        if not isinstance(item := self.table[name], ParamSpec) or not item.choices:
+        if not getattr(item := self.table[name], "choices", ()):
             return False
         try:
             item.check(value)
@@ -317,6 +322,7 @@ class Settings:
         the default, and `notices` says so.
         """
         given = st.query_params.to_dict()
+        came = _PAGE not in st.session_state
         opened = st.session_state.get(_PAGE) != self.page
         if opened:
             st.session_state[_PAGE] = self.page
@@ -325,6 +331,9 @@ class Settings:
             st.session_state.pop(self._notice_key, None)
             for name, value in ({} if given else self.fresh).items():
                 st.session_state.setdefault(self._home(name), value)
+            if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
+                came = False
+                st.session_state.setdefault(self._home("level"), level)
         echoes = [query for _, query in st.session_state.get(_WRITTEN, [])[-64:]]
         followed = st.session_state.pop(_FOLLOWED, None)
         linked = bool(given) and (opened or given not in echoes or given == followed)
@@ -356,22 +365,26 @@ class Settings:
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
             st.session_state[_BARE] = set(given) <= {"lesson", "step"}
-            self._widen(given)
+            self._widen(given, came)
         self.write_url()
         return linked
 
-    def _widen(self, given: Collection[str]) -> None:
-        """Show all controls where a link sets one that Simple leaves out, unless it says what to show."""
+    def _widen(self, given: Collection[str], came: bool) -> None:
+        """Show all controls where a stranger `came` by a link that sets one that Simple leaves out.
+
+        Unless the link says what to show. For who has been here, and so for links of the pages themselves,
+        such as presets, nothing changes.
+        """
         names = [name for name in given if name in self.expert and name in self.table]
         told = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
-        widen = bool(told) and self["level"] == "simple" and not {"level", "lesson"} & set(given)
-        if widen:
-            st.session_state[self._home("level")] = "expert"
-        st.session_state[_WIDENED] = told if widen else ""
+        if not came or not told or self.is_expert or "level" in given:
+            return
+        st.session_state[self._home("level")] = "expert"
+        st.session_state[_WIDENED] = told
 
     @property
     def widened(self) -> str:
-        """The expert settings for which the last link made Expert of Simple, in words."""
+        """The expert settings for which a link made Expert of Simple, in words."""
         return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
 
     @staticmethod

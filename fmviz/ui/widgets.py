@@ -20,6 +20,10 @@ from fmviz.lab.background.task import Task
 from fmviz.ui.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
+MORE = "more"
+"""The choice that unfolds all others."""
+FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
+"""What Simple offers before *More*."""
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -307,8 +311,12 @@ def several(
     labels: Mapping[str, str] | None = None,
     disabled: bool = False,
     menu: bool = False,
+    first: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Draw pills, or a menu, for a `Several` setting; return the chosen names in order."""
+    """Draw pills, or a menu, for a `Several` setting; return the chosen names in order.
+
+    Where there are `first` choices, Simple folds the others, as `folded` does.
+    """
     item = settings.table[name]
     if not isinstance(item, Several):
         raise TypeError(f"setting {name!r} holds one value; use param")
@@ -322,7 +330,36 @@ def several(
         return tuple(
             control(settings, name, st.multiselect, label, item.choices, placeholder="all", **keywords)
         )
-    return tuple(control(settings, name, st.pills, label, item.choices, selection_mode="multi", **keywords))
+    options, words, then = folded(settings, name, item.choices, words, first)
+    return tuple(
+        control(settings, name, st.pills, label, options, selection_mode="multi", then=then, **keywords)
+    )
+
+
+def folded(
+    settings: Settings,
+    name: str,
+    choices: Sequence[str],
+    words: Mapping[str, str],
+    first: Sequence[str],
+) -> tuple[list[str], dict[str, str], Callable[[], None] | None]:
+    """Return what of many choices a widget offers, words for it, and what to call after a change.
+
+    Expert, and who has pressed *More*, see all; others the `first`, what is chosen, and *More*.
+    """
+    opened = f"fmviz:more:{settings.key(name)}"
+    present = settings[name]
+    kept = {*first, *(present if isinstance(present, tuple) else (present,))}
+    shown = [one for one in choices if one in kept]
+    if not first or settings.is_expert or st.session_state.get(opened) or len(shown) == len(choices):
+        return list(choices), dict(words), None
+
+    def look() -> None:
+        value = st.session_state.get(settings.key(name))
+        if value == MORE or (isinstance(value, list) and MORE in value):
+            st.session_state[opened] = True
+
+    return [*shown, MORE], {**words, MORE: "More …"}, look
 
 
 # --------------------------------------------------------------------------------------------- downloads

@@ -27,6 +27,7 @@ from fmviz.lab.papers import shipped
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
+from fmviz.ui import state
 from fmviz.ui.start import page as start
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,14 @@ def _without_our_results(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     """Leave out the results of papers that come with fmviz, which are not the same for long."""
     if "ours" not in request.node.name:
         monkeypatch.setattr(shipped, "_heads", dict)
+
+
+@pytest.fixture(autouse=True)
+def _expert(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests in this process meet all controls, but those that are marked `simple`."""
+    if request.node.get_closest_marker("simple") is None:
+        shared = (replace(one, default="expert") if one.name == "level" else one for one in state.SHARED)
+        monkeypatch.setattr(state, "SHARED", tuple(shared))
 
 
 @pytest.fixture(scope="session")

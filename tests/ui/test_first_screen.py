@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fmviz.ui.navigation import NAVIGATION, PAPER
+
 pytestmark = pytest.mark.browser
 
 WIDE, NARROW, PHONE = (1440, 900), (700, 900), (390, 844)
@@ -73,4 +75,82 @@ def test_training_is_on_one_screen(server, page, wait_idle):
     wait_idle(page)
     for size in (WIDE, NARROW, PHONE):
         problems += look(page, size, "light")
+    assert not problems, "\n".join(problems)
+
+
+# ------------------------------------------------------------------------------------------ the other pages
+
+AFTER_A_RUN = {
+    "path": (
+        "path?dataset=monks1&points=3&penalties=ti,cs&run=1",
+        ".st-key-path_point",
+        (".st-key-path_used_interactions_lambda_sparse .js-plotly-plot",),
+    ),
+    "prox": ("prox", ".picture canvas", (".st-key-prox_log2lambda", ".picture canvas")),
+    "geometry": ("geometry", ".st-key-geometry_ti .js-plotly-plot", (".st-key-geometry_ti .js-plotly-plot",)),
+    "lesson": (
+        "train?lesson=lambda",
+        f"{STAGE} .stage canvas",
+        (".st-key-lesson_text p", ".st-key-lesson_next", f"{STAGE} .stage canvas"),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AFTER_A_RUN)
+def test_what_was_computed_is_on_the_first_screen(server, page, wait_idle, name):
+    address, ready, wanted = AFTER_A_RUN[name]
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    page.goto(f"{server.url}/{address}")
+    for one in (ready, *wanted):
+        page.locator(f"{one}:visible").first.wait_for(timeout=120_000)
+    wait_idle(page)
+    problems = below(page, wanted, WIDE[1])
+    if name == "lesson":
+        words, picture = (
+            page.locator(f"{one}:visible").first.bounding_box() for one in (wanted[0], wanted[2])
+        )
+        if words["x"] + words["width"] > picture["x"]:
+            problems.append("the words are not beside the picture")
+    assert not problems, "\n".join(problems)
+
+
+PAGES = [link.script for links in NAVIGATION.values() for link in links]
+MOST_WORDS = 350
+_COUNT = """() => document.querySelector('[data-testid="stMainBlockContainer"]').innerText
+  .split(/\\s+/).filter((word) => /\\p{L}{2}/u.test(word)).length"""
+
+
+@pytest.mark.slow
+def test_no_page_is_long_before_anything_is_opened(server, page, wait_idle):
+    found = {}
+    # The list of papers quotes each of them on a card.
+    for script in (one for one in PAGES if one != PAPER.script):
+        page.goto(f"{server.url}/{'' if script == 'app.py' else script[6:-3]}")
+        page.get_by_role("heading", level=1).wait_for()
+        wait_idle(page)
+        found[script] = page.evaluate(_COUNT)
+    assert max(found.values()) <= MOST_WORDS, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW, PHONE])
+def test_nothing_stands_in_the_way_of_assistive_technology(server, page, wait_idle, size, scheme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
+    )
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme)
+    problems = []
+    for script in PAGES:
+        page.goto(f"{server.url}/{'' if script == 'app.py' else script[6:-3]}")
+        page.get_by_role("heading", level=1).wait_for()
+        wait_idle(page)
+        told = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        problems += [
+            f"{script}: {one['id']}: {one['nodes'][0]['html'][:120]}"
+            for one in told
+            if one["impact"] in ("serious", "critical")
+        ]
     assert not problems, "\n".join(problems)

@@ -92,7 +92,7 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     assert app.select_slider(key="prox_log2lambda").value == -1
     # Elsewhere the panel shows the way back; ending the lesson frees all controls.
     app.switch_page("pages/train.py").run()
-    assert "This step is on the page *Proximal operators*" in words(app)
+    assert "This step is on the page *Operators*" in words(app)
     app.button(key="lesson_return").click().run()
     assert "soft thresholding" in words(app)
     app.switch_page("pages/prox.py").run()

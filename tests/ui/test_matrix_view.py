@@ -69,7 +69,7 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     assert [one["label"] for one in drawn["classes"]] == ["no", "yes"]
     assert drawn["frames"][0]["counts"] == [0, 1]
     assert np.frombuffer(body, np.int8)[:4].tolist() == codes.ravel().tolist()
-    assert header["diagonal"]
+    assert header["skipped"]
     assert header["mark"] == {"picture": "gram", "row": 0, "col": 1}
     for wrong in (ClassesFrame(codes, (0,)), ClassesFrame(np.full((2, 2), 2, np.int8), (0, 1))):
         with pytest.raises(ValueError, match="must fit the 2 classes"):
@@ -135,7 +135,7 @@ def test_codes_travel_as_they_are_with_their_labels():
     assert drawn["rowLabels"] == ["a", "b"]
     np.testing.assert_array_equal(np.frombuffer(body, np.int8, 6).reshape(2, 3), codes)
     assert header["scales"]["gram"] == 2.0
-    assert header["diagonal"] is True
+    assert header["skipped"] == "diagonal, not an interaction"
 
 
 def test_intervals_of_cells_travel_beside_their_codes():

@@ -44,9 +44,9 @@ def words(test: AppTest) -> str:
 def test_it_opens_with_four_operators():
     test = app()
     assert fine(test)
-    assert address(test) == {}
+    assert address(test) == {"distribution": "blocks", "d": "40", "k": "8"}
     said = words(test)
-    one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
+    one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     assert f"**{one.interactions[one.at(-3)]:,}** interactions" in said
     assert "the largest of each column" in said
     assert worked(test) == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
@@ -263,7 +263,7 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     record_property("key_to_picture", took)
     print("arrow key to picture:", [f"{1000 * x:.0f} ms" for x in took])
     start = time.perf_counter()
-    page.wait_for_url("**/prox?log2lambda=0")
+    page.wait_for_url("**/prox?distribution=blocks&d=40&k=8&log2lambda=0")
     one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
     page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
     print("and to the words and the link:", f"{time.perf_counter() - start:.2f} s")

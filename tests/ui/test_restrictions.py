@@ -55,7 +55,7 @@ def test_what_a_page_does_not_have_is_told():
 
 
 def test_a_teacher_hides_locks_copies_and_goes_back():
-    app = page("prox")
+    app = page("prox", k="30")
     offered = app.multiselect(key="prox_hide").options
     assert {"Strength λ", "Features d", "Rank k", "Operators", "Data set", "Seed"} <= set(offered)
     app.multiselect(key="prox_hide").set_value(["k", "distribution"]).run()
@@ -104,6 +104,7 @@ def test_all_widgets_with_a_setting_are_drawn_in_one_place():
 # ------------------------------------------------------------------------------------------ Simple and Expert
 
 
+@pytest.mark.simple
 def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
     app = page("train", level="simple", max_epochs="7", rank="5", lambda_sparse="2.0")
     drawn = keys(app)
@@ -113,7 +114,37 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
     assert store.runs()[0].settings["max_epochs"] == 7
     app.button_group(key="shared_level").set_value("expert").run()
     assert app.number_input(key="train_max_epochs").value == 7
-    assert "level" not in address(app)
+    assert address(app)["level"] == "expert"
+
+
+@pytest.mark.simple
+def test_who_comes_first_meets_few_pages_and_four_regularizers():
+    app = page("prox", k="30")
+    labels = [link.proto.label for link in app.sidebar.get("page_link")]
+    assert labels[:5] == ["Start", "Lessons", "Operators", "Train", "Your data"]
+    (folded,) = [one for one in app.sidebar.get("expander") if one.proto.label == "Research"]
+    assert len(folded.get("page_link")) == len(labels) - 5
+    pills = app.get("button_group")[0]
+    offered = [option.content for option in pills.proto.options]
+    assert offered[-1] == "More …"
+    assert len(offered) == 5
+    # More is no choice: it shows all others, and changes nothing.
+    pills.set_value([*pills.value, "more"]).run()
+    pills = app.get("button_group")[0]
+    assert len(pills.proto.options) > 5
+    assert len(pills.value) == 4
+    assert address(app) == {}
+
+
+@pytest.mark.simple
+def test_a_lesson_and_a_link_within_the_pages_say_themselves_what_is_drawn():
+    assert "prox_source" in keys(page("prox", lesson="ti", d="30"))
+    app = page("prox")
+    app.query_params.clear()
+    app.query_params["size"] = "large"
+    app.run()
+    assert "prox_source" not in keys(app)
+    assert address(app) == {"size": "large"}
 
 
 @pytest.mark.parametrize("name", ["prox", "sweeps"])
@@ -122,15 +153,12 @@ def test_simple_is_simpler(name, store):
     assert keys(simple) < keys(expert)
 
 
+@pytest.mark.simple
 def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
-    app = page("prox", level="simple")
-    assert "prox_source" not in keys(app)
-    app.query_params.clear()
-    app.query_params["size"] = "large"
-    app.run()
+    app = page("prox", size="large")
     assert "prox_source" in keys(app)
     assert "Expert, since the link sets 'size'" in words(app)
-    assert address(app) == {"size": "large"}
+    assert address(app) == {"size": "large", "level": "expert"}
 
 
 def test_the_keys_of_a_page_are_told(store):

@@ -138,10 +138,11 @@ WATCH = """() => {
 def test_the_matrix_stays_the_same_element_on_a_busy_machine(server, page, wait_idle):
     page.goto(f"{server.url}/{SMALL}&max_epochs=300")
     wait_idle(page)
-    page.evaluate(WATCH)
     # So slow that data overtake each other on their way into the component.
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
     press(page, "play")
+    wait_for_epoch(page, 1)
+    page.evaluate(WATCH)
     wait_for_state(page, LIMIT, 240)
     page.wait_for_timeout(3000)
     assert page.evaluate("window.changes") == 0

@@ -8,6 +8,7 @@ which state, what is asked and what is true:
 
     +++
     title = "How TI selects interactions"
+    question = "Can a regularizer drop most pairs?"
     order = 3
     minutes = 8
     icon = "grain"
@@ -34,7 +35,10 @@ which state, what is asked and what is true:
     choices = [["As many", "ti == l1"], ["Fewer", "ti < l1"]]   # the right one is the one that is true
     ```
 
-    Text, with formulas in $…$.
+    Text, with formulas in $…$. It begins with the question.
+
+    ## Formulas
+    What is folded.
 
     ## Predict
     The question.
@@ -64,9 +68,9 @@ FOLDER = Path(__file__).parents[2] / "lessons"
 _HEADER = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
 _STEP = re.compile(r"^# (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"\A\s*```toml\n(.*?)\n```\n", re.DOTALL)
-_SECTION = re.compile(r"^## (Predict|Reveal)\n", re.MULTILINE)
+_SECTION = re.compile(r"^## (Formulas|Predict|Reveal)\n", re.MULTILINE)
 _NUMBER = re.compile(r"\[\[(\w+)(?::([^\]]*))?\]\]")
-_HEADER_KEYS = ("title", "order", "minutes", "icon", "learn", "next", "pages", "listed")
+_HEADER_KEYS = ("title", "question", "order", "minutes", "icon", "learn", "next", "pages", "listed")
 _STATE_KEYS = ("set", "hide", "show", "lock")
 _STEP_KEYS = ("page", *_STATE_KEYS, "after", "claims", "find", "predict")
 
@@ -129,6 +133,8 @@ class Step:
     ----------
     title, text : str
         What is read first.
+    formulas : str
+        What is folded beneath it.
     before, after : State or None
         The page beneath, until the answer is revealed and from then on; None to stay where the reader is.
     question : Question or None
@@ -146,6 +152,7 @@ class Step:
     text: str
     before: State | None = None
     after: State | None = None
+    formulas: str = ""
     question: Question | None = None
     reveal: str = ""
     find: Mapping[str, Any] = field(default_factory=dict)
@@ -158,6 +165,7 @@ class Lesson:
 
     name: str
     title: str
+    question: str
     order: int
     minutes: int
     icon: str
@@ -192,6 +200,7 @@ def parse(name: str, text: str) -> Lesson:
     return Lesson(
         name,
         header["title"],
+        header.get("question", ""),
         header["order"],
         header["minutes"],
         header.get("icon", "school"),
@@ -232,7 +241,17 @@ def _step(lesson: str, title: str, text: str, pages: Mapping[str, Any]) -> Step:
         common = {"set": before.settings, "hide": before.hide, "lock": before.lock}
         after = _state(before.page, said["after"], common)
     find, claims = said.get("find", {}), tuple(said.get("claims", ()))
-    return Step(title, body.strip(), before, after, question, parts.get("Reveal", ""), find, claims)
+    return Step(
+        title,
+        body.strip(),
+        before,
+        after,
+        parts.get("Formulas", ""),
+        question,
+        parts.get("Reveal", ""),
+        find,
+        claims,
+    )
 
 
 def _state(page: str, said: Mapping[str, Any], common: Mapping[str, Any]) -> State:

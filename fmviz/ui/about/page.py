@@ -127,13 +127,13 @@ def _papers() -> None:
 
 
 def _keys() -> None:
-    st.subheader("Keys")
     rows = [
         f"| {'' if number else place} | `{key}` | {words} |"
         for place, keys in KEYS.items()
         for number, (key, words) in enumerate(keys)
     ]
-    st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
+    with st.expander("Keys", icon=":material/keyboard:"):
+        st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
 
 
 # --------------------------------------------------------------------------------------------- self-test
@@ -225,9 +225,10 @@ def _made() -> None:
     st.subheader("Versions and licences")
     st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
     st.markdown(
-        "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own:"
+        "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
     )
     rows = [
         f"| {one.title} | {one.source or 'made here'} | {one.licence or '–'} |" for one in DATASETS.values()
     ]
-    st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))
+    with st.expander("Licences of the data sets", icon=":material/dataset:"):
+        st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))

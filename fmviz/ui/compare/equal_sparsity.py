@@ -68,6 +68,7 @@ def draw(settings: Settings, linked: bool) -> None:
                 "fighters",
                 "Regularizers",
                 labels={name: PENALTIES[name].label for name in METHODS},
+                first=widgets.FIRST_REGULARIZERS,
             )
         with st.container(width=150):
             widgets.param(settings, "target", "Interactions")

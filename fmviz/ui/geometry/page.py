@@ -18,15 +18,17 @@ from fmviz.operators import certificate
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.guard import fragment
-from fmviz.ui.state import Settings, Several
+from fmviz.ui.state import Settings, Several, Text
 
 _REACH = figures.REACH
 _STEP = 0.05
+# Heights of the picture to play with, and of the others, in pixels.
+_LARGE, _SMALL = 430, 150
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
 _LABELS = {name: PENALTIES[name].label for name in lab.NAMES}
-TABLE: tuple[ParamSpec | Several, ...] = (
+TABLE: tuple[ParamSpec | Several | Text, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
     ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),
     ParamSpec(
@@ -48,6 +50,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
         for letter, value in zip(_LETTERS, (1.5, 0.6, -0.4), strict=True)
     ),
+    Text("large", help="The regularizer whose picture is large."),
     ParamSpec("flow", "bool", True, help="Draw where every point of a grid goes."),
     ParamSpec("entry", "choice", "b", choices=_LETTERS, help="The entry that varies; the others are held."),
     ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="The strength of TI on this column."),
@@ -61,7 +64,7 @@ EXPERT = ("flow", "exports")
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
 :is(.st-key-geometry_panels, .st-key-geometry_entries) {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem;
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 1rem;
 }
 .st-key-geometry_panels > div {height: 100%}
 .st-key-geometry_entries {grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.7rem}
@@ -84,9 +87,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Geometry",
-            "A regularizer is a shape, and its operator a motion: **prox** moves P to where Ω is smaller, "
-            "and stops on corners and edges, where entries are **exactly zero**. Take P with two or three "
-            "free entries, and look.",
+            "A regularizer is a shape, its operator a motion: **prox** moves P to where Ω is smaller, and "
+            "stops on corners and edges, where entries are **exactly zero**.",
         )
         _section(settings)
         if settings.shows("column", "Why TI zeroes the relatively small"):
@@ -119,7 +121,9 @@ def _section(settings: Settings) -> None:
                 words = {name: one.label for name, one in among.items()}
                 widgets.param(settings, which, "which lie in", labels=words)
             with st.container(width="content"):
-                widgets.several(settings, "penalties", "Regularizers Ω", labels=_LABELS)
+                widgets.several(
+                    settings, "penalties", "Regularizers Ω", labels=_LABELS, first=widgets.FIRST_REGULARIZERS
+                )
         for cell, (name, label) in zip(
             st.columns(1 + len(letters)),
             [
@@ -133,25 +137,27 @@ def _section(settings: Settings) -> None:
     # What was set may just have changed.
     section = section_of(settings)
     point = np.array([settings[letter] for letter in _LETTERS[: len(section.cells)]])
-    with st.container(key="geometry_words"):
-        left, right = st.columns([1, 2], vertical_alignment="center")
-        with left:
-            st.latex(section.matrix)
-        with right:
-            st.markdown(section.words)
-            st.latex(
-                r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
-            )
     if not names:
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
     strength = settings["strength"]
     if settings.shows("panels", "Balls and flow"):
-        with st.container(key="geometry_panels"):
+        large = settings["large"] if settings["large"] in names else _first(names)
+        left, right = st.columns([3, 2], gap="medium")
+        with left, st.container(border=True, key=f"geometry_panel_{large}"):
+            _panel(settings, section, large, point, strength, large=True)
+        with right, st.container(key="geometry_panels"):
             for name in names:
-                with st.container(border=True, height="stretch", key=f"geometry_panel_{name}"):
-                    _panel(settings, section, name, point, strength)
+                if name != large:
+                    with st.container(border=True, key=f"geometry_panel_{name}"):
+                        _panel(settings, section, name, point, strength)
         _legend(settings, len(section.cells))
+        with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
+            st.latex(section.matrix)
+            st.markdown(section.words)
+            st.latex(
+                r"\operatorname{prox}_{\lambda\Omega}(P)=\arg\min_Q \tfrac12\|Q-P\|_F^2+\lambda\,\Omega(Q)"
+            )
     if settings.shows("shrinkage", "What happens to one entry"):
         _shrinkage(settings, section, names, point, strength)
     if not settings.shows("exports", "Copy as Python"):
@@ -180,10 +186,37 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
     return ways, lab.zero_codes(ways[:, -1])
 
 
-def _panel(settings: Settings, section: lab.Section, name: str, point: np.ndarray, strength: float) -> None:
+def _first(names: tuple[str, ...]) -> str:
+    """Return whose picture is large where none was chosen: TI, which differs most from ℓ₁."""
+    return "ti" if "ti" in names else names[0]
+
+
+def _panel(
+    settings: Settings,
+    section: lab.Section,
+    name: str,
+    point: np.ndarray,
+    strength: float,
+    *,
+    large: bool = False,
+) -> None:
     color = regularizer_color(name)
-    st.markdown(f'<span style="color:{color}">■</span> **{_LABELS[name]}**', unsafe_allow_html=True)
-    st.latex(rf"\Omega={section.formula(name)}")
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(
+            f'<span style="color:{color}">■</span> **{_LABELS[name]}**',
+            unsafe_allow_html=True,
+            width="content",
+        )
+        st.markdown(rf"$\Omega={section.formula(name)}$", width="content")
+        if not large and settings.shows("large", "Picture that is large"):
+            st.button(
+                "Enlarge",
+                key=f"geometry_enlarge_{name}",
+                type="tertiary",
+                icon=":material/open_in_full:",
+                disabled=settings.locks("large"),
+                on_click=lambda: settings.set(large=name),
+            )
     moved = lab.prox_of(section, name, point[None], strength)[0]
     # To twice the strongest λ and beyond: what never becomes zero is seen to creep.
     path = lab.prox_path(
@@ -202,7 +235,7 @@ def _panel(settings: Settings, section: lab.Section, name: str, point: np.ndarra
             section.axes,
             color=color,
             lattice=_LATTICE,
-        )
+        ).update_layout(height=_LARGE if large else _SMALL)
         chart(
             figure,
             key,
@@ -212,8 +245,9 @@ def _panel(settings: Settings, section: lab.Section, name: str, point: np.ndarra
         )
     else:
         figure = figures.space(levels[0], path, point, moved, section.axes, color=color)
+        figure.update_layout(height=_LARGE if large else _SMALL)
         chart(figure, key, f"Unit ball of Ω in three dimensions. {said}")
-    _numbers(section, name, point, moved, strength)
+    _numbers(section, name, point, moved, strength, large=large)
 
 
 def _clicked(settings: Settings, key: str) -> None:
@@ -227,7 +261,12 @@ def _point(values: np.ndarray) -> str:
     return "(" + ", ".join("0" if v == 0 else f"{v:.3g}".replace("-", "−") for v in values) + ")"
 
 
-def _numbers(section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float) -> None:
+def _numbers(
+    section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, strength: float, *, large: bool
+) -> None:
+    st.markdown(f"{_point(point)} → **{_point(moved)}**")
+    if not large:
+        return
     vanishing = lab.vanishing(section, name, point.tolist())
     said = []
     for letter, before, after, when in zip(_LETTERS, point, moved, vanishing, strict=False):
@@ -235,7 +274,6 @@ def _numbers(section: lab.Section, name: str, point: np.ndarray, moved: np.ndarr
             continue
         state = "**is 0**" if after == 0 else f"{after:.3g}".replace("-", "−")
         said.append(f"{letter} {state}, " + ("never 0" if when is None else f"0 from λ = {when:.4g}"))
-    st.markdown(f"{_point(point)} → **{_point(moved)}**")
     st.caption("  \n".join(said))
     P, Q = section.embed(point), section.embed(moved)
     widgets.certificate_badge(certificate(name, P, Q, strength))
@@ -247,11 +285,11 @@ def _legend(settings: Settings, dims: int) -> None:
             widgets.param(settings, "flow", "Flow of the plane")
             grey, first, second, both = figures.ZERO_COLORS
             st.markdown(
-                f'<span style="color:{grey}">●</span> nothing is zero &ensp; '
+                f'<span style="color:{grey}">●</span> none is zero &ensp; '
                 f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
                 f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
                 f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, the thick '
-                "line its way as λ grows. **Click** into a picture to move the point.",
+                "line its way. **Click** to move the point.",
                 unsafe_allow_html=True,
             )
         else:
@@ -279,11 +317,9 @@ def _shrinkage(
         entry = letters.index(settings["entry"])
         held = ", ".join(f"{x} = {settings[x]:g}" for x in letters if x != settings["entry"])
         st.markdown(
-            f"At λ = {strength:g}, with {held} held. **ℓ₁** takes λ away, whatever the others are. **TI** "
-            "and **CS** take more the larger those others are that they tie it to: a small entry beside a "
-            "large one falls into the flat part, where the result is exactly 0; alone it is only shrunk."
+            f"At λ = {strength:g}, with {held} held. **ℓ₁** takes λ away. **TI** and **CS** take more the "
+            "larger the others are: a small entry beside a large one falls into the flat part, exactly 0."
         )
-        st.markdown("Move the others with the sliders above, and see which flat parts change.")
     before = np.round(np.linspace(-_REACH, _REACH, 201), 10)
     curves = [
         (
@@ -312,8 +348,8 @@ def _column(settings: Settings) -> None:
     """Draw one column of P against the threshold of TI."""
     st.subheader("Why TI zeroes the relatively small")
     st.markdown(
-        "TI lowers every entry of a column by one threshold τ, which grows with what is left of the **whole "
-        "column**. So it is not the small entry that goes, but the one that is small beside the others."
+        "TI lowers every entry of a column by one threshold τ, which grows with the **whole column**: what "
+        "goes is small beside the others."
     )
     with st.container(border=True, key="geometry_column_box"):
         with st.container(key="geometry_entries"):
@@ -362,10 +398,7 @@ def _column(settings: Settings) -> None:
             f"{', '.join(gone) or 'none'} {'is' if len(gone) == 1 else 'are'} exactly 0. ℓ₁ would zero "
             f"**{soft}**, those up to λ = {strength:g}."
         )
-        st.caption(
-            "The sums run over the θ entries that stay. The largest entry is always among them: TI never "
-            "empties a column, whatever λ is. (atarashi2021, Theorem 7)"
-        )
+        st.caption("The largest entry always stays, whatever λ is (atarashi2021, Theorem 7).")
         widgets.certificate_badge(story.certificate)
 
 

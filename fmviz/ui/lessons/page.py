@@ -21,30 +21,30 @@ def render() -> None:
         )
         listed = [lesson for lesson in lessons().values() if lesson.listed]
         with shell.cards("lessons"):
-            for lesson in listed:
+            for number, lesson in enumerate(listed, start=1):
                 with st.container(
                     border=True,
                     height="stretch",
                     vertical_alignment="distribute",
                     key=f"lessons_{lesson.name}",
                 ):
-                    _card(lesson, settings)
+                    _card(number, lesson, settings)
         st.caption(
             ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
             "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
         )
 
 
-def _card(lesson: Lesson, settings: Settings) -> None:
+def _card(number: int, lesson: Lesson, settings: Settings) -> None:
     told, total = panel.progress(lesson.name), len(lesson.steps)
-    items = "\n".join(f"- {item}" for item in lesson.learn)
-    st.markdown(f"#### :primary[:material/{lesson.icon}:] {lesson.title}\n\n{items}")
+    tick = " :green[:material/check_circle:]" if told.done else ""
+    st.markdown(f"#### {number} · {lesson.title}{tick}\n\n{lesson.question}")
     if told.done:
-        words, verb, number = "Finished", "Again", 1
+        words, verb, step = "Finished", "Again", 1
     elif told.reached:
-        words, verb, number = f"Step {told.reached} of {total}", "Go on", told.reached
+        words, verb, step = f"Step {told.reached} of {total}", "Go on", told.reached
     else:
-        words, verb, number = f"{total} steps", "Begin", 1
+        words, verb, step = f"{total} steps", "Begin", 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.button(
             verb,
@@ -52,7 +52,7 @@ def _card(lesson: Lesson, settings: Settings) -> None:
             key=f"lessons_begin_{lesson.name}",
             type="secondary" if told.done else "primary",
             on_click=panel.begin,
-            args=(lesson, number, settings.page),
+            args=(lesson, step, settings.page),
             kwargs={"again": told.done},
         )
         icon = ":material/task_alt: " if told.done else ":material/schedule: "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -36,6 +37,14 @@ _STYLE = """<style>
 .st-key-lesson_panel .katex {font-size: 1.08em}
 .st-key-lesson_text p, .st-key-lesson_text li, .st-key-lesson_answer p {max-width: 46rem}
 .st-key-lesson_panel .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0; margin: 0.4em 0}
+@media (max-width: 1100px) {
+  [data-testid="stHorizontalBlock"]:has(> div .st-key-lesson_panel) {flex-direction: column}
+}
+@media (min-width: 1101px) {
+  [data-testid="stColumn"]:has(.st-key-lesson_panel) > div {
+    position: sticky; top: 3.75rem; max-height: calc(100vh - 4.5rem); overflow-y: auto;
+  }
+}
 </style>"""
 
 
@@ -115,6 +124,20 @@ def end(settings: Settings) -> None:
     states = [state for step in lesson.steps for state in (step.before, step.after)] if lesson else []
     Settings.free(settings.page, *{state.page for state in states if state is not None})
     settings.reset("lesson", "step")
+
+
+@contextmanager
+def beside(settings: Settings) -> Iterator[None]:
+    """Draw the panel of the lesson that the settings name, where they name one; the page goes beside it."""
+    if not settings["lesson"]:
+        yield
+        return
+    with st.container(key="lesson_split"):
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            draw(settings)
+        with right:
+            yield
 
 
 def draw(settings: Settings) -> None:
@@ -231,14 +254,14 @@ def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
 
 
 def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
-    if step.question is None:
-        with st.container(key="lesson_text"):
-            st.markdown(f"#### {step.title}\n\n{fill(step.text, values)}")
-        return
-    left, right = st.columns([1, 1], gap="large")
-    with left, st.container(key="lesson_text"):
+    with st.container(key="lesson_text"):
         st.markdown(f"#### {step.title}\n\n{fill(step.text, values)}")
-    with right, st.container(key="lesson_answer"):
+        if step.formulas:
+            with st.expander("In formulas", icon=":material/functions:"):
+                st.markdown(fill(step.formulas, values))
+    if step.question is None:
+        return
+    with st.container(key="lesson_answer"):
         _predict(settings, lesson, number, step.question)
         if number in progress(lesson.name).revealed:
             task = _task(lesson, number) if step.find else None

@@ -84,7 +84,8 @@ _STYLE = """<style>
   font-size: 1.3rem; line-height: 1.4; font-variant-numeric: tabular-nums;
 }
 .st-key-path_numbers [data-testid="stMetricLabel"] p {font-size: 0.8rem; white-space: nowrap}
-.st-key-path_box .katex-display {overflow-x: auto; overflow-y: hidden; margin: 0; font-size: 0.95em}
+[class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
+[class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
 </style>"""
 
 
@@ -104,12 +105,14 @@ def render() -> None:
         brought = ("low", "high", "order", "run", *_SHARED)
         follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
+        told = st.session_state.get(_SHOWN) is not None
         shell.heading(
             settings,
             "λ-path",
             "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
             "several regularizers Ω, and see what each one uses and what it reaches; or say how many "
             "interactions you want, and let the search find the λ.",
+            folded=told,
         )
         reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
@@ -123,7 +126,7 @@ def render() -> None:
             return
         base = base_of(settings)
         if settings.shows("path", "The path"):
-            _declare(settings, base)
+            _declare(settings, base, folded=told)
             shared_basis.draw(settings)
             try:
                 plan = _plan(settings, base)
@@ -163,11 +166,15 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
 # ---------------------------------------------------------------------------------------------- settings
 
 
-def _declare(settings: Settings, base: Experiment) -> None:
-    with st.container(border=True, key="path_box"):
+def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
+    chosen = ", ".join(_LABELS[name] for name in settings["penalties"])
+    line = f"{chosen} · λ from {settings['low']:g} to {settings['high']:g} · rank {settings['rank']}"
+    with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
-                widgets.several(settings, "penalties", "Regularizers Ω", labels=_LABELS)
+                widgets.several(
+                    settings, "penalties", "Regularizers Ω", labels=_LABELS, first=widgets.FIRST_REGULARIZERS
+                )
             with st.container(width="content"):
                 widgets.param(
                     settings,

@@ -113,7 +113,7 @@ def _charts(
     if fit is not None:
         with rest[0]:
             _matrix(plan, fit)
-    cells = [left, right, *(cell for _ in range(2, len(panels), 2) for cell in st.columns(2))]
+    cells = [left, right, *(cell for _ in range(2, len(panels), 3) for cell in st.columns(3))]
     for cell, (y, title, x, more) in zip(cells, panels, strict=False):
         if y not in table:
             continue

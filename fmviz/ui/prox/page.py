@@ -43,9 +43,15 @@ _SEEN = "fmviz:prox:seen"
 _HEAD_START = 0.35
 
 
+# A first visit meets two groups of features, not noise.
+_GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
+
+
 def render() -> None:
     """Draw the page."""
-    with shell.page("Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+    with shell.page(
+        "Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS)
+    ) as settings:
         st.html(_STYLE.replace("BACKGROUND", background_color()))
         shell.heading(
             settings,
@@ -54,7 +60,9 @@ def render() -> None:
             "entries become **exactly zero**, and with them which features and interactions the model uses. "
             "Turn λ up and watch.",
         )
-        widgets.several(settings, "regularizers", "Operators", labels=LABELS)
+        widgets.several(
+            settings, "regularizers", "Operators", labels=LABELS, first=widgets.FIRST_REGULARIZERS
+        )
         token, P = draw_matrix(settings)
         chosen = settings["regularizers"]
         if P is None:

@@ -78,13 +78,12 @@ def _hero() -> None:
 
 def _onwards(settings: Settings) -> None:
     with st.container(horizontal=True):
-        level = {"level": settings.level_or("simple")}
         for key, label, icon, query, script in (
             ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
             ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
-            ("start_to_prox", "Explore the operators", navigation.PROX.icon, level, navigation.PROX.script),
-            ("start_to_train", "Train a model", navigation.TRAIN.icon, level, navigation.TRAIN.script),
-            ("start_to_data", "Bring your data", navigation.DATA.icon, level, navigation.DATA.script),
+            ("start_to_prox", "Explore the operators", navigation.PROX.icon, {}, navigation.PROX.script),
+            ("start_to_train", "Train a model", navigation.TRAIN.icon, {}, navigation.TRAIN.script),
+            ("start_to_data", "Bring your data", navigation.DATA.icon, {}, navigation.DATA.script),
         ):
             kind: Any = "primary" if script is None else "secondary"
             st.button(label, icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script))
@@ -133,8 +132,6 @@ def _arena(settings: Settings) -> None:
 
 def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
     presets = [preset for preset in presets if preset.card]
-    # Whoever comes this way for the first time meets few controls; who has chosen otherwise keeps them.
-    level = settings.level_or("simple")
     for number, (column, preset) in enumerate(zip(st.columns(len(presets)), presets, strict=True)):
         with column.container(border=True, height="stretch", key=f"start_{group}_{number}"):
             st.markdown(f"#### :primary[{preset.icon}] {preset.title}")
@@ -145,7 +142,8 @@ def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
                     label=f"**{preset.action}**",
                     icon=":material/arrow_forward:",
                     icon_position="right",
-                    query_params={**preset.query, "level": level},
+                    # Opened in a tab of its own, too, it widens nothing.
+                    query_params={**preset.query, "level": settings["level"]},
                 )
             else:
                 st.caption(f":material/folder_off: {preset.missing}")

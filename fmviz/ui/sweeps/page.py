@@ -76,7 +76,9 @@ def render() -> None:
         except StoreError as error:
             st.error(str(error), icon=":material/save:")
             return
-        plan = _declare(settings)
+        line = f"λ from {settings['low']:g} to {settings['high']:g} · {settings['seeds']} seeds"
+        with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
+            plan = _declare(settings)
         if plan is not None:
             _run(settings, plan, runs)
 
@@ -94,7 +96,11 @@ def _declare(settings: Settings) -> SweepPlan | None:
             st.info(reason, icon=":material/folder_off:")
             return None
         widgets.several(
-            settings, "penalties", "Regularizers", labels={name: PENALTIES[name].label for name in _PENALTIES}
+            settings,
+            "penalties",
+            "Regularizers",
+            labels={name: PENALTIES[name].label for name in _PENALTIES},
+            first=widgets.FIRST_REGULARIZERS,
         )
         for column, (name, label) in zip(
             st.columns(4),
@@ -112,6 +118,18 @@ def _declare(settings: Settings) -> SweepPlan | None:
     except ValueError as error:
         st.error(str(error), icon=":material/block:")
         return None
+
+
+def _begun(settings: Settings) -> bool:
+    """Return whether the sweep of the form has begun, so that there is something to see."""
+    try:
+        return not settings["own"] and manager().get(f"sweep:{_name(_form_plan(settings))}") is not None
+    except ValueError:
+        return False
+
+
+def _name(plan: SweepPlan) -> str:
+    return hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
 
 
 def _base(settings: Settings) -> Experiment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import streamlit as st
@@ -230,7 +230,9 @@ def _regularizers(settings: Settings) -> tuple[Mapping[str, str | None], dict[st
 def _regularizer(settings: Settings) -> None:
     reasons, labels = _regularizers(settings)
     fits = [name for name, why in reasons.items() if why is None]
-    _select(settings, "regularizer", "Regularizer Ω", fits, labels, width=220)
+    _select(
+        settings, "regularizer", "Regularizer Ω", fits, labels, first=widgets.FIRST_REGULARIZERS, width=220
+    )
 
 
 def _missing_regularizers(settings: Settings) -> None:
@@ -324,17 +326,29 @@ def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _select(
-    settings: Settings, name: str, label: str, fits: list[str], labels: dict[str, str], **layout: Any
+    settings: Settings,
+    name: str,
+    label: str,
+    fits: list[str],
+    labels: dict[str, str],
+    *,
+    first: Sequence[str] = (),
+    **layout: Any,
 ) -> None:
     """Draw a select box of what is possible; a present value that is not stays, and is marked."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
+    options, labels, more = widgets.folded(settings, name, options, labels, first)
+    if more is not None:
+        layout["then"] = more
     widgets.control(
         settings,
         name,
         st.selectbox,
         label,
         options,
-        format_func=lambda value: labels[value] + ("" if value in fits else " (not possible here)"),
+        format_func=lambda value: (
+            labels[value] + ("" if value in (*fits, widgets.MORE) else " (not possible here)")
+        ),
         **layout,
     )

@@ -143,6 +143,7 @@ def data_panel(dataset: Dataset, grid: TargetGrid | None) -> Panel | None:
         col_labels=grid.columns,
         gram_label="target",
         apart=True,
+        skipped="in the data: no rows",
     )
 
 

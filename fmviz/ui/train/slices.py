@@ -41,30 +41,15 @@ def draw(view: JobView, settings: Settings) -> None:
         return
     frames = _frames(view, len(dataset.outputs))
     shared = isinstance(frames[-1].thinned, ThinnedBasis)
-    driver = f"train_frame_{view.id}_{view.epoch}" if len(frames) > 1 else None
+    # One slider looks back, that of the stage.
+    driver = "train_matrix" if len(frames) > 1 else None
     few = len(dataset.outputs) <= _FEW
     left, right = st.columns([2, 1]) if shared and few else (st.container(), None)
     with left:
         _slices(view, dataset, model, frames, settings, driver)
-    if shared and right is None:
-        left, right = st.columns([1, 2])
-    with left:
-        if driver is not None:
-            _look_back(frames, driver)
-    if right is not None:
-        with right:
+    if shared:
+        with right or st.container():
             _output_layer(dataset, frames, driver)
-
-
-def _look_back(frames: Sequence[Frame], driver: str) -> None:
-    keys = [frame.key for frame in frames]
-    st.select_slider(
-        "Look back: an earlier epoch",
-        keys,
-        value=keys[-1],
-        key=driver,
-        help="Drag, or use the arrow keys. The pictures follow while you drag.",
-    )
 
 
 def _frames(view: JobView, m: int) -> tuple[Frame, ...]:

@@ -215,6 +215,7 @@ class Driver {
       text: squeeze(t.getAttribute("aria-valuetext")),
       index: Math.round(get(t.value, "aria-valuenow") - low),
       count: Math.round(high - low) + 1,
+      nearest: Boolean(t.closest(".player")), // Another view's, which may have more epochs.
     };
   }
 
@@ -315,6 +316,7 @@ function frameAt(frames, position) {
   if (position.text !== "" && Number.isFinite(value)) {
     const byValue = frames.findIndex((f) => f.key.trim() !== "" && Number(f.key) === value);
     if (byValue >= 0) return byValue;
+    if (position.nearest) return Math.max(0, frames.filter((f) => Number(f.key) <= value).length - 1);
   }
   if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
   return -1;
@@ -719,7 +721,7 @@ class Panel {
     }
     if (kind !== "factor") {
       const where = `${rowLabels ? rowLabels[i] : `row ${i}`} × ${colLabels ? colLabels[j] : `column ${j}`}`;
-      if (found.kind === "skip") return [where, "not an interaction"];
+      if (found.kind === "skip") return [where, this.spec.skipped.replace("diagonal, ", "")];
       if (kind === "classes") return [where, this.spec.classes[value].label];
       return [where, found.kind === "zero" ? "exact zero" : `≈ ${number(value)}${this.sampled(i, j)}`];
     }
@@ -741,7 +743,7 @@ class View {
     this.bars = { factor: this.bar(), gram: this.bar() };
     this.swatches = make("div", "swatches", this.foot);
     this.zero = this.swatch("exact zero");
-    this.diagonal = this.swatch("diagonal, not an interaction");
+    this.diagonal = this.swatch("");
     this.classes = [];
     this.whole = make("button", "save whole", this.foot);
     this.whole.type = "button";
@@ -786,7 +788,8 @@ class View {
     ramp.width = 2 * LEVELS;
     ramp.height = 1;
     const ticks = make("span", "ticks", body);
-    return { box, name, ramp, ticks: [0, 1, 2, 3, 4].map(() => make("span", "", ticks)) };
+    const note = make("span", "note", body);
+    return { box, name, ramp, note, ticks: [0, 1, 2, 3, 4].map(() => make("span", "", ticks)) };
   }
 
   swatch(text) {
@@ -902,7 +905,8 @@ class View {
       gram: this.panels.some((p) => p.hasGram),
     };
     for (const part of ["factor", "gram"]) {
-      const { box, name, ramp, ticks } = this.bars[part];
+      const { box, name, ramp, note, ticks } = this.bars[part];
+      put(note, this.header.ramp === "root" ? "square-root scale" : "");
       box.style.display = used[part] ? "" : "none";
       const shown = this.panels.filter((p) => (part === "factor" ? p.hasFactor : p.hasGram && !p.isClasses));
       if (!shown.length) box.style.display = "none";
@@ -940,7 +944,8 @@ class View {
     this.zero.box.style.display = this.panels.every((p) => p.isClasses) ? "none" : "";
     this.zero.chip.style.background = this.colors.zero;
     this.diagonal.chip.style.background = this.colors.diagonal;
-    this.diagonal.box.style.display = this.header.diagonal ? "" : "none";
+    this.diagonal.box.style.display = this.header.skipped ? "" : "none";
+    put(this.diagonal.label, this.header.skipped);
   }
 
   layout() {

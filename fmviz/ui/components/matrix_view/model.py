@@ -170,6 +170,8 @@ class Panel:
         What the codes of a ClassesFrame stand for.
     apart : bool
         Whether the colours of its codes go with its own scale: it shows something else than the others.
+    skipped : str
+        What the legend says of cells that are `NOT_AN_INTERACTION`.
     """
 
     title: str
@@ -181,6 +183,7 @@ class Panel:
     gram_label: str = "QQᵀ"
     classes: Sequence[CellClass] = ()
     apart: bool = False
+    skipped: str = "diagonal, not an interaction"
 
 
 @dataclass(frozen=True)

@@ -188,11 +188,11 @@ def encode_view(
     check_panels(panels, bool(player) or driver_key is not None)
     sections = _Sections()
     factor_top = gram_top = 0.0
-    grey = False
     drawn: list[dict[str, Any]] = []
     for panel in panels:
         frames: list[dict[str, Any]] = []
         rows = cols = -1
+        grey = False
         for number, frame in enumerate(panel.frames):
             where = f"panel {panel.title!r}, frame {number}"
             entry: dict[str, Any] = {"key": str(frame.key), "caption": str(frame.caption)}
@@ -260,6 +260,7 @@ def encode_view(
                 "factorLabel": panel.factor_label,
                 "gramLabel": panel.gram_label,
                 "apart": panel.apart,
+                "skipped": panel.skipped if grey else "",
                 "frames": frames,
             }
         )
@@ -272,7 +273,7 @@ def encode_view(
             "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
         },
         "ramp": ramp,
-        "diagonal": grey,
+        "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),
         "player": player,
         "columns": columns,
         "minWidth": int(min_width),
