@@ -17,12 +17,12 @@ from fmviz.lab.datasets import abalone
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Published, Result, shipped
 from fmviz.lab.papers.blondel2016 import fig1, fig2, fig3, fig4
-from fmviz.lab.papers.judging import agreed, by_balance, by_majority
 from fmviz.lab.papers.protocols.descent import times_to
 from fmviz.lab.papers.protocols.tuning import Trial, halves, tuned
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, plain
 from fmviz.lab.papers.results import last_shipped
+from fmviz.lab.papers.statements import agreed, by_balance, by_majority
 
 # Those of other artefacts compile many kernels of their own.
 CHEAP = ("atarashi2021_fig3",)

@@ -7,7 +7,8 @@ beside it that names its runner and the judges of its statements, and its name i
 from __future__ import annotations
 
 from . import atarashi2021, blondel2016, blondel2017, robust_fm
-from .base import BUDGETS, Artefact, Check, Picture, Published, Result, Statement
+from .base import BUDGETS, Artefact, Picture, Published, Result
+from .statements import Check, Statement
 
 ARTEFACTS: dict[str, Artefact] = {
     one.name: one for paper in (atarashi2021, blondel2016, blondel2017, robust_fm) for one in paper.ARTEFACTS

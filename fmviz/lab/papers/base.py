@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -14,61 +14,13 @@ from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.papers.checkpoints import Memory, Pieces
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Check, Statement, judged
 from fmviz.lab.runs.provenance import made_with
 from fmviz.lab.values import plain
 
-Verdict = Literal["holds", "does not hold", "not settled"]
 State = Literal["running", "complete", "stopped"]
-Finding = tuple[str, Verdict, str]
-"""Of a statement: the case, the verdict, and a sentence with the numbers."""
-Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
 BUDGETS = ("quick", "full")
-
-
-@dataclass(frozen=True)
-class Statement:
-    """Something that the paper says, which our run puts to the test.
-
-    Attributes
-    ----------
-    key : str
-        Its name within the artefact.
-    text : str
-        What is said, in a sentence.
-    where : str
-        The section of the paper.
-    judge : callable
-        ``judge(tables, settings)`` returns what the numbers of a run say to it, case by case; from the
-        tables alone, full or not. See `fmviz.lab.papers.judging`.
-    """
-
-    key: str
-    text: str
-    where: str
-    judge: Judge
-
-
-@dataclass(frozen=True)
-class Check:
-    """What our run says to a statement, in one case of it.
-
-    Attributes
-    ----------
-    statement : str
-        The key of the statement.
-    case : str
-        On what: a data set, a kernel, a scaling.
-    verdict : {"holds", "does not hold", "not settled"}
-        The last where the numbers do not decide, or are not there.
-    measured : str
-        A sentence with the numbers.
-    """
-
-    statement: str
-    case: str
-    verdict: Verdict
-    measured: str
 
 
 @dataclass(frozen=True)
@@ -232,9 +184,7 @@ class Artefact:
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
         """Return what the tables of a run, complete or not, say to every statement."""
-        return [
-            Check(one.key, *finding) for one in self.statements for finding in one.judge(tables, settings)
-        ]
+        return judged(self.statements, tables, settings)
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
         """Return the settings of a budget, some of them changed.

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from fmviz.lab.papers.base import Artefact, Judge, Picture, Published, Runner, Statement
+from fmviz.lab.papers.base import Artefact, Picture, Published, Runner
 from fmviz.lab.papers.references import REFERENCES
 from fmviz.lab.papers.reproduction import Settings
+from fmviz.lab.papers.statements import Judge, Statement
 
 
 def figure(

@@ -217,10 +217,6 @@ def _empty(settings: Settings, runs: RunStore) -> None:
         st.button("Show the example", key="sweeps_example", icon=":material/play_circle:", on_click=example)
 
 
-def _name(plan: SweepPlan) -> str:
-    return hashlib.sha256(plan.to_json().encode()).hexdigest()[:12]
-
-
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
     return carry_out(plan, runs, should_stop=should_stop, sweep=name)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from fmviz.engine.penalties._squared_norm import prox_squared_l1
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_majority, over, verdict
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, by_majority, over, verdict
 
 METHODS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "filter": "fmviz"}
 # Faster by less is as fast.

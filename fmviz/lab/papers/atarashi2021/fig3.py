@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, Said, by_balance, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.recovery import (
     ERROR,
     F1,
@@ -26,6 +25,7 @@ from fmviz.lab.papers.protocols.recovery import (
     strengths,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases, Said, by_balance, by_majority, listed, over, verdict
 
 OMEGA = [name for name, method in METHODS.items() if method.dense and name != "SLQR"]
 _SAME = {ERROR: 0.005, F1: 0.005}

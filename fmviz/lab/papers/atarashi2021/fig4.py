@@ -12,9 +12,9 @@ from typing import Any
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers.checkpoints import fits
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, Said, listed, over, verdict
 from fmviz.lab.papers.protocols import recovery
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases, Said, listed, over, verdict
 from fmviz.lab.runner import load_dataset
 
 METHODS = ("TI", "CS", "L21", "L1")

@@ -9,7 +9,6 @@ from statistics import fmean, median
 from typing import Any
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import SHARE, Race, racing
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
 from fmviz.lab.papers.protocols.weights import (
@@ -23,6 +22,7 @@ from fmviz.lab.papers.protocols.weights import (
     race_of,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Cases, Said, by_balance, over, verdict
 
 # Ends that differ by less, relative to the smaller, are equal; and the lead that is remarkable.
 _SAME, _REMARKABLE = 1e-3, 0.1

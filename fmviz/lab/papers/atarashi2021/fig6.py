@@ -14,10 +14,10 @@ from fmviz.engine.drive import Budget, iterate
 from fmviz.lab.datasets.synthetic import make_sparse_interactions
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, Said, over, verdict
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 from fmviz.lab.papers.protocols.weights import METHODS, in_words, problem_of, start_of
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases, Said, over, verdict
 
 _SPARSE = ("TI", "CS", "L1", "L21")
 # Whose epochs grow with which power of d.

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import product
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import over
 from fmviz.lab.papers.protocols.benchmarks import wanted, whole
 from fmviz.lab.papers.protocols.descent import CLOSE, MUCH, Race, Times, median_times, racing, sooner
 from fmviz.lab.papers.protocols.weights import (
@@ -20,6 +19,7 @@ from fmviz.lab.papers.protocols.weights import (
     race_of,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import over
 
 
 def _races(repro: Reproduction) -> list[Race]:

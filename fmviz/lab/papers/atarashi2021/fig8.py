@@ -10,7 +10,6 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, over
 from fmviz.lab.papers.protocols.descent import (
     MUCH,
     Line,
@@ -24,6 +23,7 @@ from fmviz.lab.papers.protocols.descent import (
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
 from fmviz.lab.papers.protocols.recovery import FEATURES, INTERACTIONS, planted
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Cases, over
 
 PANELS = {"a": (INTERACTIONS, "ti"), "b": (FEATURES, "ti"), "c": (FEATURES, "cs")}
 

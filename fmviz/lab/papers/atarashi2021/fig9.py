@@ -11,7 +11,6 @@ import numpy as np
 
 from fmviz.engine.problem import Problem
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, agreed, by_majority, over
 from fmviz.lab.papers.protocols.benchmarks import A9A, wanted, whole
 from fmviz.lab.papers.protocols.descent import (
     MUCH,
@@ -28,6 +27,7 @@ from fmviz.lab.papers.protocols.descent import (
 )
 from fmviz.lab.papers.protocols.races import BATCH, COORDINATE, RANK, READINGS, STOCHASTIC, race_of, racers
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables
+from fmviz.lab.papers.statements import Said, agreed, by_majority, over
 
 _SMALL = tuple(f"MB-{name}" for name in STOCHASTIC)
 # Of the steps η₀ it is the largest that usually diverged.

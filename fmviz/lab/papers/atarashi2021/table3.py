@@ -8,11 +8,11 @@ from itertools import product
 
 from fmviz.lab.papers.base import Published
 from fmviz.lab.papers.declared import declared, figure
-from fmviz.lab.papers.judging import Said, listed, over, verdict
 from fmviz.lab.papers.protocols import searched
 from fmviz.lab.papers.protocols.benchmarks import A9A, FD, ML100K, RCV1
 from fmviz.lab.papers.protocols.searched import FM, FREE, LIMITED
 from fmviz.lab.papers.reproduction import Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, listed, over, verdict
 
 OURS, THEIRS = ("TI", "CS"), ("L1", "L21", FM)
 # Up to this difference of RMSE or AUC nothing is settled.

@@ -14,11 +14,11 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_balance, over, verdict
 from fmviz.lab.papers.protocols.descent import descend
 from fmviz.lab.papers.protocols.tuning import halves
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, by_balance, over, verdict
 from fmviz.lab.runner import load_dataset
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}

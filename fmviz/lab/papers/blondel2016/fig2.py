@@ -16,7 +16,6 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Cases, Said, agreed, over
 from fmviz.lab.papers.protocols.descent import (
     SHARE,
     STAGES,
@@ -33,6 +32,7 @@ from fmviz.lab.papers.protocols.descent import (
 )
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables
+from fmviz.lab.papers.statements import Cases, Said, agreed, over
 
 KERNELS = {"anova": "A²", "polynomial": "H²"}
 DATA = "text-like, in place of E2006-tfidf"

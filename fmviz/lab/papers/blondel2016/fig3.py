@@ -16,10 +16,10 @@ from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_balance, by_majority, listed, over
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Said, by_balance, by_majority, listed, over
 from fmviz.lab.runner import load_dataset
 
 AUGMENT, LINEAR, FREE = "augment", "linear combination", "linear combination, w free"

@@ -15,10 +15,10 @@ from fmviz.engine.models import KernelExpansion, LiftedModel
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.tuning import Kind, Means, Trial, compare, means
 from fmviz.lab.papers.references import SUMS
 from fmviz.lab.papers.reproduction import Reproduction, Settings
+from fmviz.lab.papers.statements import Said, by_majority, listed, over, verdict
 from fmviz.lab.runner import load_dataset
 
 HOMOGENEOUS, ANOVA, NYSTROEM, RANDOM, KERNEL = (

@@ -15,10 +15,10 @@ from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, listed, over, verdict
 from fmviz.lab.papers.protocols.class_machines import problems, split_of
 from fmviz.lab.papers.protocols.classes import here, names
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, listed, over, verdict
 
 EIGEN, REFINED, RANDOM_REFINED, START, DATA, RANDOM = (
     "eigen-steps",

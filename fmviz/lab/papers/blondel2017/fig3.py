@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_majority, over, verdict
 from fmviz.lab.papers.protocols.class_machines import (
     KERNEL,
     LETTER,
@@ -24,6 +23,7 @@ from fmviz.lab.papers.protocols.class_machines import (
 )
 from fmviz.lab.papers.protocols.classes import MUCH, SAME, by_margin, gaps, names, scores, validated
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Said, by_majority, over, verdict
 
 MACHINES = tuple(map(output_layer, PENALTIES))
 SHOWN = (*MACHINES, NYSTROEM, KERNEL, LINEAR)

@@ -22,12 +22,12 @@ from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import over
 from fmviz.lab.papers.protocols.benchmarks import available
 from fmviz.lab.papers.protocols.class_machines import PENALTIES, Trial
 from fmviz.lab.papers.protocols.classes import by_margin, names
 from fmviz.lab.papers.protocols.trials import each
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import over
 from fmviz.lab.runner import load_dataset
 from fmviz.metrics import ndcg, rmse
 

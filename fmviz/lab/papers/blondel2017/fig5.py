@@ -12,11 +12,11 @@ import numpy as np
 from fmviz.engine.shared_basis.path import accuracy_on
 from fmviz.engine.solvers import get_solver
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, over, verdict
 from fmviz.lab.papers.protocols.class_machines import Trial, problems, split_of
 from fmviz.lab.papers.protocols.classes import by_margin, here, names
 from fmviz.lab.papers.protocols.trials import each
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, over, verdict
 
 OUTPUT, FULL = "output layer", "both layers"
 _REFITS = {OUTPUT: "output", FULL: "full"}

@@ -8,7 +8,6 @@ from itertools import product
 from statistics import fmean
 
 from fmviz.lab.papers.declared import declared, figure
-from fmviz.lab.papers.judging import Said, by_majority, over, verdict
 from fmviz.lab.papers.protocols.class_machines import (
     KERNEL,
     LETTER,
@@ -37,6 +36,7 @@ from fmviz.lab.papers.protocols.classes import (
     within,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Said, by_majority, over, verdict
 
 PRINTED = declared(__name__)["printed"]
 L1 = "ℓ₁"

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from fmviz.lab.papers.blondel2017 import table2
 from fmviz.lab.papers.declared import declared, figure
-from fmviz.lab.papers.judging import Said, over, verdict
 from fmviz.lab.papers.protocols.class_machines import PENALTIES, both_layers, output_layer
 from fmviz.lab.papers.protocols.classes import (
     SAME,
@@ -23,6 +22,7 @@ from fmviz.lab.papers.protocols.classes import (
     within,
 )
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables
+from fmviz.lab.papers.statements import Said, over, verdict
 
 LAYERS, HINGE = (output_layer, both_layers), "squared_hinge"
 METHODS = tuple(

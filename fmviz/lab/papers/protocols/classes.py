@@ -12,7 +12,6 @@ from statistics import fmean, stdev
 import numpy as np
 
 from fmviz.lab.papers.base import Published
-from fmviz.lab.papers.judging import Cases, Said, listed, verdict
 from fmviz.lab.papers.protocols.benchmarks import available
 from fmviz.lab.papers.protocols.class_machines import (
     METHODS,
@@ -27,6 +26,7 @@ from fmviz.lab.papers.protocols.class_machines import (
 )
 from fmviz.lab.papers.protocols.trials import each, ready
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases, Said, listed, verdict
 
 SAME, MUCH = 1.0, 1.0
 """Points of accuracy up to which two are comparable, and from which on one is substantially better."""

@@ -13,10 +13,10 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.base import Runner, Verdict
+from fmviz.lab.papers.base import Runner
 from fmviz.lab.papers.checkpoints import key_of
-from fmviz.lab.papers.judging import Said, agreed, listed
 from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, rows_where
+from fmviz.lab.papers.statements import Said, Verdict, agreed, listed
 
 # One row for each epoch up to this one, then fewer and fewer.
 _ALL_UP_TO = 10

@@ -11,8 +11,8 @@ import numpy as np
 from fmviz.engine.counting import used_mask
 from fmviz.engine.interactions.pairs import tile_edges
 from fmviz.lab.operators import VARIANTS, pairs, sample, study
-from fmviz.lab.papers.judging import Cases, Said, by_majority, over, verdict
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases, Said, by_majority, over, verdict
 
 LABELS = {
     "l1": "L1",

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.lab.papers.judging import Cases
 from fmviz.lab.papers.protocols.trials import each, ready
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Cases
 
 Kind = tuple[str, int]
 """A method and its size, the number of bases; 0 for one that has none."""

@@ -11,10 +11,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.judging import listed
 from fmviz.lab.papers.protocols.descent import SHARE, Line, Prepare, Race, Value, starts
 from fmviz.lab.papers.protocols.recovery import METHODS as ALL
 from fmviz.lab.papers.reproduction import Reproduction, Row, Tables, rows_where
+from fmviz.lab.papers.statements import listed
 
 METHODS = tuple(name for name in ALL if name != "FM")
 PROPOSED = ("TI", "CS")

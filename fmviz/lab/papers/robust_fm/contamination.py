@@ -9,7 +9,6 @@ from itertools import product
 from statistics import fmean
 
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, by_majority, listed, over, verdict
 from fmviz.lab.papers.protocols.benchmarks import available
 from fmviz.lab.papers.protocols.outliers import (
     CAPPED,
@@ -26,6 +25,7 @@ from fmviz.lab.papers.protocols.outliers import (
 )
 from fmviz.lab.papers.protocols.trials import each, ready
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, by_majority, listed, over, verdict
 from fmviz.lab.runner import load_dataset
 
 # From how many times the error of a machine without the wrong rows on they do harm.

@@ -13,10 +13,10 @@ import numpy as np
 
 from fmviz import RobustFMRegressor
 from fmviz.lab.papers.declared import figure
-from fmviz.lab.papers.judging import Said, over, verdict
 from fmviz.lab.papers.protocols.outliers import KINDS, PLANTED, planted
 from fmviz.lab.papers.protocols.trials import each
 from fmviz.lab.papers.reproduction import Reproduction, Row, Settings, Tables, rows_where
+from fmviz.lab.papers.statements import Said, over, verdict
 
 ERROR, F1 = "relative error of Z", "F1 of the rows that are set aside"
 NEAR, FOUND = 0.1, 0.9

@@ -1,15 +1,69 @@
-"""From the numbers of a run to a verdict on a statement of a paper."""
+"""What a paper says, and the verdict of a run's numbers on it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from fmviz.lab.papers.base import Finding, Judge, Verdict
 from fmviz.lab.papers.reproduction import Settings, Tables
 
+Verdict = Literal["holds", "does not hold", "not settled"]
+Finding = tuple[str, Verdict, str]
+"""Of a statement: the case, the verdict, and a sentence with the numbers."""
+Judge = Callable[[Tables, Settings], Iterable[Finding]]
 Said = tuple[Verdict, str]
 Cases = Callable[[Tables, Settings], Iterable[tuple[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something that the paper says, which our run puts to the test.
+
+    Attributes
+    ----------
+    key : str
+        Its name within the artefact.
+    text : str
+        What is said, in a sentence.
+    where : str
+        The section of the paper.
+    judge : callable
+        ``judge(tables, settings)`` returns what the numbers of a run say to it, case by case; from the
+        tables alone, full or not.
+    """
+
+    key: str
+    text: str
+    where: str
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class Check:
+    """What our run says to a statement, in one case of it.
+
+    Attributes
+    ----------
+    statement : str
+        The key of the statement.
+    case : str
+        On what: a data set, a kernel, a scaling.
+    verdict : {"holds", "does not hold", "not settled"}
+        The last where the numbers do not decide, or are not there.
+    measured : str
+        A sentence with the numbers.
+    """
+
+    statement: str
+    case: str
+    verdict: Verdict
+    measured: str
+
+
+def judged(statements: Iterable[Statement], tables: Tables, settings: Settings) -> list[Check]:
+    """Return what the numbers of a run say to each statement, case by case."""
+    return [Check(one.key, *found) for one in statements for found in one.judge(tables, settings)]
 
 
 def over(cases: Cases, say: Callable[[Any], Said | None]) -> Judge:
