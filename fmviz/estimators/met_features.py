@@ -53,6 +53,8 @@ def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.nda
     rank = whole_number("rank", rank, 0)
     needed = 8.0 * sum(np.prod(shape, dtype=float) for shape in model.shapes(d + dummies, rank).values())
     if needed > (free := available_bytes()):
+        # Of models that hold a matrix of all pairs, this says more.
+        model.check_size(d, rank)
         raise ValueError(
             f"rank = {rank:,} and {d:,} features need {in_words(needed)}, and {in_words(free)} are free. "
             "Choose a smaller rank, or leave out the features that no row has."

@@ -301,10 +301,13 @@ class Settings:
         texts = {name: to_link(table[name], table[name].check(v)) for name, v in changes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
-    def write_url(self) -> None:
-        """Mirror the settings to the address bar."""
+    def write_url(self, again: bool = False) -> None:
+        """Mirror the settings to the address bar, `again` even where the script was called with them.
+
+        A link of a page to itself calls it so, and the browser does not note that by itself.
+        """
         wanted = self.query()
-        if wanted != st.query_params.to_dict():
+        if again or wanted != st.query_params.to_dict():
             st.query_params.from_dict(wanted)
         self._remember(wanted)
 
@@ -366,7 +369,7 @@ class Settings:
             st.session_state[self._brought_key] = frozenset(given)
             st.session_state[_BARE] = set(given) <= {"lesson", "step"}
             self._widen(given, came)
-        self.write_url()
+        self.write_url(again=linked and not opened)
         return linked
 
     def _widen(self, given: Collection[str], came: bool) -> None:

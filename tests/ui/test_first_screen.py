@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fmviz.ui.navigation import NAVIGATION, PAPER
+from fmviz.ui.navigation import NAVIGATION
 
 pytestmark = pytest.mark.browser
 
@@ -124,8 +124,7 @@ _COUNT = """() => document.querySelector('[data-testid="stMainBlockContainer"]')
 @pytest.mark.slow
 def test_no_page_is_long_before_anything_is_opened(server, page, wait_idle):
     found = {}
-    # The list of papers quotes each of them on a card.
-    for script in (one for one in PAGES if one != PAPER.script):
+    for script in PAGES:
         page.goto(f"{server.url}/{'' if script == 'app.py' else script[6:-3]}")
         page.get_by_role("heading", level=1).wait_for()
         wait_idle(page)

@@ -20,6 +20,8 @@ from fmviz.ui.charts import chart
 from fmviz.ui.guard import fragment
 from fmviz.ui.state import Settings, Several, Text
 
+# Whose picture is large where none was chosen.
+_FIRST = "ti"
 _REACH = figures.REACH
 _STEP = 0.05
 # Heights of the picture to play with, and of the others, in pixels.
@@ -188,7 +190,7 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
 
 def _first(names: tuple[str, ...]) -> str:
     """Return whose picture is large where none was chosen: TI, which differs most from ℓ₁."""
-    return "ti" if "ti" in names else names[0]
+    return _FIRST if _FIRST in names else names[0]
 
 
 def _panel(

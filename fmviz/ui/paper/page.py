@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping
 
@@ -95,17 +96,24 @@ def duration(minutes: float) -> str:
 
 
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
-    for paper, artefacts in by_paper().items():
-        st.markdown(f"#### {paper}")
-        with shell.cards(artefacts[0].name.rpartition("_")[0]):
-            for one in artefacts:
-                with st.container(border=True, height="stretch"):
-                    _card(one, settings, kept)
+    papers = by_paper()
+    for tab, (paper, artefacts) in zip(st.tabs([_short(one) for one in papers]), papers.items(), strict=True):
+        with tab:
+            st.caption(paper)
+            with shell.cards(artefacts[0].name.rpartition("_")[0]):
+                for one in artefacts:
+                    with st.container(border=True, height="stretch"):
+                        _card(one, settings, kept)
+
+
+def _short(paper: str) -> str:
+    """Return the first author and the year of a citation, or the first words of one without them."""
+    year = re.search(r"\d{4}$", paper)
+    return paper.split(",")[0] + (f" {year.group()}" if year else "")
 
 
 def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
-    st.markdown(f"**{one.title}**")
-    st.markdown(f"“{one.statements[0].text}” ({one.statements[0].where})")
+    st.markdown(f"**{one.title}**", help=f"“{one.statements[0].text}” ({one.statements[0].where})")
     last = _newest(one, kept)
     ours = last is None or last.shipped
     parts = reproduction.finished_parts(one, settings["budget"]) if ours else 0

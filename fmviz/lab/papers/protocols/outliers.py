@@ -225,7 +225,7 @@ def _fits(
             begin, ends = time.process_time(), []
             for strength in strengths:
                 problem = replace(parts.problem, loss=loss, model=own, lambda_p=slope * strength)
-                start = found.start if name == "capped" else problem.start(0.0, rng)
+                start = found.start if loss is capped else problem.start(0.0, rng)
                 *_, end = iterate(problem, solver, budget, start=start, rng=rng)
                 ends.append((parts.choose(end.parameters), strength, end.parameters))
             _, strength, best = min(ends, key=lambda one: one[0])
@@ -234,7 +234,7 @@ def _fits(
                 "norm": norm,
                 "score": parts.score(best),
                 "rank": int(np.count_nonzero(best.multipliers > 0.01 * best.multipliers.max(initial=0.0))),
-                "f1": _f1(parts, loss, best) if name == "capped" else None,
+                "f1": _f1(parts, loss, best) if loss is capped else None,
                 "strength": slope * strength,
                 "seconds": time.process_time() - begin,
             }
