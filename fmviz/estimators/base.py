@@ -153,20 +153,22 @@ class ModelEstimator(BaseEstimator):
         check_format(X)
         return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
 
-    def _problem(self, X: Any, target: Target, sample_weight: Any, whole: bool = False) -> AnyProblem:
-        """Return what is to be fitted, to the features that are met unless the `whole` X is asked for."""
+    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         # The parameters are checked before the data.
         about = self._problem_arguments()
-        self._met = None
-        if not whole:
-            X, self._met = met_part(X, about["model"], about["rank"], self._dummies())
         design = Design(augmented(X, self._dummies()), self.dtype)
         return build(design, target, sample_weight=sample_weight, **about)
+
+    def _met_part(self, X: Any) -> tuple[Any, np.ndarray | None]:
+        """Return X without the features that no row has, and the places of the others; see `met_part`."""
+        about = self._problem_arguments()
+        return met_part(X, about["model"], about["rank"], self._dummies())
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are stratified by class where that is asked for."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
-        whole, size = self._completed(self._problem(X, target, sample_weight, whole=warm))
+        X, met = (X, None) if warm else self._met_part(X)
+        whole, size = self._completed(self._problem(X, target, sample_weight))
         problem = whole
         held_out = None
         if self._switch("early_stopping"):
@@ -177,7 +179,7 @@ class ModelEstimator(BaseEstimator):
         start, memory = self._start(problem, size, rng, warm), None
         if warm and self._memory is not None:
             memory = self._memory.at(problem, solver, start)
-        left = self._run(problem, solver, budget, start, rng, memory, held_out)
+        left = self._run(problem, solver, budget, start, rng, memory, held_out, met)
         self._memory = Memory.of(problem, solver, self._fitted_parameters(), left) if warm and left else None
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
@@ -188,9 +190,7 @@ class ModelEstimator(BaseEstimator):
                 "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
             )
         rng, solver = generator(self.random_state), self._part_solver()
-        problem, size = self._completed(
-            self._problem(X, target, sample_weight, whole=True), self._memory is None
-        )
+        problem, size = self._completed(self._problem(X, target, sample_weight), self._memory is None)
         start, memory = self._start(problem, size, rng, True), None
         if self._memory is not None:
             memory = self._memory.on_other_rows(solver)
@@ -245,8 +245,12 @@ class ModelEstimator(BaseEstimator):
         rng: np.random.Generator,
         memory: Mapping[str, Any] | None = None,
         held_out: HeldOut | None = None,
+        met: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the end; return what it remembers there, nothing where it ended beyond."""
+        """Run the solver and store the end; return what it remembers there, nothing where it ended beyond.
+
+        Of a problem of the features `met` alone, the others' parameters are stored as 0.
+        """
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
@@ -288,8 +292,7 @@ class ModelEstimator(BaseEstimator):
         # Labels are needed for predictions, values are not.
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
         self._fitted_dummies = self._dummies()
-        self._store_outputs(widened(end, problem.model, self._met, self.n_features_in_))
-        self._met = None
+        self._store_outputs(widened(end, problem.model, met, self.n_features_in_))
         self._records = records
         self.certificate_ = end.certificate
         self.status_ = end.status

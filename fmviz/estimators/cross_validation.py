@@ -43,6 +43,7 @@ class _CrossValidated:
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
+        X, met = self._met_part(X)
         problem = self._problem(X, target, sample_weight)
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
@@ -68,7 +69,7 @@ class _CrossValidated:
             setattr(self, f"{name}_", problem.joined([getattr(one.best, name) for one in found]))
         problem, _ = self._completed(problem, anew=False)
         start = problem.stacked([one.start for one in found])
-        self._run(problem, self._chosen_solver(problem), budget, start, rng)
+        self._run(problem, self._chosen_solver(problem), budget, start, rng, met=met)
 
 
 class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from fmviz.engine.penalties import PENALTIES
 from fmviz.figures.wording import defused
 from fmviz.lab.background.task import Task
 from fmviz.ui.state import Settings, Several, Text
@@ -334,6 +335,12 @@ def several(
     return tuple(
         control(settings, name, st.pills, label, options, selection_mode="multi", then=then, **keywords)
     )
+
+
+def regularizers(settings: Settings, name: str) -> tuple[str, ...]:
+    """Draw pills for a `Several` setting whose choices are regularizers; return the chosen names in order."""
+    labels = {one: penalty.label for one, penalty in PENALTIES.items()}
+    return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS)
 
 
 def folded(

@@ -81,6 +81,7 @@ def test_a_card_tells_of_an_unfinished_run(executor, store):
     assert said.count("Not run here yet.") == len(ARTEFACTS) - 1
 
 
+@pytest.mark.shipped_results
 def test_ours_stands_where_nothing_was_run(executor, store):
     app = page()
     said = words(app)

@@ -63,13 +63,7 @@ def draw(settings: Settings, linked: bool) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width="content"):
-            widgets.several(
-                settings,
-                "fighters",
-                "Regularizers",
-                labels={name: PENALTIES[name].label for name in METHODS},
-                first=widgets.FIRST_REGULARIZERS,
-            )
+            widgets.regularizers(settings, "fighters")
         with st.container(width=150):
             widgets.param(settings, "target", "Interactions")
         with st.container(width="content"):

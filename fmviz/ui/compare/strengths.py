@@ -7,15 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import (
-    METHODS,
     MOST_NUMBERS,
     PathPlan,
     range_to_empty,
@@ -48,20 +47,17 @@ _MOST_BYTES = 6_000_000
 
 def draw(settings: Settings, linked: bool) -> None:
     """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
-    spec = dataset_spec(settings["dataset"])
-    reason = spec.unavailable() or _too_large(settings["dataset"])
-    if reason is not None:
+    if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
+        st.info(reason, icon=":material/folder_off:")
+        return
+    data = load_dataset(settings["dataset"])
+    if (reason := _too_large(data)) is not None:
         st.info(reason, icon=":material/grid_off:")
         return
-    truth = truth_of(load_dataset(settings["dataset"])) is not None
+    truth = truth_of(data) is not None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width="content"):
-            widgets.several(
-                settings,
-                "fighters",
-                "Regularizers",
-                labels={name: PENALTIES[name].label for name in METHODS},
-            )
+            widgets.regularizers(settings, "fighters")
         if truth:
             with st.container(width="content"):
                 widgets.param(
@@ -70,7 +66,7 @@ def draw(settings: Settings, linked: bool) -> None:
     if not settings["fighters"]:
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
-    plan = _plan(settings)
+    plan = _plan(settings, data.X.shape[1])
     key = f"path:{plan.digest}"
 
     def start() -> None:
@@ -110,10 +106,9 @@ def draw(settings: Settings, linked: bool) -> None:
     watch(task, partial(arena.draw_path, plan, driver, "compare_along_view", _HEIGHT, compared=compared))
 
 
-def _too_large(dataset: str) -> str | None:
-    found = load_dataset(dataset)
-    d = found.X.shape[1]
-    if len(found.outputs) > 1:
+def _too_large(data: Dataset) -> str | None:
+    d = data.X.shape[1]
+    if len(data.outputs) > 1:
         return (
             "Here there is one matrix for each regularizer; these data have several outputs, with one each."
         )
@@ -122,10 +117,9 @@ def _too_large(dataset: str) -> str | None:
     return None
 
 
-def _plan(settings: Settings) -> PathPlan:
+def _plan(settings: Settings, d: int) -> PathPlan:
     names = settings["fighters"]
     base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
-    d = load_dataset(settings["dataset"]).X.shape[1]
     numbers = MOST_NUMBERS // (len(names) * d * base.rank)
     pictures = _MOST_BYTES // (len(names) * max(d * d, 4 * d * base.rank))
     points = max(_FEWEST, min(_POINTS, numbers, pictures))

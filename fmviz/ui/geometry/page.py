@@ -123,9 +123,7 @@ def _section(settings: Settings) -> None:
                 words = {name: one.label for name, one in among.items()}
                 widgets.param(settings, which, "which lie in", labels=words)
             with st.container(width="content"):
-                widgets.several(
-                    settings, "penalties", "Regularizers Ω", labels=_LABELS, first=widgets.FIRST_REGULARIZERS
-                )
+                widgets.regularizers(settings, "penalties")
         for cell, (name, label) in zip(
             st.columns(1 + len(letters)),
             [

@@ -172,9 +172,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
     with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
-                widgets.several(
-                    settings, "penalties", "Regularizers Ω", labels=_LABELS, first=widgets.FIRST_REGULARIZERS
-                )
+                widgets.regularizers(settings, "penalties")
             with st.container(width="content"):
                 widgets.param(
                     settings,

@@ -95,13 +95,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         if reason is not None:
             st.info(reason, icon=":material/folder_off:")
             return None
-        widgets.several(
-            settings,
-            "penalties",
-            "Regularizers",
-            labels={name: PENALTIES[name].label for name in _PENALTIES},
-            first=widgets.FIRST_REGULARIZERS,
-        )
+        widgets.regularizers(settings, "penalties")
         for column, (name, label) in zip(
             st.columns(4),
             (("low", "λ from"), ("high", "λ to"), ("points", "Values of λ"), ("seeds", "Seeds")),
