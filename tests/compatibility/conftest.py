@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from apptests import scan_packages_once
 
 from fmviz.lab.store import RunStore
+
+scan_packages_once()
 
 DATA = Path(__file__).parent / "data"
 

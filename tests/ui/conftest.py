@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from apptests import scan_packages_once
 from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
@@ -29,6 +30,8 @@ from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.ui import state
 from fmviz.ui.start import page as start
+
+scan_packages_once()
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
