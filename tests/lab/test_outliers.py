@@ -141,7 +141,7 @@ def test_lists_are_compared_by_the_truth(first, words):
     def listed(label, found):
         f = np.array([3.0, 2.0, 1.0, 0.5])
         wrong = np.array([found > 0, found > 1, found < 2, found < 1])
-        return Suspicion(label, label, Errors(np.arange(4), np.zeros(4), f, False, wrong), 2.5)
+        return Suspicion(label, label, Errors(np.arange(4), np.zeros(4), f, False, wrong), f > 2.5)
 
     told = comparison([listed("Capped", first), listed("Squared", 1)])
     assert words in told
@@ -160,9 +160,8 @@ def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units(
     found = list(suspicions(ROBUST, end.parameters))
     assert [one.loss for one in found] == ["capped", "huber", "squared"]
     capped = found[0]
-    aside = capped.errors.beyond(capped.reach)
-    assert (aside == capped.errors.wrong).mean() > 0.85
-    assert np.isinf(found[2].reach)
+    assert (capped.aside == capped.errors.wrong).mean() > 0.85
+    assert not found[2].aside.any()
     recall, precision = capped.errors.recall_and_precision()
     assert recall[-1] == 1.0
     assert precision[-1] == pytest.approx(capped.errors.wrong.mean())
@@ -192,3 +191,15 @@ def test_any_machine_is_asked_with_a_cap_whose_strengths_weigh_as_much():
     huber = plain_run(run, end.parameters, "huber")
     assert huber.experiment.lambda_sparse == 0.01
     assert huber.problem.loss.delta > 0.0
+
+
+def test_flipped_labels_are_ranked_by_a_fit_to_the_rows_that_are_kept():
+    errors = (("flipped", 0.05), ("errors_seed", 1))
+    experiment = replace(suggested("breast_cancer", "fm"), dataset_params=errors)
+    found = list(suspicions(experiment, Run.prepare(experiment).end().parameters))
+    assert [one.loss for one in found] == ["capped_hinge", "logistic", "huber", "squared"]
+    capped = found[0]
+    assert capped.ranked_by == "Logistic"
+    assert "A logistic fit to the others ranks the rows" in capped.message
+    assert 0 < capped.aside.sum() < 40
+    assert capped.errors.precision(27) >= max(0.8, *(one.errors.precision(27) for one in found[1:]))

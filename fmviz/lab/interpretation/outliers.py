@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ __all__ = [
     "Errors",
     "Suspicion",
     "caps_of",
+    "compared_losses",
     "comparison",
     "errors_of",
     "fitted",
@@ -136,7 +137,7 @@ def plain_run(run: Run, parameters: Parameters, loss: str = "squared", output: i
         Of one output.
     parameters : Parameters
         What it has come to: its residuals tell Huber's δ and the strengths.
-    loss : {"squared", "huber"}
+    loss : {"squared", "huber", "logistic"}
         Which.
     output : int
         Which output the run is of, where its data have several.
@@ -181,22 +182,31 @@ class Suspicion:
         Its name, and that for people.
     errors : Errors
         How far off all rows are when it is fitted, those that are kept out among them.
-    reach : float
-        Rows further off than this are set aside, or would be; infinity for a loss that sets none aside.
+    aside : (n,) bool ndarray
+        Which of these rows are set aside, or would be.
+    ranked_by : str
+        The label of the loss whose fit to the rows that are kept ranks all; empty where this one does.
     """
 
     loss: str
     label: str
     errors: Errors
-    reach: float
+    aside: np.ndarray
+    ranked_by: str = ""
 
     @property
     def message(self) -> str:
-        """How many rows are set aside."""
-        n = self.errors.rows.size
-        if not np.isfinite(self.reach):
+        """How many rows are set aside, and what ranks them."""
+        n, aside = self.aside.size, int(self.aside.sum())
+        if not aside:
             return f"{self.label}: no row of {n:,} is set aside."
-        return f"{self.label}: {int(self.errors.beyond(self.reach).sum()):,} of {n:,} rows are set aside."
+        told = f"{self.label}: {aside:,} of {n:,} rows are set aside."
+        if not self.ranked_by:
+            return told
+        return (
+            f"{told} A {self.ranked_by.lower()} fit to the others ranks the rows: a hinge leaves open how "
+            "far beyond its margin a prediction lies."
+        )
 
     @property
     def listed(self) -> np.ndarray:
@@ -233,12 +243,18 @@ def comparison(found: Sequence[Suspicion]) -> str:
     )
 
 
+def compared_losses(*, binary: bool) -> tuple[str, ...]:
+    """Return the losses without a cap whose lists stand beside that of the cap."""
+    return ("logistic", "huber", "squared") if binary else ("huber", "squared")
+
+
 def suspicions(
     experiment: Experiment, parameters: Parameters, output: int = 0, should_stop: Callable[[], bool] = never
 ) -> Iterator[Suspicion]:
-    """Fit a run anew with a cap, with Huber's loss and with the squared one; say which rows look wrong.
+    """Fit a run anew with a cap, and with losses that have none; say which rows look wrong.
 
-    A robust run, or one with a capped loss, is taken as it is in place of the first.
+    Those without are Huber's and the squared one, and of classes the logistic one, too. A robust run, or one
+    with a capped loss, is taken as it is in place of the first.
 
     Parameters
     ----------
@@ -262,8 +278,8 @@ def suspicions(
     else:
         capped = _capped(run, parameters, output, should_stop)
         found = fitted(capped, should_stop)
-    yield _suspicion(capped, found)
-    for loss in ("huber", "squared"):
+    yield _suspicion(capped, found, _fit_to_kept(capped, found, output, should_stop))
+    for loss in compared_losses(binary=problem.target.kind == "binary"):
         if should_stop():
             return
         if run.experiment.loss == loss:
@@ -294,12 +310,37 @@ def fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:
     return end.parameters
 
 
-def _suspicion(run: Run, parameters: Parameters) -> Suspicion:
-    problem: Any = run.problem
-    caps = caps_of(problem.loss)
-    reach = np.inf if caps is None else caps[1]
+def _suspicion(run: Run, parameters: Parameters, ranking: tuple[Run, Parameters] | None = None) -> Suspicion:
+    loss = cast(Problem, run.problem).loss
     errors = errors_of(run, parameters, every=True)
-    return Suspicion(problem.loss.name, problem.loss.label, errors, reach)
+    aside = errors.beyond(_reach(run))
+    if ranking is None:
+        return Suspicion(loss.name, loss.label, errors, aside)
+    by = cast(Problem, ranking[0].problem).loss.label
+    return Suspicion(loss.name, loss.label, errors_of(*ranking, every=True), aside, by)
+
+
+def _reach(run: Run) -> float:
+    """Return how far off a row is from which on it is set aside; infinity where none is."""
+    caps = caps_of(cast(Problem, run.problem).loss)
+    return np.inf if caps is None else caps[1]
+
+
+def _fit_to_kept(
+    run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]
+) -> tuple[Run, Parameters] | None:
+    """Return a logistic run of the rows that a capped hinge keeps; None for values, or without both classes.
+
+    The hinge is 0 wherever y·f ≥ 1: how large f is there, and so how far off a row with the other label, is
+    left open.
+    """
+    errors = errors_of(run, parameters)
+    kept = np.flatnonzero(~errors.beyond(_reach(run)))
+    if not errors.binary or np.unique(errors.y[kept]).size < 2:
+        return None
+    smooth = plain_run(run, parameters, "logistic", output)
+    fitted_to = replace(smooth, problem=smooth.problem.of_rows(kept))
+    return smooth, fitted(fitted_to, should_stop)
 
 
 def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int | None = None) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from fmviz.lab.interpretation.outliers import (
     LISTED,
     Errors,
     Suspicion,
+    compared_losses,
     comparison,
     rows_table,
     suspicions,
@@ -25,14 +26,14 @@ from fmviz.ui import widgets
 from fmviz.ui.state import Settings
 from fmviz.ui.watching import failure, watch
 
-_LOSSES = {"cap": "With a cap", "huber": "Huber", "squared": "Squared"}
+_LOSSES = {"cap": "With a cap", "logistic": "Logistic", "huber": "Huber", "squared": "Squared"}
 BY = ParamSpec(
     "by",
     "choice",
     "cap",
     choices=tuple(_LOSSES),
     help="Under which loss rows look wrong. A cap lets go of rows that are far off; the squared loss follows "
-    "them, and Huber's less.",
+    "them, the others less.",
 )
 """By which loss a list is."""
 
@@ -82,26 +83,43 @@ def draw(
 
 def _listed(settings: Settings, view: TaskView, dataset: Dataset, key: str) -> None:
     """Draw the lists that are there, and how far the others are."""
-    found: dict[str, Suspicion] = dict(zip(_LOSSES, view.items, strict=False))
+    names = _names(view)
+    found: dict[str, Suspicion] = dict(zip(names, view.items, strict=False))
     if view.state is TaskState.FAILED:
         failure(view)
     if found:
         st.markdown(f"{found['cap'].message} {comparison(list(found.values()))}")
-        widgets.param(settings, "by", "List by", labels=_LOSSES)
-        if (chosen := found.get(settings["by"])) is not None:
-            aside = int(chosen.errors.beyond(chosen.reach).sum())
+        widgets.control(
+            settings,
+            "by",
+            st.segmented_control,
+            "List by",
+            names,
+            format_func=_LOSSES.__getitem__,
+            required=True,
+        )
+        by = settings["by"] if settings["by"] in names else "cap"
+        if (chosen := found.get(by)) is not None:
+            aside = int(chosen.aside.sum())
             order = chosen.errors.ranked()[: max(LISTED, aside)]
             draw_rows(dataset, chosen.errors, order, f"{key[:6]}-{chosen.loss}", "listed")
     if view.state.active:
         _progress(view)
-    elif len(found) < len(_LOSSES):
+    elif len(found) < len(names):
         st.caption(view.message)
 
 
+def _names(view: TaskView) -> tuple[str, ...]:
+    """Return the names of the lists that there will be, as far as that is known."""
+    if not view.items:
+        return ("cap",)
+    return ("cap", *compared_losses(binary=view.items[0].errors.binary))
+
+
 def _progress(view: TaskView) -> None:
-    words = ("with a cap", "with Huber's loss", "with the squared loss")
-    at = min(len(view.items), len(words) - 1)
-    st.caption(f":material/hourglass_top: Fitting {words[at]}. {view.elapsed:.0f} s so far.")
+    names = _names(view)
+    now = _LOSSES[names[min(len(view.items), len(names) - 1)]]
+    st.caption(f":material/hourglass_top: Fitting: {now[0].lower()}{now[1:]}. {view.elapsed:.0f} s so far.")
 
 
 def draw_rows(dataset: Dataset, errors: Errors, places: np.ndarray, file: str, key: str) -> None:
