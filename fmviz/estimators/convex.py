@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,16 +17,20 @@ from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
+from .strengths import StrengthsOfData
 
 
-class _ConvexFM(PairEstimator):
+class _ConvexFM(StrengthsOfData, PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l2"
     _settable = ("P", "coefficients", "w", "intercept")
 
     diagonal: bool
-    lambda_trace: float
+    _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
+
+    lambda_trace: float | None
+    lambda_trace_: Any
 
     P_: np.ndarray
     coefficients_: np.ndarray
@@ -35,7 +39,7 @@ class _ConvexFM(PairEstimator):
         return "convex_fm", {"diagonal": self.diagonal}
 
     def _shrinkage(self) -> float:
-        return finite_number("lambda_trace", self.lambda_trace, low=0)
+        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)
 
     def _store(self, end: Snapshot) -> None:
         self.P_ = end.parameters.P
@@ -70,8 +74,9 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         "gcd", which is "auto".
     solver_params : dict, optional
         The parameters of the solver, for instance ``{"refit": "diagonal"}``.
-    lambda_w, lambda_trace : float, default=1e-3
-        λ_w and λ_tr, both ≥ 0.
+    lambda_w, lambda_trace : float, optional
+        λ_w and λ_tr, both ≥ 0. What is None follows the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_tr is 0.15 of the one from which on W = 0.
     max_iter : int, default=100
         The maximum number of epochs; each refits everything.
     tol : float, default=1e-6
@@ -101,6 +106,8 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero. The trace norm
         makes W low in rank, not sparse.
+    lambda_w_, lambda_trace_ : float
+        λ_w and λ_tr of the fit.
     certificate_ : float
         The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
         by at most this share of itself; with ``lambda_trace=0``, that of any W of no larger trace norm.
@@ -127,8 +134,8 @@ class ConvexFMRegressor(_ConvexFM, ModelRegressor):
         loss_param: float | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_trace: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 100,
@@ -210,8 +217,8 @@ class ConvexFMClassifier(_ConvexFM, ModelClassifier):
         class_weight: Weights | None = None,
         solver: str | Solver = "auto",
         solver_params: Mapping[str, Any] | None = None,
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_trace: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 100,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,15 +18,23 @@ from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
+from .strengths import StrengthsOfData
 
 
-class _Quadratic(PairEstimator):
+class _Quadratic(StrengthsOfData, PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l1"
     _settable = ("W", "w", "intercept")
 
-    lambda_trace: float
+    _strengths: ClassVar[Mapping[str, str]] = {
+        "lambda_w": "lambda_w",
+        "lambda_p": "lambda_trace",
+        "lambda_sparse": "lambda_sparse",
+    }
+
+    lambda_trace: float | None
+    lambda_trace_: Any
 
     W_: np.ndarray
 
@@ -33,7 +42,7 @@ class _Quadratic(PairEstimator):
         return "qr", {}
 
     def _shrinkage(self) -> float:
-        return finite_number("lambda_trace", self.lambda_trace, low=0)
+        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)
 
     def _store(self, end: Snapshot) -> None:
         self.W_ = end.parameters.weights
@@ -62,8 +71,9 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
     ----------
     solver : str, default="auto"
         "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
-    lambda_w, lambda_trace, lambda_sparse : float, default=1e-3
-        λ_w, λ_tr and λ, all ≥ 0.
+    lambda_w, lambda_trace, lambda_sparse : float, optional
+        λ_w, λ_tr and λ, all ≥ 0. What is None follows the data: λ_w as for
+        `FactorizationMachineRegressor`, λ_tr and λ are 0.075 of those from which on each alone leaves W = 0.
     max_iter : int, default=2000
         The maximum number of iterations.
     tol : float, default=1e-6
@@ -89,6 +99,8 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         The features in a pair whose weight is not 0.
     n_used_interactions_ : int
         The number of pairs i < j with w_ij ≠ 0, without a tolerance.
+    lambda_w_, lambda_trace_, lambda_sparse_ : float
+        λ_w, λ_tr and λ of the fit.
     certificate_ : float
         The relative duality gap at the end, recomputed from the parameters: the objective exceeds its minimum
         by at most this share of itself.
@@ -112,9 +124,9 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         loss: str | Loss = "squared",
         loss_param: float | None = None,
         solver: str | Solver = "auto",
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_trace: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 2000,
@@ -187,9 +199,9 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         loss_param: float | None = None,
         class_weight: Weights | None = None,
         solver: str | Solver = "auto",
-        lambda_w: float = 1e-3,
-        lambda_trace: float = 1e-3,
-        lambda_sparse: float = 1e-3,
+        lambda_w: float | None = None,
+        lambda_trace: float | None = None,
+        lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 2000,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from .base import ModelEstimator
 class StrengthsOfData(ModelEstimator):
     """An estimator whose strengths, and the size of whose start, follow the data where they are None."""
 
+    _strengths: ClassVar[Mapping[str, str]] = {name: name for name in STRENGTHS}
+    """What the estimator calls those that it has."""
+
     lambda_sparse_: Any
     lambda_p_: Any
     lambda_w_: Any
@@ -28,9 +32,15 @@ class StrengthsOfData(ModelEstimator):
         return {name: 0.0 if value is None else value for name, value in about.items()}
 
     def _completed(self, problem: AnyProblem, anew: bool = True) -> tuple[AnyProblem, Any]:
-        given = {name: getattr(self, name) for name in STRENGTHS}
+        given = dict.fromkeys(STRENGTHS, 0.0) | {
+            name: getattr(self, own) for name, own in self._strengths.items()
+        }
         if not anew:
-            given |= {name: getattr(self, f"{name}_") for name in STRENGTHS if hasattr(self, f"{name}_")}
+            given |= {
+                name: getattr(self, f"{own}_")
+                for name, own in self._strengths.items()
+                if hasattr(self, f"{own}_")
+            }
         size = None if self.init_scale is None else finite_number("init_scale", self.init_scale, low=0)
         values = {
             name: np.broadcast_to(np.array(value, dtype=object), len(problem.machines))
@@ -41,8 +51,8 @@ class StrengthsOfData(ModelEstimator):
             for c, one in enumerate(problem.machines)
         ]
         problem = problem.with_machines([one for one, _ in filled])
-        for name in STRENGTHS:
-            setattr(self, f"{name}_", getattr(problem, name))
+        for name, own in self._strengths.items():
+            setattr(self, f"{own}_", getattr(problem, name))
         return problem, problem.joined([size for _, size in filled])
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:

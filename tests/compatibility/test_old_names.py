@@ -29,6 +29,11 @@ CHANGED = {
         for model in ("AllSubsets", "HigherOrderFM", "Lifted", "PolynomialNetwork")
         for kind in ("Classifier", "Regressor")
     },
+    **{
+        f"{model}{kind}": _FOLLOW_THE_DATA | {"lambda_trace"}
+        for model in ("ConvexFM", "Quadratic")
+        for kind in ("Classifier", "Regressor")
+    },
     "regularization_path": {"orders", "init_scale"},
 }
 

@@ -56,7 +56,7 @@ def test_history_is_the_objective_and_prediction_the_model(diagonal):
         model="convex_fm",
         regularizer="l2",
         rank=30,
-        lambda_w=1e-3,
+        lambda_w=fitted.lambda_w_,
         lambda_p=0.02,
         lambda_sparse=0.0,
         model_params={"diagonal": diagonal},

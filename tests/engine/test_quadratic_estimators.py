@@ -47,7 +47,13 @@ def test_regressor_finds_the_interaction_and_proves_its_optimum():
 def test_history_is_the_objective():
     fitted = QuadraticRegressor(max_iter=20, lambda_trace=0.02).fit(X, Y)
     problem = build_problem(
-        X, Y, model="qr", regularizer="l1", lambda_w=1e-3, lambda_p=0.02, lambda_sparse=1e-3
+        X,
+        Y,
+        model="qr",
+        regularizer="l1",
+        lambda_w=fitted.lambda_w_,
+        lambda_p=0.02,
+        lambda_sparse=fitted.lambda_sparse_,
     )
     here = Parameters.of_weights(fitted.W_, fitted.w_, fitted.intercept_)
     assert fitted.history_["objective"].iloc[-1] == pytest.approx(problem.objective(here))
