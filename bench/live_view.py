@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -25,18 +26,20 @@ LINK = "train?tol=0&max_epochs=100000&speed=slow&play=1"
 SECONDS = 15.0
 
 
-def processor_seconds(port: str) -> float:
-    """Return the processor time of the server on a port so far."""
+def server_of(port: str) -> int:
+    """Return the process that serves a port."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
-            try:
-                command = (folder / "cmdline").read_bytes().split(b"\0")
-                spent = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if f"--server.port={port}".encode() in command:
-                return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
+            with suppress(OSError):
+                if f"--server.port={port}".encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                    return int(folder.name)
     raise RuntimeError(f"no server on port {port}")
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process so far."""
+    spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -50,7 +53,7 @@ def main() -> None:
         served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}, root) as url,
         sync_playwright() as playwright,
     ):
-        port = url.rpartition(":")[2]
+        server = server_of(url.rpartition(":")[2])
         browser = browser_of(playwright)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         got: list[int] = []
@@ -59,15 +62,15 @@ def main() -> None:
         page.locator(".st-key-train_matrix canvas:visible").first.wait_for(timeout=180_000)
         page.wait_for_timeout(8_000)
         got.clear()
-        before, began = processor_seconds(port), time.monotonic()
+        before, began = processor_seconds(server), time.monotonic()
         page.wait_for_timeout(1000 * SECONDS)
-        watched = (processor_seconds(port) - before) / (time.monotonic() - began)
+        watched = (processor_seconds(server) - before) / (time.monotonic() - began)
         sent = list(got)
         page.close()
         time.sleep(2)
-        before, began = processor_seconds(port), time.monotonic()
+        before, began = processor_seconds(server), time.monotonic()
         time.sleep(SECONDS)
-        alone = (processor_seconds(port) - before) / (time.monotonic() - began)
+        alone = (processor_seconds(server) - before) / (time.monotonic() - began)
         browser.close()
     kilobytes = sum(sent) / 1_000 / SECONDS
     print(

@@ -5,6 +5,7 @@ Support and estimation error are taken over the strict upper triangle ([A] 8.2.1
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def estimation_error(W: Any, P: Any) -> float:
     1.0
     """
     truth = _truth(W, P)
-    upper = np.triu_indices(truth.shape[0], 1)
+    upper = _upper(truth.shape[0])
     true = truth[upper]
     difference = float(np.linalg.norm(true - interaction_weights(P)[upper]))
     scale = float(np.linalg.norm(true))
@@ -139,12 +140,25 @@ def estimation_error(W: Any, P: Any) -> float:
     return difference / scale
 
 
-def _support_counts(W: Any, P: Any) -> tuple[int, int, int]:
+@lru_cache(maxsize=2)
+def _upper(d: int) -> np.ndarray:
+    """Return which of (d, d) entries lie above the diagonal; a run asks for it in every epoch."""
+    return np.triu(np.ones((d, d), dtype=bool), 1)
+
+
+def support_counts(W: Any, P: Any) -> tuple[int, int, int]:
+    """Return how many pairs are true and used, used only, and true only; arguments as of `support_f1`."""
     truth = _truth(W, P)
-    upper = np.triu_indices(truth.shape[0], 1)
+    upper = _upper(truth.shape[0])
     true = truth[upper] != 0
     used = used_pairs(P)[upper]
-    return int((true & used).sum()), int((~true & used).sum()), int((true & ~used).sum())
+    hit = int((true & used).sum())
+    return hit, int(used.sum()) - hit, int(true.sum()) - hit
+
+
+def f1(hit: int, wrong: int, missed: int) -> float:
+    """Return the F1 score of such counts."""
+    return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
 
 
 def support_f1(W: Any, P: Any) -> float:
@@ -174,8 +188,7 @@ def support_f1(W: Any, P: Any) -> float:
     >>> round(support_f1(W, P), 3)
     0.667
     """
-    hit, wrong, missed = _support_counts(W, P)
-    return 1.0 if hit + wrong + missed == 0 else 2 * hit / (2 * hit + wrong + missed)
+    return f1(*support_counts(W, P))
 
 
 def support_recovered(W: Any, P: Any) -> bool:
@@ -200,7 +213,7 @@ def support_recovered(W: Any, P: Any) -> bool:
     >>> support_recovered(W, np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0]]))
     True
     """
-    _, wrong, missed = _support_counts(W, P)
+    _, wrong, missed = support_counts(W, P)
     return wrong == 0 and missed == 0
 
 

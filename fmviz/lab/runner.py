@@ -307,8 +307,9 @@ class Run:
             if truth is not None:
                 found["estimation_error"] = metrics.estimation_error(truth, pairs)
             if structure is not None:
-                found["support_f1"] = metrics.support_f1(structure, pairs)
-                found["support_recovered"] = float(metrics.support_recovered(structure, pairs))
+                hit, wrong, missed = metrics.support_counts(structure, pairs)
+                found["support_f1"] = metrics.f1(hit, wrong, missed)
+                found["support_recovered"] = float(wrong == missed == 0)
         if triples is not None and 3 in by_order:
             score, exact = by_order[3].recovery(triples)
             found |= {"support_f1_3": score, "support_recovered_3": float(exact)}

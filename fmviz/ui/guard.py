@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
 from fmviz.ui.components.pulse import pulse
@@ -22,8 +24,12 @@ __all__ = ["fragment", "guard"]
 
 _LOG = logging.getLogger(__name__)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# The part of a core that drawing a fragment again and again may take.
-_SHARE = 0.1
+# The parts of a core that drawing again and again may take: one fragment, and all of a server, which draws
+# its pages with one core.
+_SHARE, _SHARE_OF_ALL = 0.1, 0.4
+_RECENT = 10.0
+_repeated: dict[str, float] = {}
+"""When each fragment of each session was last drawn again."""
 
 
 @contextmanager
@@ -33,7 +39,8 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
     A ValueError or StoreError is taken for a sentence to the reader; anything else is a defect, and logged.
     """
     try:
-        yield
+        with pages.drawn():
+            yield
     except (ValueError, StoreError) as error:
         _excuse(error, str(error), settings)
     except Exception as error:
@@ -69,12 +76,23 @@ def fragment(function: _Function | None = None, *, run_every: float | None = Non
             if beat is not None and run_every is not None:
                 to, payload = handed or ("", b"")
                 with beat:
-                    pause = max(run_every, (time.thread_time() - began) / _SHARE)
+                    share = min(_SHARE, _SHARE_OF_ALL / _n_repeated(key))
+                    pause = max(run_every, (time.thread_time() - began) / share)
                     pulse(key, pause, to=to, payload=payload)
 
         return st.fragment(guarded)
 
     return decorate if function is None else decorate(function)
+
+
+def _n_repeated(key: str) -> int:
+    """Note that a fragment is drawn again; return how many are, of all sessions."""
+    context, now = get_script_run_ctx(suppress_warning=True), time.monotonic()
+    _repeated[f"{'' if context is None else context.session_id}:{key}"] = now
+    for name, seen in list(_repeated.items()):
+        if now - seen > _RECENT:
+            _repeated.pop(name, None)
+    return len(_repeated)
 
 
 def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:

@@ -304,7 +304,7 @@ def test_many_jobs_take_no_more_threads_than_workers(threaded):
     before = threading.active_count()
     manager = threaded(2, prepare=lambda experiment: Fake(epochs=50))
     started = [manager.start(SHORT, owner=str(n)) for n in range(20)]
-    assert threading.active_count() <= before + 2
+    assert threading.active_count() <= before + 3  # and a timer
     wait_for(lambda: all(job.state is TaskState.FINISHED for job in started))
 
 
@@ -341,14 +341,43 @@ def test_a_third_run_of_a_session_stops_its_oldest():
     ]
 
 
-def test_a_full_server_says_so():
-    manager, _ = held(Fake(), active=3)
-    for n in range(3):
-        manager.start(SHORT, owner=str(n))
-    with pytest.raises(TooManyJobsError, match="already trains 3 models"):
+def test_who_comes_late_waits_in_line():
+    manager, executor = held(Fake(), active=2, waiting=2)
+    first, second, third, fourth = (manager.start(SHORT, owner=str(n)) for n in range(4))
+    assert [job.view().message for job in (third, fourth)] == [
+        "Waiting: 1st in line.",
+        "Waiting: 2nd in line.",
+    ]
+    with pytest.raises(TooManyJobsError, match="2 runs wait for this server already"):
         manager.start(SHORT, owner="late")
-    manager.jobs("0")[0].stop()
-    manager.start(SHORT, owner="late")
+    executor.run(4)
+    assert third.view().state is TaskState.QUEUED
+    first.pause()
+    assert fourth.view().message == "Waiting: 1st in line."
+    executor.run(4)
+    assert third.view().state is TaskState.RUNNING
+    fourth.stop()
+    first.play()
+    assert first.view().message == "Waiting: 1st in line."
+    second.stop()
+    executor.run(4)
+    assert (first.view().state, third.view().state) == (TaskState.RUNNING, TaskState.RUNNING)
+
+
+def test_long_epochs_of_some_do_not_hold_up_others(threaded):
+    go = threading.Event()
+
+    def long(stop):
+        yield 0
+        go.wait(60)
+
+    manager = threaded(2)
+    for n in range(2):
+        manager.submit(f"long {n}", long)
+    wait_for(lambda: all(task.view().items for task in manager.running()))
+    short = manager.submit("short", lambda stop: iter((1,)))
+    wait_for(lambda: short.state is TaskState.FINISHED)
+    go.set()
 
 
 def test_jobs_are_found_by_id_and_handed_over():

@@ -165,7 +165,7 @@ def test_a_running_job_can_be_paused_and_stopped(open_page, sentences):
 
 
 def test_a_full_server_is_a_sentence(open_page, sentences):
-    tasks.install(TaskManager(InlineExecutor(hold=True), limits=Limits(active=0)))
+    tasks.install(TaskManager(InlineExecutor(hold=True), limits=Limits(active=0, waiting=0)))
     app = press(open_page(**SMALL), "train_play")
     sentences(app, "train", "a full server")
     assert "run" not in query(app)

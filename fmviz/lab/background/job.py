@@ -11,7 +11,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.background.job_view import MOST_FRAMES, MOST_RECORDS, EveryNth, JobView
-from fmviz.lab.background.pool import Executor
+from fmviz.lab.background.pool import Executor, Line
 from fmviz.lab.background.task import Task, TaskState
 from fmviz.lab.background.thinned import Frame
 from fmviz.lab.datasets import Dataset
@@ -62,6 +62,8 @@ class Job(Task):
         What writes the run to the store; one that was resumed makes the job go on where it was.
     orphan_seconds : float
         A running job pauses by itself when nobody has looked for so long, nor attends it.
+    line : Line, optional
+        Where it waits for its turn; by default there is none.
     """
 
     slice_seconds = 0.1
@@ -75,10 +77,12 @@ class Job(Task):
         prepare: Prepare = Run.loaded,
         recorder: Recorder | None = None,
         orphan_seconds: float = ORPHAN_SECONDS,
+        line: Line | None = None,
     ) -> None:
         super().__init__(
             new_id() if recorder is None else recorder.run, self._snapshots, executor, owner=owner
         )
+        self._line = Line(executor, 1) if line is None else line
         self.experiment = experiment
         self._prepare = prepare
         self._recorder = recorder
@@ -200,8 +204,11 @@ class Job(Task):
         """Return what there is to see, and note that somebody looks."""
         with self._lock:
             last, recorder = self._last, self._recorder
+            seen = self._seen_now()
+            if self._state.active and (place := self._line.place(self._slice)):
+                seen |= {"state": TaskState.QUEUED, "message": f"Waiting: {ordinal(place)} in line."}
             return JobView(
-                **self._seen_now(),
+                **seen,
                 experiment=self.experiment,
                 items=self._history.items(),
                 stride=self._history.stride,
@@ -228,6 +235,14 @@ class Job(Task):
     @property
     def _epoch(self) -> int:
         return self._last.epoch if self._last is not None else 0
+
+    def _begin(self) -> None:
+        self._line.enter(self._slice)
+
+    def _set(self, state: TaskState, message: str) -> None:
+        super()._set(state, message)
+        if not state.active and self._line.leave(self._slice):
+            self._scheduled = False
 
     def _paused_after(self) -> str:
         return f"Paused after {_epochs(self._epoch)}."
@@ -324,6 +339,12 @@ class Job(Task):
 
 
 _END: dict[str, TaskState] = {Reason.STOPPED: TaskState.STOPPED, Reason.DIVERGED: TaskState.DIVERGED}
+
+
+def ordinal(n: int) -> str:
+    """Return a number as in 1st, 2nd, 3rd and 4th."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
 
 
 def _epochs(n: int) -> str:

@@ -1,4 +1,4 @@
-"""A small pool of threads with due times, and a synchronous one for tests.
+"""A small pool of threads with due times, a line of those who wait for it, and a synchronous one for tests.
 
 That of `concurrent.futures` knows no due times, and waits for its threads when the process ends: Ctrl-C would
 take as long as the fits at work.
@@ -8,32 +8,80 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import os
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from threadpoolctl import threadpool_limits
 
 Task = Callable[[], None]
 
+FIRST = -math.inf
+"""The delay of a task that goes before all others that wait: somebody has just asked for it."""
+# Long enough to draw much of a page, short enough for work to go on where pages are drawn all the time.
+_MANNERS = 0.05
+# Of Python's threads: a page that waits for a worker's turn to end waits so long, for each of its elements.
+_TURN = 0.001
+# So long nothing may be begun while something waits.
+_STUCK = 0.5
+_MOST_SPARE = 3  # for each worker
+
 
 class Executor(Protocol):
     """What a `fmviz.lab.background.tasks.TaskManager` needs of the place where its slices run."""
 
     def submit(self, task: Task, delay: float = 0.0) -> None:
-        """Run `task` once, not before `delay` seconds have passed."""
+        """Run `task` once, not before `delay` seconds have passed; before all others with `FIRST`."""
 
     def shutdown(self) -> None:
         """Drop what waits and end the threads."""
 
 
+class _Pages:
+    """Pages that are being drawn, for which the work in the background makes way.
+
+    Python runs one thread at a time, and a page gives up its turn with every element that it sends: beside
+    busy workers it would wait for them a hundred times.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._n = 0
+
+    @contextmanager
+    def drawn(self) -> Iterator[None]:
+        """Count the body as the drawing of a page."""
+        with self._changed:
+            self._n += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n -= 1
+                self._changed.notify_all()
+
+    def make_way(self) -> None:
+        """Wait while a page is drawn, but not for long."""
+        if self._n:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._n, _MANNERS)
+
+
+pages = _Pages()
+
+
 class ThreadPool:
     """At most `workers` daemon threads that run tasks in the order in which they fall due.
 
-    From the first pool on, the process's matrix products take one core each.
+    Where nothing has been begun for half a second while something waits, as where one epoch takes long,
+    another thread joins in for one task, and the system shares the cores among them. From the first pool on,
+    the process's matrix products take one core each, and its threads shorter turns.
 
     Parameters
     ----------
@@ -45,26 +93,31 @@ class ThreadPool:
         # Jobs run beside each other: were the matrix products of each to take all cores as well, their
         # threads would wait for one another.
         threadpool_limits(1, user_api="blas")
+        sys.setswitchinterval(_TURN)
         self.workers = max(1, workers if workers is not None else os.cpu_count() or 1)
         self._waiting: list[tuple[float, int, Task]] = []
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self._idle = 0
+        self._idle = self._spare = 0
+        self._begun = time.monotonic()
         self._closed = False
+        self._watch: threading.Timer | None = None
 
     def submit(self, task: Task, delay: float = 0.0) -> None:
         """See `Executor.submit`; a pool that was shut down drops the task."""
         with self._changed:
             if self._closed:
                 return
-            heapq.heappush(self._waiting, (time.monotonic() + delay, next(self._numbers), task))
+            due = time.monotonic() + delay
+            heapq.heappush(self._waiting, (due, next(self._numbers), task))
             if not self._idle and len(self._threads) < self.workers:
                 name = f"fmviz-job-{len(self._threads)}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)
                 self._threads.append(thread)
                 thread.start()
             self._changed.notify()
+            self._look_again()
 
     def shutdown(self, wait: float = 5.0) -> None:
         """Drop what waits, and give the running slices `wait` seconds to end."""
@@ -72,8 +125,11 @@ class ThreadPool:
             self._closed = True
             self._waiting.clear()
             self._changed.notify_all()
+            watch = [] if self._watch is None else [self._watch]
+        for timer in watch:
+            timer.cancel()
         deadline = time.monotonic() + wait
-        for thread in self._threads:
+        for thread in [*self._threads, *watch]:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -82,17 +138,97 @@ class ThreadPool:
             while not self._closed:
                 now = time.monotonic()
                 if self._waiting and self._waiting[0][0] <= now:
-                    return heapq.heappop(self._waiting)[2]
+                    return self._pop(now)
                 self._idle += 1
                 self._changed.wait(self._waiting[0][0] - now if self._waiting else None)
                 self._idle -= 1
             return None
+
+    def _pop(self, now: float) -> Task:
+        self._begun = now
+        return heapq.heappop(self._waiting)[2]
 
     def _work(self) -> None:
         task = self._next()
         while task is not None:
             task()
             task = self._next()
+
+    def _look_again(self) -> None:
+        """See soon whether what waits waits too long."""
+        if self._waiting and not self._idle and self._watch is None:
+            self._watch = threading.Timer(_STUCK, self._join_in)
+            self._watch.daemon = True
+            self._watch.start()
+
+    def _join_in(self) -> None:
+        """Run one task beside the workers, if these have been stuck for a while."""
+        with self._changed:
+            self._watch = None
+            now = time.monotonic()
+            stuck = not self._closed and not self._idle and bool(self._waiting)
+            stuck = stuck and now - max(self._begun, self._waiting[0][0]) >= _STUCK
+            self._look_again()
+            if not stuck or self._spare >= _MOST_SPARE * self.workers:
+                return
+            task = self._pop(now)
+            self._spare += 1
+        try:
+            task()
+        finally:
+            with self._changed:
+                self._spare -= 1
+
+
+class Line:
+    """At most so many tasks share the workers; the others wait in line until one of them ends or pauses.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where tasks run.
+    most : int
+        How many share it.
+    """
+
+    def __init__(self, executor: Executor, most: int) -> None:
+        self._executor = executor
+        self.most = most
+        self._lock = threading.Lock()
+        self._within: set[Task] = set()
+        self._waiting: deque[Task] = deque()
+
+    def enter(self, task: Task) -> None:
+        """Run a task once, before those that are at work, or as soon as it is its turn."""
+        with self._lock:
+            if len(self._within) >= self.most and task not in self._within:
+                self._waiting.append(task)
+                return
+            self._within.add(task)
+        self._executor.submit(task, FIRST)
+
+    def leave(self, task: Task) -> bool:
+        """Give up a place, if there is one; return whether the task was not yet submitted."""
+        with self._lock:
+            if waited := task in self._waiting:
+                self._waiting.remove(task)
+            self._within.discard(task)
+            within = len(self._within) < self.most and bool(self._waiting)
+            if within:
+                following = self._waiting.popleft()
+                self._within.add(following)
+        if within:
+            self._executor.submit(following, FIRST)
+        return waited
+
+    def place(self, task: Task) -> int:
+        """Return the place in line, 1 for the next one, 0 where a task does not wait."""
+        with self._lock:
+            return self._waiting.index(task) + 1 if task in self._waiting else 0
+
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return len(self._waiting)
 
 
 class InlineExecutor:
@@ -107,7 +243,7 @@ class InlineExecutor:
         self._running = False
 
     def submit(self, task: Task, delay: float = 0.0) -> None:
-        """See `Executor.submit`; a task submitted by a task runs after it."""
+        """See `Executor.submit`, but without order; a task submitted by a task runs after it."""
         self.waiting.append(task)
         if not self.hold:
             self.run()

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from fmviz.engine.errors import StoppedError
-from fmviz.lab.background.pool import Executor
+from fmviz.lab.background.pool import FIRST, Executor, pages
 from fmviz.lab.failure import in_words
 
 __all__ = ["Make", "Task", "TaskState", "TaskView"]
@@ -193,7 +193,11 @@ class Task:
             if self._scheduled:
                 return
             self._scheduled = True
-        self._executor.submit(self._slice)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Have a worker draw soon: somebody has just asked for it."""
+        self._executor.submit(self._slice, FIRST)
 
     def _may_go_on(self) -> bool:
         """Return whether another result is to be drawn; if not, the state says why."""
@@ -223,6 +227,7 @@ class Task:
     def _slice(self) -> None:
         deadline = time.monotonic() + self.slice_seconds
         while self._enter():
+            pages.make_way()
             began = time.monotonic()
             drawn = self._draw()
             # Outside the lock, where it holds nobody up, and before anybody is told of the end.

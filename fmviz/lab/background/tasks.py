@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fmviz.lab.background.job import ORPHAN_SECONDS, Job, Prepare
-from fmviz.lab.background.pool import Executor, ThreadPool
+from fmviz.lab.background.pool import Executor, Line, ThreadPool
 from fmviz.lab.background.task import Make, Task
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, load_dataset
@@ -20,7 +20,7 @@ __all__ = ["Limits", "TaskManager", "TooManyJobsError", "install", "manager"]
 
 
 class TooManyJobsError(RuntimeError):
-    """The server trains as many models as it may; the text says what to do."""
+    """As many runs wait for the server as may; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Limits:
     ----------
     per_owner : int
         A session that starts one training run more has its oldest active one stopped.
-    active : int
-        Training runs that may be queued or running at once.
+    active, waiting : int
+        How many training runs share the workers, and how many more may wait in line for that.
     jobs, tasks : int
         How many training runs, and how many other tasks, are kept; the ones that nobody has looked at for
         longest go first. What is active, and what came last, stays.
@@ -44,6 +44,7 @@ class Limits:
 
     per_owner: int = 2
     active: int = 32
+    waiting: int = 100
     jobs: int = 60
     tasks: int = 20
     n_bytes: int = 400_000_000
@@ -78,6 +79,7 @@ class TaskManager:
         self._prepare = prepare
         self._open_store = open_store
         self.limits = limits
+        self._line = Line(self.executor, limits.active)
         self._lock = threading.RLock()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
 
@@ -166,7 +168,7 @@ class TaskManager:
         Raises
         ------
         TooManyJobsError
-            If as many are queued or running as may be.
+            If as many wait for their turn as may.
         """
         recorder = None
         if self._open_store is not None:
@@ -192,7 +194,7 @@ class TaskManager:
         ValueError
             If there is no store, or the run cannot be resumed, see `RunStore.claim`.
         TooManyJobsError
-            If as many are queued or running as may be.
+            If as many wait for their turn as may.
         """
         if self._open_store is None:
             raise ValueError("Runs are not saved here, so there is none to resume.")
@@ -258,12 +260,14 @@ class TaskManager:
             mine = [job for job in self.jobs(owner) if not job.state.ended]
             for job in mine[: max(0, len(mine) - limits.per_owner + 1)]:
                 job.stop()
-            if sum(job.state.active for job in self.jobs()) >= limits.active:
+            if len(self._line) >= limits.waiting:
                 raise TooManyJobsError(
-                    f"The server already trains {limits.active} models, which is all it takes at once. "
-                    "Wait until one ends, or stop one, and press Play again."
+                    f"{limits.waiting} runs wait for this server already, which is all it takes. Wait until "
+                    "some have ended, and press Play again."
                 )
-            job = Job(experiment, owner, self.executor, self._prepare, recorder, limits.orphan_seconds)
+            job = Job(
+                experiment, owner, self.executor, self._prepare, recorder, limits.orphan_seconds, self._line
+            )
             self._enter(job)
         return job
 

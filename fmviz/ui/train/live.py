@@ -147,11 +147,17 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
     if settings.shows("quality", "Prediction and recovery"):
         _confusion(view)
     if settings.shows("curves", "Curves"):
-        history = pd.DataFrame(view.history)
-        with st.expander("Curves, large", icon=":material/show_chart:", key="train_curves"):
-            _curves(view, history, settings)
-            if settings.shows("quality", "Prediction and recovery"):
-                _quality(view, history, settings)
+        quality = settings.shows("quality", "Prediction and recovery")
+        # Half of what the page costs, so only for those who look.
+        box = st.expander(
+            "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
+        )
+        if box.open:
+            with box:
+                history = pd.DataFrame(view.history)
+                _curves(view, history, settings)
+                if quality:
+                    _quality(view, history, settings)
 
 
 # -------------------------------------------------------------------------------------------------- scene

@@ -155,10 +155,8 @@ def news(scene: Scene, sent: Sent) -> tuple[bytes, Sent]:
         return b"", now
     if now.run != sent.run or now.drawn != sent.drawn or not sent.n:
         return whole(scene)
-    shown = _panels(scene, film=False)
-    if not scene.compared and now.pair == sent.pair:
-        # The truth and the data stay as they are.
-        shown = shown[:1]
+    # The truth and the data stay as they are.
+    shown = _panels(scene, film=False, beside=scene.compared or now.pair != sent.pair)
     first = max(0, sent.n - 1)
     assert scene.view is not None
     told = {
@@ -219,7 +217,7 @@ def _told(scene: Scene) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------- pictures
 
 
-def _panels(scene: Scene, *, film: bool) -> list[Panel]:
+def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
@@ -236,6 +234,8 @@ def _panels(scene: Scene, *, film: bool) -> list[Panel]:
         shown = [panels.learned(view, dataset, frames, look)]
         if compared and truth is not None:
             return [*shown, panels.support_panel(dataset, truth, frames, look)]
+    if not beside:
+        return shown
     if truth is not None:
         shown.append(panels.truth_panel(dataset, truth, sized, look))
     elif (data := panels.data_panel(dataset, scene.grid)) is not None:
@@ -261,7 +261,7 @@ def _state(scene: Scene) -> dict[str, str]:
             "runs start at once."
         )
     elif view.state is TaskState.QUEUED:
-        sentence = "Waiting for a free worker: other runs are at work."
+        sentence = f"{sentence} Other runs are at work."
     elif view.state.active and not view.history:
         sentence = f"{sentence} {view.elapsed:.0f} s so far."
     elif view.state is TaskState.RUNNING and view.history:

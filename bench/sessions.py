@@ -1,0 +1,327 @@
+"""Many people who press Play at once: when each sees an epoch, and how long a click waits.
+
+    python -m bench.sessions               # 20 sessions for 60 seconds
+    python -m bench.sessions 40 600        # 40 sessions for ten minutes
+
+Serves a dashboard of its own over a store of its own, compiles by one run what the default run of *Train*
+needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each: they answer
+every pulse as `pulse.js` does, keep the messages that a browser keeps, press Play within the same moment, and
+go on clicking. Reported are the seconds from Play to the first epoch on the screen, and from a click to
+the end of its answer, the places in line that sessions are told, what failed, and the memory and threads of
+the server before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import struct
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+from .live_view import processor_seconds, server_of
+from .pages import served
+
+PATIENCE = 3.0
+"""How many times the way there and back `pulse.js` waits."""
+REST = (5, 25)
+"""Seconds at rest after which the server is looked at again."""
+_BEAT = "$$STREAMLIT_INTERNAL_KEY_{}__events"
+_PLACE = re.compile(r"Waiting: (\S+) in line")
+_CLICKS = ("train_pause", "train_play", "train_step", "train_play", "train_stop", "train_reset", "train_play")
+
+
+@dataclass
+class Session:
+    """One tab of a browser.
+
+    Attributes
+    ----------
+    url : str
+        The server.
+    link : str
+        The page, with its settings.
+    """
+
+    url: str
+    link: str = "train"
+    buttons: dict[str, str] = field(default_factory=dict)
+    disabled: set[str] = field(default_factory=set)
+    epoch: int = -1
+    clicks: list[float] = field(default_factory=list)
+    pulses: list[float] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    played: float = 0.0
+    first_epoch: float | None = None
+    n_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._kept: dict[str, ForwardMsg] = {}
+        self._page = ""
+        self._query = self.link.partition("?")[2]
+        self._turns: dict[str, float] = {}
+        self._asked: dict[str, float] = {}
+        self._beats: dict[str, asyncio.TimerHandle] = {}
+        self._met: set[str] = set()
+        self._whole = False
+        self._answered = asyncio.Event()
+        self._socket: ClientConnection
+
+    async def open(self) -> None:
+        """Open the page and wait until it is drawn."""
+        address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
+        self._socket = await connect(
+            address, subprotocols=["streamlit"], max_size=None, origin=self.url, ping_interval=None
+        )
+        self._reading = asyncio.create_task(self._read())
+        await self._ask(None, [])
+
+    async def close(self) -> None:
+        """Close the tab."""
+        for beat in self._beats.values():
+            beat.cancel()
+        await self._socket.close()
+        await self._reading
+
+    async def click(self, key: str) -> bool:
+        """Press a button and wait for the end of the answer; return whether it could be pressed."""
+        if key not in self.buttons or key in self.disabled:
+            return False
+        if key == "train_play" and not self.played:
+            self.played = time.perf_counter()
+        began = time.perf_counter()
+        await self._ask(None, [WidgetState(id=self.buttons[key], trigger_value=True)])
+        self.clicks.append(time.perf_counter() - began)
+        return True
+
+    async def _ask(self, fragment: str | None, states: list[WidgetState]) -> None:
+        """Have the page drawn and wait for it, or a fragment."""
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_script_hash = self._query, self._page
+        state.page_name = "" if self._page else self.link.partition("?")[0]
+        state.cached_message_hashes.extend(self._kept)
+        state.context_info.url = f"{self.url}/{self.link}"
+        state.widget_states.widgets.extend(states)
+        if fragment is not None:
+            state.fragment_id = fragment
+        else:
+            self._answered.clear()
+        await self._socket.send(message.SerializeToString())
+        if fragment is None:
+            await self._answered.wait()
+
+    async def _read(self) -> None:
+        async for data in self._socket:
+            assert isinstance(data, bytes)
+            self.n_bytes += len(data)
+            message = ForwardMsg.FromString(data)
+            if message.WhichOneof("type") == "ref_hash":
+                kept = self._kept[message.ref_hash]
+                path = list(message.metadata.delta_path)
+                message = ForwardMsg.FromString(kept.SerializeToString())
+                del message.metadata.delta_path[:]
+                message.metadata.delta_path.extend(path)
+            elif message.metadata.cacheable:
+                self._kept[message.hash] = message
+            self._take(message)
+        self._answered.set()
+
+    def _take(self, message: ForwardMsg) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self._whole = not message.metadata.run.fragment_ids
+            if self._whole:
+                self._met.clear()
+        elif kind == "navigation":
+            self._page = message.navigation.page_script_hash
+        elif kind == "page_info_changed":
+            self._query = message.page_info_changed.query_string
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            self._element(message.delta.new_element, message.delta.fragment_id)
+        elif kind == "script_finished" and self._whole:
+            # Elements that the page has no longer are gone.
+            for gone in set(self._beats) - self._met:
+                self._beats.pop(gone).cancel()
+            if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                self._answered.set()
+
+    def _element(self, element: Any, fragment: str) -> None:
+        kind = element.WhichOneof("type")
+        if kind == "button":
+            key = element.button.id.rpartition("-")[2]
+            self.buttons[key] = element.button.id
+            (self.disabled.add if element.button.disabled else self.disabled.discard)(key)
+        elif kind == "exception":
+            self.failures.append(element.exception.message)
+        elif kind == "alert" and element.alert.format == element.alert.ERROR:
+            self.failures.append(element.alert.body)
+        elif kind == "bidi_component" and element.bidi_component.component_name == "fmviz.pulse":
+            self._pulse(element.bidi_component, fragment)
+        elif kind == "bidi_component" and element.bidi_component.component_name == "fmviz.stage":
+            self._stage(element.bidi_component.bytes)
+
+    def _stage(self, data: bytes) -> None:
+        size = struct.unpack_from("<I", data, 4)[0]
+        stage = json.loads(data[8 : 8 + size])["stage"]
+        for label, value, *_ in stage["numbers"]:
+            if label == "Epoch":
+                self.epoch = int(value.replace(",", ""))
+        if self.epoch > 0 and self.played and self.first_epoch is None:
+            self.first_epoch = time.perf_counter() - self.played
+        if found := _PLACE.search(stage["state"]["sentence"]):
+            self.places.append(found[1])
+
+    def _pulse(self, component: Any, fragment: str) -> None:
+        data = component.bytes
+        size = struct.unpack_from("<I", data)[0]
+        head = json.loads(data[4 : 4 + size])
+        name, now = component.id, time.perf_counter()
+        self._met.add(name)
+        if self._turns.get(name) == head["turn"]:
+            return
+        self._turns[name] = head["turn"]
+        if head["to"] and data[4 + size :]:
+            self._stage(data[4 + size :])
+        took = now - self._asked.pop(name) if name in self._asked else 0.0
+        if took:
+            self.pulses.append(took)
+        if name in self._beats:
+            self._beats[name].cancel()
+        loop = asyncio.get_running_loop()
+        pause = max(head["wait"], PATIENCE * took)
+        self._beats[name] = loop.call_later(pause, self._beat, name, fragment, head["turn"])
+
+    def _beat(self, name: str, fragment: str, turn: int) -> None:
+        self._asked[name] = time.perf_counter()
+        value = json.dumps([{"event": "beat", "value": turn}])
+        state = WidgetState(id=_BEAT.format(name), json_trigger_value=value)
+        self._sending = asyncio.ensure_future(self._ask(fragment, [state]))
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a server takes: resident bytes, threads, and processor seconds so far."""
+
+    resident: float
+    threads: int
+    processor: float
+
+    @classmethod
+    def of(cls, pid: int) -> Rest:
+        """Read it."""
+        status = Path(f"/proc/{pid}/status").read_text()
+        found = {name: int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")}  # type: ignore[index]
+        return cls(1024.0 * found["VmRSS"], found["Threads"], processor_seconds(pid))
+
+    def __str__(self) -> str:
+        return f"{self.resident / 1e6:.0f} MB, {self.threads} threads"
+
+
+async def visit(session: Session, start: asyncio.Event, until: float, chance: random.Random) -> None:
+    """Press Play with all others, and go on clicking as people do."""
+    await start.wait()
+    await session.click("train_play")
+    while (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, chance.uniform(4.0, 12.0)))
+        pressed = [key for key in _CLICKS if key in session.buttons and key not in session.disabled]
+        if pressed and time.monotonic() < until:
+            await session.click(chance.choice(pressed))
+
+
+async def measure(url: str, n: int, seconds: float) -> None:
+    """Measure and print."""
+    pid = server_of(url.rpartition(":")[2])
+    first = Session(url)
+    await first.open()
+    await first.click("train_play")
+    while first.epoch < 1:
+        await asyncio.sleep(0.1)
+    await first.click("train_stop")
+    await first.close()
+    await asyncio.sleep(2)
+    before = Rest.of(pid)
+    print(f"load {os.getloadavg()[0]:.1f}; at rest before: {before}", flush=True)
+    sessions = [Session(url) for _ in range(n)]
+    opened = []
+    for session in sessions:
+        began = time.perf_counter()
+        await session.open()
+        opened.append(time.perf_counter() - began)
+    start, until = asyncio.Event(), time.monotonic() + seconds
+    visits = [
+        asyncio.create_task(visit(one, start, until, random.Random(seed)))
+        for seed, one in enumerate(sessions)
+    ]
+    await asyncio.sleep(1)
+    idle, began = Rest.of(pid), time.monotonic()
+    start.set()
+    await asyncio.wait(visits, timeout=seconds + 60)
+    busy, took = Rest.of(pid), time.monotonic() - began
+    for session in sessions:
+        await session.close()
+    seen = sorted(one.first_epoch for one in sessions if one.first_epoch is not None)
+    clicks = np.array([took for one in sessions for took in one.clicks])
+    pulses = np.array([took for one in sessions for took in one.pulses])
+    failures = sorted({sentence for one in sessions for sentence in one.failures})
+    places = sorted({place for one in sessions for place in one.places})
+    print(f"{n} pages opened one after another, median {np.median(opened):.2f} s")
+    print(f"first epoch: {len(seen)} of {n}; seconds " + " ".join(f"{one:.1f}" for one in seen))
+    print(f"Play's answer: median {np.median(firsts(sessions)):.2f} s, worst {max(firsts(sessions)):.2f} s")
+    print(f"{clicks.size} clicks: " + quantiles(clicks) + f"; {pulses.size} pulses: " + quantiles(pulses))
+    print(f"{(busy.processor - idle.processor) / took:.2f} cores; then {busy}; load {os.getloadavg()[0]:.1f}")
+    print(f"places told: {', '.join(places) or 'none'}; unanswered sessions: {unanswered(visits)}")
+    print("failures: " + ("; ".join(failures) or "none"), flush=True)
+    for wait in REST:
+        await asyncio.sleep(wait)
+        print(f"{wait} s later: {Rest.of(pid)}", flush=True)
+
+
+def firsts(sessions: list[Session]) -> list[float]:
+    """Return the seconds of every first click."""
+    return [one.clicks[0] if one.clicks else float("inf") for one in sessions]
+
+
+def unanswered(visits: list[asyncio.Task[None]]) -> int:
+    """Return how many sessions still wait for an answer, or broke; end them."""
+    broken = [one for one in visits if not one.done() or one.exception() is not None]
+    for one in broken:
+        one.cancel()
+    return len(broken)
+
+
+def quantiles(seconds: np.ndarray[Any, Any]) -> str:
+    """Return the middle, the 95th percentile and the largest."""
+    if not seconds.size:
+        return "none"
+    half, most = np.quantile(seconds, [0.5, 0.95])
+    return f"median {half:.2f} s, p95 {most:.2f} s, worst {seconds.max():.2f} s"
+
+
+def main() -> None:
+    """Serve, measure and print."""
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}) as url,
+    ):
+        asyncio.run(measure(url, n, seconds))
+
+
+if __name__ == "__main__":
+    main()
