@@ -76,7 +76,10 @@ def render() -> None:
         except StoreError as error:
             st.error(str(error), icon=":material/save:")
             return
-        line = f"λ from {settings['low']:g} to {settings['high']:g} · {settings['seeds']} seeds"
+        line = (
+            f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
+            f"{settings['high']:g} · {settings['seeds']} seeds"
+        )
         with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
             plan = _declare(settings)
         if plan is not None:
