@@ -279,13 +279,15 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
         st.session_state[_SHOWN] = Shown(plan, task)
         settings.set(run=True)
 
-    with st.container(border=True, key="path_empty"):
-        first = "" if start is None else "Press **Run** for the settings above, or take this example: "
-        st.markdown(
-            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about "
-            "ten seconds."
-        )
-        st.button("Show the example", key="path_example", icon=":material/play_circle:", on_click=example)
+    first = "" if start is None else "Press **Run** for the settings above, or take this example: "
+    shell.example(
+        settings,
+        "start",
+        f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about ten "
+        "seconds.",
+        "Show the example",
+        example,
+    )
 
 
 def _stale_words(old: PathPlan, new: PathPlan) -> str:
