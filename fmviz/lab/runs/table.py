@@ -11,7 +11,6 @@ import pandas as pd
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
@@ -72,15 +71,14 @@ def metrics_of(run: StoredRun) -> dict[str, float]:
 
 def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
     """Return those of `METRICS` with their words; errors of one number that was scaled in its own unit."""
-    scaling = dataset.target_scaling
-    scale = scaling.scale if isinstance(scaling, Scaling) and not scaling.logarithm else 1.0
-    told = []
-    for name, words in METRICS.items():
-        if name in metrics:
-            factor = scale if name.endswith("rmse") else 1.0
-            unit = f" (in {dataset.target_name})" if factor != 1.0 else ""
-            told.append(f"{words} {metrics[name] * factor:.4g}{unit}")
-    return told
+    scale, unit = dataset.unit
+    return [
+        f"{words} {metrics[name] * scale:.4g} (in {unit})"
+        if unit and name.endswith("rmse")
+        else f"{words} {metrics[name]:.4g}"
+        for name, words in METRICS.items()
+        if name in metrics
+    ]
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:

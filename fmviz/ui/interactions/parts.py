@@ -15,7 +15,8 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 
-_ROW = 52
+# A sentence that is longer than its column wraps, in rows that are tall enough for the browser to do so.
+_LONG, _LINE, _TALL = 72, 35, 66
 _COLUMNS = {
     "sentence": "In words",
     "weight": "Weight",
@@ -64,13 +65,13 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
     table = table.assign(**{name: table[name] * wording.scale for name in weights})
     unit = unit_of(wording)
+    row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
         key=key,
         hide_index=True,
-        # Two lines: sentences wrap.
-        row_height=_ROW,
-        height=_ROW * min(rows, len(table)) + 38,
+        row_height=row,
+        height=row * min(rows, len(table)) + 38,
         column_config={
             "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
             "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
