@@ -22,6 +22,8 @@ class MatrixColors:
     ----------
     negative, positive : tuple of str
         Hex colours of each arm of the ramp, from the smallest magnitude to the largest.
+    magnitude : tuple of str
+        Those of values without a sign, such as norms.
     zero : str
         The colour of an exact zero.
     diagonal : str
@@ -30,6 +32,7 @@ class MatrixColors:
 
     negative: tuple[str, ...]
     positive: tuple[str, ...]
+    magnitude: tuple[str, ...]
     zero: str
     diagonal: str
 
@@ -37,12 +40,14 @@ class MatrixColors:
 LIGHT = MatrixColors(
     negative=("#aecdea", "#78aede", "#3f88c5", "#1c61a6", "#0a3668"),
     positive=("#fbc58f", "#f49d4e", "#db6f22", "#b0460b", "#6f2504"),
+    magnitude=("#b9d8c2", "#83bd9d", "#4a9c7d", "#20755f", "#08443a"),
     zero="#f2f3f5",
     diagonal="#a4a9b1",
 )
 DARK = MatrixColors(
     negative=("#2b5f8f", "#3d7fbb", "#5fa3df", "#90c8f5", "#cfe8ff"),
     positive=("#84501c", "#b56f24", "#df9040", "#f7b976", "#ffe3c2"),
+    magnitude=("#2a6152", "#368873", "#55ae93", "#8dd1b6", "#d3f5e2"),
     zero="#1c212b",
     diagonal="#565d69",
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,15 +12,17 @@ import streamlit as st
 
 from fmviz import metrics
 from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.why import two_rows
-from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.support import compare_supports, describe_support
 from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run, load_dataset, truth_of
 from fmviz.lab.search.epochs import EPOCHS, Learning, learn
-from fmviz.lab.search.strength_path import PathFit, PathPlan
+from fmviz.lab.search.strength_path import PathPlan
+from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
@@ -29,101 +33,194 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.escape import plain
+from fmviz.ui.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
-__all__ = ["draw_epochs", "draw_panels", "draw_path", "draw_why", "fitted", "label_of"]
+__all__ = ["draw", "draw_panels", "fitted", "how", "most_frames", "why"]
 
 _LEAST_WIDTH = 140
 _WAITING = "Being trained"
+_ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
+# What the pictures of all strengths, or epochs, may weigh on their way to the browser.
+_MOST_BYTES = 6_000_000
+_MECHANISMS = {
+    "l1": "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
+    "those of its own group: features of different groups share columns until λ is large.",
+    "l21": "ℓ₂,₁ removes whole rows of P, that is features. Those that stay share all columns, and so "
+    "interact with each other.",
+    "ti": "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
+    "group, small ones of the other go. Every column is left to one group.",
+    "cs": "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
+    "Features that stay share all columns, and so interact with each other.",
+}
 
 
-def label_of(strength: float) -> str:
-    """Return what the slider displays for a strength."""
-    return f"{strength:g}"
+def how(name: str) -> ParamSpec:
+    """Declare what is watched: all strengths, or all epochs at one."""
+    words = "The trained models along λ; or how they come about at this λ, epoch by epoch from one start."
+    return ParamSpec(name, "choice", "lambda", choices=tuple(_ALONG), help=words)
 
 
-def draw_path(
+def why(names: Sequence[str]) -> ParamSpec:
+    """Declare which of some regularizers is explained."""
+    return ParamSpec(
+        "why", "choice", "none", choices=("none", *names), help="What a regularizer does to a pair."
+    )
+
+
+def most_frames(plan: PathPlan) -> int:
+    """Return how many pictures of every regularizer the browser can be sent."""
+    d, rank = _data(plan).X.shape[1], plan.base.rank
+    return _MOST_BYTES // (len(plan.regularizers) * max(d * d, 4 * d * rank))
+
+
+def draw(
+    settings: Settings,
+    plan: PathPlan,
+    task: Task,
+    names: tuple[str, str],
+    height: int,
+    *,
+    pair: tuple[int, int] | None,
+    called: str = "",
+    compared: bool = False,
+) -> None:
+    """Draw models under one λ: along λ or epoch by epoch, and why they use a pair or do not.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the page, with `why` among them.
+    plan : PathPlan
+        What is fitted.
+    task : Task
+        That fits; its items are the fits.
+    names : (str, str)
+        The settings for the strength, and for `how` it is watched.
+    height : int
+        The largest of a picture, in CSS pixels.
+    pair : tuple of int or None
+        The features that are explained.
+    called : str
+        What the sentence calls them; their names by default.
+    compared : bool
+        Whether every pair has the colour of what it is in truth, which has to be known.
+    """
+    strength, along = names
+    nearest = min(plan.lambdas, key=lambda one: abs(one - settings[strength]))
+    if settings[strength] != nearest:
+        settings.set(**{strength: nearest})
+    left, right = st.columns([5, 2], gap="large", vertical_alignment="bottom")
+    with left:
+        widgets.control(
+            settings, strength, st.select_slider, "Strength λ", plan.lambdas, format_func="{:g}".format
+        )
+    with right:
+        widgets.param(settings, along, "Watch", labels=_ALONG)
+    if settings[along] == "epochs":
+        _draw_epochs(plan, nearest, f"{settings.page}_epochs", height, compared)
+    else:
+        driver = settings.key(strength) if settings.shows(strength) else nearest
+        watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
+    if pair is not None:
+        _draw_why(settings, plan, task.view(), nearest, pair, called)
+
+
+def _draw_why(
+    settings: Settings,
+    plan: PathPlan,
+    view: TaskView,
+    strength: float,
+    pair: tuple[int, int],
+    called: str,
+) -> None:
+    labels = {"none": "–", **{name: PENALTIES[name].label for name in plan.regularizers}}
+    if settings["why"] not in labels:
+        settings.set(why="none")
+    if settings.shows("why", "Why"):
+        called = called or " and ".join(plain(_data(plan).feature_names[j]) for j in pair)
+        with st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_reason"):
+            st.markdown(f"**Why** does it join {called}, or keep them apart?", width="content")
+            widgets.control(
+                settings,
+                "why",
+                st.segmented_control,
+                "Regularizer",
+                list(labels),
+                format_func=labels.__getitem__,
+                required=True,
+                label_visibility="collapsed",
+            )
+    if (name := settings["why"]) != "none":
+        st.markdown(_MECHANISMS.get(name, ""))
+        _explain(plan, view, name, strength, pair)
+
+
+def _draw_path(
     plan: PathPlan,
     driver: str | float,
     key: str,
     height: int,
+    compared: bool,
     view: TaskView,
-    *,
-    compared: bool = False,
 ) -> None:
-    """Draw PPᵀ of the fits of a plan, as far as they are there.
-
-    Parameters
-    ----------
-    plan : PathPlan
-        What is fitted.
-    driver : str or float
-        The key of the slider over the strengths; where it is hidden, the strength.
-    key : str
-        The key of the view.
-    height : int
-        The largest of a picture, in CSS pixels.
-    view : TaskView
-        The task that fits; its items are the fits.
-    compared : bool
-        Whether every pair has the colour of what it is in truth, which has to be known.
-    """
+    """Draw the fits of a plan, as far as they are there; `driver`: the slider's key, or the strength."""
     if view.state is TaskState.FAILED:
         failure(view)
         return
     dataset = _data(plan)
-    found = {(fit.experiment.regularizer, fit.experiment.lambda_sparse): fit for fit in view.items}
+    found: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
+    for fit in view.items:
+        if fit.parameters is not None:
+            found[fit.experiment.regularizer][fit.experiment.lambda_sparse] = fit.parameters.P
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
 
     def frame(name: str, strength: float) -> Frame:
-        fit: PathFit | None = found.get((name, strength))
-        if fit is None or fit.parameters is None:
-            return _waiting(dataset, plan.base.rank, label_of(strength), compared)
-        return fitted(fit.parameters.P, label_of(strength), dataset, compared)
+        key, made = f"{strength:g}", found[name]
+        if not made:
+            return _waiting(dataset, plan.base.rank, key, compared)
+        nearest = min(made, key=lambda one: abs(math.log(one / strength)))
+        picture = fitted(made[nearest], key, dataset, compared)
+        if nearest == strength:
+            return picture
+        return replace(picture, caption=f"So far, at λ = {nearest:g}: {picture.caption}")
 
     panels = {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
     draw_panels(panels, dataset, key, height, driver=driver if isinstance(driver, str) else None)
 
 
-def draw_epochs(plan: PathPlan, strength: float, key: str, height: int) -> None:
-    """Draw how PPᵀ of every regularizer comes about at one strength, from one random start.
-
-    Parameters
-    ----------
-    plan : PathPlan
-        What is fitted, but for the strengths.
-    strength : float
-        λ.
-    key : str
-        The key of the view.
-    height : int
-        The largest of a picture, in CSS pixels.
-    """
+def _draw_epochs(plan: PathPlan, strength: float, key: str, height: int, compared: bool) -> None:
+    """Draw how the models come about at one strength, from one random start."""
     dataset = _data(plan)
 
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
             failure(view)
         elif view.state.active:
-            st.caption(f":material/hourglass_top: Training {len(plan.regularizers)} models …")
+            total = len(plan.regularizers)
+            told = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
+            st.caption(f":material/hourglass_top: {told}")
         else:
             made: list[Learning] = list(view.items)
             last = max(len(one.factors) for one in made)
-            keys = [f"Epoch {epoch:,}" for epoch in EPOCHS[:last]]
+            shown = sorted({*range(0, last, -(-last // max(1, most_frames(plan)))), last - 1})
             panels = {
                 one.regularizer: [
-                    fitted(one.factors[min(at, len(one.factors) - 1)], key, dataset)
-                    for at, key in enumerate(keys)
+                    fitted(
+                        one.factors[min(at, len(one.factors) - 1)], f"Epoch {EPOCHS[at]:,}", dataset, compared
+                    )
+                    for at in shown
                 ]
                 for one in made
             }
             draw_panels(panels, dataset, key, height, player=True)
+            st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
 
     watch(shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength)), body)
 
 
-def draw_why(plan: PathPlan, view: TaskView, name: str, strength: float, pair: tuple[int, int]) -> None:
+def _explain(plan: PathPlan, view: TaskView, name: str, strength: float, pair: tuple[int, int]) -> None:
     """Draw why a regularizer's fit uses a pair of features, or why it does not."""
     fit = next(
         (

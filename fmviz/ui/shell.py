@@ -12,7 +12,7 @@ A page's view is one function::
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -197,7 +197,18 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
         st.markdown(text)
 
 
-def settings_box(key: str, words: str, *, folded: bool) -> DeltaGenerator:
+def example(settings: Settings, part: str, words: str, label: str, then: Callable[[], None]) -> None:
+    """Draw what a page without a result says, and a button for an example.
+
+    Nothing is drawn where a link hides the `part` that would make a result: this would go round it.
+    """
+    if settings.shows(part):
+        with st.container(border=True, key=f"{settings.page}_empty"):
+            st.markdown(words)
+            st.button(label, key=f"{settings.page}_example", icon=":material/play_circle:", on_click=then)
+
+
+def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> DeltaGenerator:
     """Return what a page draws its settings in: once it has a result one line that unfolds, else a box.
 
     Parameters
@@ -208,7 +219,9 @@ def settings_box(key: str, words: str, *, folded: bool) -> DeltaGenerator:
         What the line says of the settings.
     folded : bool
         Whether there is something to see beneath.
+    border : bool
+        Whether the box has one.
     """
     if folded:
         return st.expander(words, icon=":material/tune:", key=f"{key}_folded")
-    return st.container(border=True, key=key)
+    return st.container(border=border, key=key)

@@ -17,7 +17,7 @@ from fmviz.ui import session_uploads
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 
-__all__ = ["connected", "done", "failure", "shared_task", "watch", "watched"]
+__all__ = ["connected", "done", "duration", "failure", "pace", "shared_task", "watch", "watched"]
 
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
@@ -73,6 +73,21 @@ def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
     if task is None or task.state in anew:
         task = tasks.submit(key, make)
     return task
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    if seconds < 60:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:.0f} h"
+
+
+def pace(view: TaskView, done: int, total: int) -> str:
+    """Return how long a task has been at work, and how long the rest takes at the pace so far."""
+    spent = f"{view.elapsed:.0f} s"
+    if not 0 < done < total or view.elapsed < _PATIENCE:
+        return spent
+    return f"{spent}, {duration(view.elapsed * (total - done) / done)} left"
 
 
 def failure(view: TaskView) -> None:

@@ -343,6 +343,11 @@ def regularizers(settings: Settings, name: str) -> tuple[str, ...]:
     return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS)
 
 
+def labels_of(names: Sequence[str]) -> str:
+    """Return the signs of regularizers, for the line of folded settings."""
+    return ", ".join(PENALTIES[name].label for name in names)
+
+
 def folded(
     settings: Settings,
     name: str,

@@ -24,9 +24,9 @@ from fmviz.lab.papers.results import last_kept, last_shipped, pieces_of, run_and
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.results import keep_result, kept_results
-from fmviz.ui.paper import page as view
 from fmviz.ui.paper import reproduction
 from fmviz.ui.paper import result as result_view
+from fmviz.ui.watching import duration
 
 NAME = "atarashi2021_fig2"
 
@@ -304,7 +304,7 @@ def test_deviations_are_coloured():
 def test_tables_of_lists_and_times():
     table = result_view.frame([{"a": 1, "b": [2, 3]}, {"a": 4, "b": [5, 6]}])
     assert table.to_csv(index=False) == "a,b_0,b_1\n1,2,3\n4,5,6\n"
-    assert [view.duration(x) for x in (0.1, 0.5, 3, 60, 120)] == [
+    assert [duration(60 * x) for x in (0.1, 0.5, 3, 60, 120)] == [
         "about 6 s", "about 30 s", "about 3 min", "about 60 min", "about 2 h",
     ]  # fmt: skip
 

@@ -225,16 +225,16 @@ def test_switches_are_spelt_in_a_link(text):
 def test_start_in_a_browser(page, server, wait_idle, shoot):
     page.goto(server.url)
     wait_idle(page)
-    view = page.locator(".st-key-start_view .gram canvas")
+    view = page.locator(".st-key-start_models .gram canvas")
     assert view.count() == 5
     assert view.first.is_visible()
-    captions = page.locator(".st-key-start_view .caption")
+    captions = page.locator(".st-key-start_models .caption")
     captions.get_by_text("Exactly the 210 true pairs.").wait_for()
     shown = captions.all_inner_texts()
     # Dragging λ asks nothing of the server; the keyboard does the same.
     page.get_by_role("slider", name="Strength λ").press("End")
     page.wait_for_function(
-        "before => document.querySelectorAll('.st-key-start_view .caption')[3].innerText !== before",
+        "before => document.querySelectorAll('.st-key-start_models .caption')[3].innerText !== before",
         arg=shown[3],
     )
     wait_idle(page)

@@ -146,6 +146,14 @@ class Dataset:
             return Target(y, self.task, np.array(self.class_labels))
         return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
 
+    @property
+    def unit(self) -> tuple[float, str]:
+        """What brings an error into the target's own unit, and that unit; or 1 and nothing."""
+        found = self.target_scaling
+        if not isinstance(found, Scaling) or (found.scale == 1.0 and not found.logarithm):
+            return 1.0, ""
+        return found.scale, f"log {self.target_name}" if found.logarithm else self.target_name
+
     def of_output(self, c: int) -> Dataset:
         """Return the data set with one of its outputs as its target: a class against the rest, a number.
 

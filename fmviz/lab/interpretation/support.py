@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["CLASSES", "Support", "compare_supports", "describe_support"]
+__all__ = ["CLASSES", "Support", "compare_supports", "describe_support", "first_between"]
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")
 """What the codes of a `Support` stand for."""
@@ -60,6 +60,20 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, held: tuple[int, ..
     free[list(held)] = False
     upper = codes[free][:, free][np.triu_indices(int(free.sum()), 1)]
     return Support(codes, tuple(int(n) for n in np.bincount(upper, minlength=4)))
+
+
+def first_between(truth: np.ndarray) -> tuple[int, int] | None:
+    """Return the first two features, (i, j) with i < j, that interact in truth, but not with each other.
+
+    Parameters
+    ----------
+    truth : (d, d) array_like
+        Symmetric; non-zero where the pair interacts.
+    """
+    true = np.asarray(truth) != 0
+    matters = true.any(axis=0)
+    apart = np.argwhere(np.triu(np.outer(matters, matters) & ~true, 1))
+    return (int(apart[0, 0]), int(apart[0, 1])) if len(apart) else None
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
@@ -18,6 +19,7 @@ __all__ = [
     "METRICS",
     "differing",
     "mean_and_deviation",
+    "metrics_in_words",
     "metrics_of",
     "runs_table",
     "seeds_folded",
@@ -65,6 +67,18 @@ def metrics_of(run: StoredRun) -> dict[str, float]:
     """Return the metrics of the end of a run, those of `METRICS` that it has."""
     found = {name: run.last.get(name) for name in METRICS}
     return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}
+
+
+def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
+    """Return those of `METRICS` with their words; errors of one number that was scaled in its own unit."""
+    scale, unit = dataset.unit
+    return [
+        f"{words} {metrics[name] * scale:.4g} (in {unit})"
+        if unit and name.endswith("rmse")
+        else f"{words} {metrics[name]:.4g}"
+        for name, words in METRICS.items()
+        if name in metrics
+    ]
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:

@@ -106,10 +106,12 @@ class Average:
             )
         )
         which = "AUC" if posterior.binary else "RMSE"
+        scale, unit = (1.0, "") if posterior.binary else prepared.dataset.unit
         better = "better than" if sampled > own else "no better than"
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{better} those of this fit: {which} {abs(sampled):.4g} and {abs(own):.4g}."
+            f"{better} those of this fit: {which} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}"
+            + (f" (in {unit})." if unit else ".")
         )
         return cls(small, sampled, own, words)
 

@@ -35,6 +35,8 @@ class Kept:
         Whether it is ours, and came with fmviz.
     without : tuple of str
         Data sets that were not at hand, where that is known.
+    parts : (int, int), optional
+        Of an unfinished one, how many of how many parts there are.
     """
 
     artefact: str
@@ -44,6 +46,7 @@ class Kept:
     verdicts: Mapping[str, int]
     shipped: bool = False
     without: tuple[str, ...] = ()
+    parts: tuple[int, int] | None = None
 
 
 def verdicts_of(result: Mapping[str, Any]) -> dict[str, int]:

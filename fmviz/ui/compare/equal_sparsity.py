@@ -23,7 +23,7 @@ from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
 from fmviz.lab.search.strength_path import METHODS
-from fmviz.ui import arena, capsule, widgets
+from fmviz.ui import arena, capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
@@ -61,13 +61,6 @@ def draw(settings: Settings, linked: bool) -> None:
         f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it about as many interactions as "
         "the others."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width="content"):
-            widgets.regularizers(settings, "fighters")
-        with st.container(width=150):
-            widgets.param(settings, "target", "Interactions")
-        with st.container(width="content"):
-            widgets.param(settings, "accept", "Accepted", labels=SLACK)
     experiment = _experiment(settings)
     names, target, accept = settings["fighters"], settings["target"], accepted(settings)
     key = f"duel:{experiment.digest}:{target}:{accept}:{','.join(names)}"
@@ -77,9 +70,17 @@ def draw(settings: Settings, linked: bool) -> None:
     def start() -> None:
         manager().submit(key, partial(at_equal_sparsity, experiment, names, target, accept=accept))
 
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width="content"):
-            widgets.param(settings, "starts", "Start", labels=START_LABELS)
+    line = f"{widgets.labels_of(names)} · {target:,} interactions · {SLACK[settings['accept']].lower()}"
+    with shell.settings_box("compare_duel_box", line, folded=task is not None):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container(width="content"):
+                widgets.regularizers(settings, "fighters")
+            with st.container(width=150):
+                widgets.param(settings, "target", "Interactions")
+            with st.container(width="content"):
+                widgets.param(settings, "accept", "Accepted", labels=SLACK)
+        widgets.param(settings, "starts", "Start", labels=START_LABELS)
+    with st.container(horizontal=True, vertical_alignment="center"):
         widgets.action(
             settings,
             "duel",

@@ -140,17 +140,18 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
 
     if not settings.shows("runs", "Runs"):
         return [known[name] for name in here]
-    st.multiselect(
-        "Runs",
-        list(known),
-        disabled=settings.locks("runs"),
-        format_func=lambda name: _name(known[name]),
-        key=_MENU,
-        on_change=changed,
-        max_selections=MOST,
-        placeholder="Pick two or more",
-        help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
-    )
+    with shell.settings_box("compare_runs_box", f"{len(here)} runs", folded=len(here) > 1):
+        st.multiselect(
+            "Runs",
+            list(known),
+            disabled=settings.locks("runs"),
+            format_func=lambda name: _name(known[name]),
+            key=_MENU,
+            on_change=changed,
+            max_selections=MOST,
+            placeholder="Pick two or more",
+            help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
+        )
     return [known[name] for name in here]
 
 

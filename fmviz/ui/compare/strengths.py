@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import streamlit as st
 
@@ -13,17 +13,19 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import suggested
+from fmviz.lab.interpretation.data_pair import strongest_product
+from fmviz.lab.interpretation.support import first_between
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import (
+    METHODS,
     MOST_NUMBERS,
     PathPlan,
     range_to_empty,
     strengths,
     trace,
 )
-from fmviz.ui import arena, widgets
+from fmviz.ui import arena, shell, widgets
 from fmviz.ui.state import Settings
-from fmviz.ui.watching import watch
 
 TABLE = (
     ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
@@ -34,6 +36,8 @@ TABLE = (
         choices=("truth", "weights"),
         help="Every pair in the colour of what it is in truth, or the weights.",
     ),
+    arena.how("watch"),
+    arena.why(METHODS),
     ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
 )
 _POINTS = 25
@@ -41,8 +45,6 @@ _FEWEST = 5
 # Of the largest strength: where one begins to look.
 _MIDDLE = 0.1
 _HEIGHT = 300
-# What the pictures of all strengths may weigh on their way to the browser.
-_MOST_BYTES = 6_000_000
 
 
 def draw(settings: Settings, linked: bool) -> None:
@@ -55,19 +57,15 @@ def draw(settings: Settings, linked: bool) -> None:
         st.info(reason, icon=":material/grid_off:")
         return
     truth = truth_of(data) is not None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width="content"):
-            widgets.regularizers(settings, "fighters")
-        if truth:
-            with st.container(width="content"):
-                widgets.param(
-                    settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
-                )
     if not settings["fighters"]:
+        widgets.regularizers(settings, "fighters")
         st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
         return
     plan = _plan(settings, data.X.shape[1])
     key = f"path:{plan.digest}"
+    line = f"{widgets.labels_of(settings['fighters'])} · {len(plan.lambdas)} values of λ"
+    with shell.settings_box("compare_along_box", line, folded=manager().get(key) is not None):
+        widgets.regularizers(settings, "fighters")
 
     def start() -> None:
         settings.set(trained=True)
@@ -89,21 +87,26 @@ def draw(settings: Settings, linked: bool) -> None:
             help="Paths along λ, from the start that the λ-path takes.",
         )
         widgets.stop(settings, task, name="along_stop")
+        if truth and task is not None:
+            widgets.param(
+                settings, "shown", "Cells", labels={"truth": "Against the truth", "weights": "Weights"}
+            )
     if task is None:
         st.caption(
             ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
         )
         return
-    near = settings["along"] or _MIDDLE * plan.lambdas[-1]
-    nearest = min(plan.lambdas, key=lambda strength: abs(strength - near))
-    if settings["along"] != nearest:
-        settings.set(along=nearest)
-    widgets.control(
-        settings, "along", st.select_slider, "Strength λ", plan.lambdas, format_func=arena.label_of
-    )
-    driver = settings.key("along") if settings.shows("along") else settings["along"]
+    if not settings["along"]:
+        settings.set(along=_MIDDLE * plan.lambdas[-1])
     compared = truth and settings["shown"] == "truth"
-    watch(task, partial(arena.draw_path, plan, driver, "compare_along_view", _HEIGHT, compared=compared))
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=_pair(data), compared=compared)
+
+
+@lru_cache(maxsize=8)
+def _pair(data: Dataset) -> tuple[int, int] | None:
+    """Return features of different groups, or where nothing is known of groups, those most worth a look."""
+    truth = truth_of(data)
+    return strongest_product(data) if truth is None else first_between(truth)
 
 
 def _too_large(data: Dataset) -> str | None:
@@ -121,6 +124,7 @@ def _plan(settings: Settings, d: int) -> PathPlan:
     names = settings["fighters"]
     base = replace(suggested(settings["dataset"], "fm"), start="informed", seed=settings["seed"])
     numbers = MOST_NUMBERS // (len(names) * d * base.rank)
-    pictures = _MOST_BYTES // (len(names) * max(d * d, 4 * d * base.rank))
+    ends = range_to_empty(base, names)
+    pictures = arena.most_frames(PathPlan(base, names, ends, "onwards"))
     points = max(_FEWEST, min(_POINTS, numbers, pictures))
-    return PathPlan(base, names, strengths(*range_to_empty(base, names), points), "onwards")
+    return PathPlan(base, names, strengths(*ends, points), "onwards")

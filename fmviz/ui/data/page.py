@@ -287,17 +287,27 @@ def _file(settings: Settings, linked: bool) -> None:
         return
     profile = library.profile(file, reading)
     _adopt(settings, profile)
-    st.subheader("Check")
-    for note in profile.source.notes:
-        st.info(plain(note), icon=":material/info:")
-    _first_rows(profile)
-    _reading(settings, profile.source.reading, expanded=False)
     first = first_recipe(profile.source, profile.columns, plain=True)
-    draw_aim(settings, profile)
-    if profile.columns:
-        columns.edit_columns(settings, first, profile.columns)
-        _scaling(settings)
-    recipe = replace(
+    recipe = _recipe(settings, first)
+    line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
+    with shell.settings_box("data_box", plain(line), folded=strengths.begun(settings, recipe), border=False):
+        st.subheader("Check")
+        for note in profile.source.notes:
+            st.info(plain(note), icon=":material/info:")
+        _first_rows(profile)
+        _reading(settings, profile.source.reading, expanded=False)
+        draw_aim(settings, profile)
+        if profile.columns:
+            columns.edit_columns(settings, first, profile.columns)
+            _scaling(settings)
+        encoded = draw_size(settings, recipe)
+        draw_train(settings, recipe, encoded, top)
+    strengths.draw(settings, recipe, encoded is not None, linked)
+
+
+def _recipe(settings: Settings, first: Recipe) -> Recipe:
+    """Return how the file becomes a data set: by the plain rules, but for what was decided."""
+    return replace(
         first.corrected(columns.choices(settings["columns"])),
         target=settings["target"],
         task=settings["task"],
@@ -308,9 +318,6 @@ def _file(settings: Settings, linked: bool) -> None:
         scaling=settings["scaling"],
         rare=settings["rare"],
     )
-    encoded = draw_size(settings, recipe)
-    draw_train(settings, recipe, encoded, top)
-    strengths.draw(settings, recipe, encoded is not None, linked)
 
 
 def _adopt(settings: Settings, profile: Profile) -> None:

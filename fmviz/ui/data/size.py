@@ -152,7 +152,8 @@ def _cannot(sentence: str, details: str) -> None:
 
 def draw_train(settings: Settings, recipe: Recipe, size: Size | None, top: DeltaGenerator) -> None:
     """Draw the way to a first model; at the `top` of the page, straight to what it says."""
-    st.subheader("Train")
+    if settings.shows_any("rank", "validation", "outputs", "train", "keep"):
+        st.subheader("Train")
     several = size is not None and has_outputs(size)
     model = SharedBasis.name if several and settings["outputs"] == "shared" else None
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):

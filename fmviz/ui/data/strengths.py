@@ -20,7 +20,7 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS
+from fmviz.lab.runs.table import metrics_in_words
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
@@ -31,6 +31,7 @@ from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
 from fmviz.ui import capsule, navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions import suspects
 from fmviz.ui.state import Settings
 from fmviz.ui.watching import failure, watch
@@ -52,27 +53,38 @@ TABLE = (
 PARTS = ("search_start", "search_stop")
 
 
+def _changes(settings: Settings) -> dict[str, Any]:
+    """Return what differs from the experiment that is suggested; bases are as many as that says."""
+    rank = {} if settings["outputs"] == "shared" else {"rank": settings["rank"]}
+    return {**rank, "validation": settings["validation"], "seed": settings["seed"]}
+
+
+def _key(settings: Settings, recipe: Recipe) -> str:
+    return f"strengths:{library.name_of(settings['file'], recipe)}:{_changes(settings)}"
+
+
+def begun(settings: Settings, recipe: Recipe) -> bool:
+    """Return whether a search has begun, so that there is something to see."""
+    return manager().get(_key(settings, recipe)) is not None
+
+
 def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool) -> None:
     """Draw the search: its buttons, how far it is, and what it has come to."""
-    file, title, seed = settings["file"], settings["title"], settings["seed"]
-    name = library.name_of(file, recipe)
-    changes = {"rank": settings["rank"], "validation": settings["validation"], "seed": seed}
-    if shared := settings["outputs"] == "shared":
-        # As many bases as the model suggests.
-        del changes["rank"]
-    key = f"strengths:{name}:{changes}"
-    tasks = manager()
+    file, title = settings["file"], settings["title"]
+    key, changes, tasks = _key(settings, recipe), _changes(settings), manager()
     task = tasks.get(key)
 
     def start() -> None:
-        session_uploads.remember(name)
-        model = SharedBasis.name if shared else None
+        session_uploads.remember(library.name_of(file, recipe))
+        model = SharedBasis.name if settings["outputs"] == "shared" else None
         tasks.submit(key, partial(_searched, file, recipe, title, session_uploads.owner(), changes, model))
         settings.set(search=True)
 
     if linked and settings["search"] and possible and task is None and not settings.notices:
         start()
         task = tasks.get(key)
+    if task is None and not settings.shows("search_start"):
+        return
     st.subheader("Choose the strengths by validation")
     st.markdown(
         "Some fifty strengths are tried, each on held-out rows, as `fmviz fit` does. Then a model is fitted "
@@ -123,17 +135,16 @@ def _draw(settings: Settings, view: TaskView) -> None:
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
+    if fit is not None:
+        st.markdown(fit.message)
+        told = metrics_in_words(fit.end.metrics, load_dataset(fit.experiment.dataset))
+        st.caption(plain(", ".join(told)) + ".")
+    if average is not None:
+        st.markdown(average.message)
     if len(trials) > 1:
         _chart(trials, view.state.active)
     if fit is None:
         return
-    st.markdown(fit.message)
-    told = [
-        f"{words} {fit.end.metrics[name]:.4g}" for name, words in METRICS.items() if name in fit.end.metrics
-    ]
-    st.caption(", ".join(told) + ".")
-    if average is not None:
-        st.markdown(average.message)
     if not view.state.active:
         _takeaway(fit, average)
         if len(load_dataset(fit.experiment.dataset).outputs) < 2:

@@ -117,6 +117,7 @@ def _heatmap(settings: Settings, reading: Opened, found: GroupStrengths) -> None
         key="interactions_groups",
         on_box=opened,
         selectable=True,
+        signed=False,
         named=True,
         max_height=360,
     )

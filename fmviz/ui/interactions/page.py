@@ -13,9 +13,10 @@ from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import suggested
-from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
+from fmviz.lab.runs.table import metrics_in_words, metrics_of, title_of_run
 from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, session_uploads, shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions import attributes, matrix, pairs, row, samples, suspects
 from fmviz.ui.interactions.opened import (
     Opened,
@@ -167,7 +168,7 @@ def _header(reading: Opened) -> None:
         what += ", and effects are told in its own units"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
     figures = [f"{used[0]:,} interactions of {used[1]:,} features"]
-    figures += [f"{METRICS[name]} {value:.4g}" for name, value in list(metrics_of(run).items())[:2]]
+    figures += [plain(words) for words in metrics_in_words(metrics_of(run), dataset)[:2]]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
             f"**{dataset.title}**, {reading.whole_model.label.lower()}: {what}. {' · '.join(figures)}.",
@@ -204,20 +205,16 @@ def _empty(settings: Settings) -> None:
             return
         settings.set(run=job.id)
 
-    with st.container(border=True, key="interactions_empty"):
-        st.markdown(
-            "No run is chosen yet: choose one above, open one from *Train* or *Runs*, or take this example."
-        )
-        st.button(
-            f"Train an example: {spec.title}",
-            icon=":material/play_circle:",
-            key="interactions_example",
-            type="primary",
-            on_click=example,
-            help=f"A model of {_EXAMPLE_EPOCHS} epochs with the suggested settings; some seconds.",
-        )
-        if said := st.session_state.pop(f"{_OWNER}:said", None):
-            st.warning(said, icon=":material/hourglass_top:")
+    shell.example(
+        settings,
+        "run",
+        "No run is chosen yet: choose one above, open one from *Train* or *Runs*, or take this example, some "
+        "seconds.",
+        f"Train an example: {spec.title}",
+        example,
+    )
+    if said := st.session_state.pop(f"{_OWNER}:said", None):
+        st.warning(said, icon=":material/hourglass_top:")
 
 
 def _wait(job: Job) -> None:

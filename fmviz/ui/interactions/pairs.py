@@ -74,6 +74,15 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         return
     table = _table(f"{reading.key}:{name}", reading, found)
     _summary(reading, found, table)
+    column = {"support": "rows_with_both"}.get(settings["sort"], settings["sort"])
+    order = table[column].abs().sort_values(ascending=False, kind="stable").index
+    told = with_intervals(table, average, found.i, found.j)
+    pairs_in_words(told.loc[order], reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
+    if (table["rows_with_both"] == 0).any():
+        st.caption(
+            "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
+            "change no prediction here."
+        )
     with st.container(width=420):
         widgets.param(settings, "edges", "Edges of the network", style="slider")
     few = slice(0, settings["edges"])
@@ -92,15 +101,6 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         "Orange raises, blue lowers; wider is stronger, and larger nodes have more strength in all. Click a "
         "node to list its pairs."
     )
-    column = {"support": "rows_with_both"}.get(settings["sort"], settings["sort"])
-    order = table[column].abs().sort_values(ascending=False, kind="stable").index
-    table = with_intervals(table, average, found.i, found.j)
-    pairs_in_words(table.loc[order], reading.wording, "interactions_pairs", f"pairs-{reading.run.id[:6]}.csv")
-    if (table["rows_with_both"] == 0).any():
-        st.caption(
-            "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
-            "change no prediction here."
-        )
     st.page_link(
         navigation.COMPARE.script,
         label="Do these pairs come back from other seeds? See Compare",

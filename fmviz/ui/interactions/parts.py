@@ -15,6 +15,8 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 
+# A sentence that is longer than its column wraps, in rows that are tall enough for the browser to do so.
+_LONG, _LINE, _TALL = 72, 35, 66
 _COLUMNS = {
     "sentence": "In words",
     "weight": "Weight",
@@ -60,17 +62,21 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     """
     first = ("sentence", "weight")
     sampled = [name for name in _SAMPLED if name in table]
+    weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
+    table = table.assign(**{name: table[name] * wording.scale for name in weights})
+    unit = unit_of(wording)
+    row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
         key=key,
         hide_index=True,
-        row_height=35,
-        height=35 * (min(rows, len(table)) + 1) + 3,
+        row_height=row,
+        height=row * min(rows, len(table)) + 38,
         column_config={
             "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
             "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
             "weight": st.column_config.NumberColumn(
-                _COLUMNS["weight"], format="%.4g", width=80, help="What x_i·x_j is multiplied by in f."
+                _COLUMNS["weight"], format="%.4g", width=80, help=f"What x_i·x_j is multiplied by, in {unit}."
             ),
             "rows_with_both": st.column_config.NumberColumn(
                 _COLUMNS["rows_with_both"],
@@ -82,10 +88,10 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
                 _COLUMNS["spread"],
                 format="%.3g",
                 width=95,
-                help=f"The root mean square of the pair's term over all rows, in {unit_of(wording)}: large "
+                help=f"The root mean square of the pair's term over all rows, in {unit}: large "
                 "for pairs that weigh much and occur often.",
             ),
-            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=600),
+            "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=520),
             **{
                 name: st.column_config.NumberColumn(label, format=digits, width=90, help=words)
                 for name, (label, digits, words) in _SAMPLED.items()

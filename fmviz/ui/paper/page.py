@@ -17,6 +17,7 @@ from fmviz.lab.store.results import Kept, newest
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.paper import reproduction, result
 from fmviz.ui.state import Settings
+from fmviz.ui.watching import duration
 
 ALL = "all"
 TABLE = (
@@ -84,15 +85,8 @@ def _choice(settings: Settings) -> None:
         chosen = ARTEFACTS.get(settings["artefact"])
         words = {name: name.capitalize() for name in BUDGETS}
         if chosen is not None:
-            words = {name: f"{word}, {duration(chosen.minutes[name])}" for name, word in words.items()}
+            words = {name: f"{word}, {duration(60 * chosen.minutes[name])}" for name, word in words.items()}
         widgets.param(settings, "budget", "Budget", labels=words)
-
-
-def duration(minutes: float) -> str:
-    """Return a length of time, roughly."""
-    if minutes < 1:
-        return f"about {60 * minutes:.0f} s"
-    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
 
 
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
@@ -125,11 +119,14 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
         kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
         st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
     elif last is None:
-        st.caption(f"Not run here yet. {duration(one.minutes['quick']).capitalize()} at the quick budget.")
-    else:
-        without = f"; without {', '.join(last.without)}" if last.without else ""
         st.caption(
-            f"{'Our result' if ours else 'Last run'} of {result.when(last)}, {last.budget} budget{without}."
+            f"Not run here yet. {duration(60 * one.minutes['quick']).capitalize()} at the quick budget."
+        )
+    else:
+        less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
+        less += f"; without {', '.join(last.without)}" if last.without else ""
+        st.caption(
+            f"{'Our result' if ours else 'Last run'} of {result.when(last)}, {last.budget} budget{less}."
         )
     st.page_link(
         navigation.PAPER.script,

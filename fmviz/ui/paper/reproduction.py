@@ -16,7 +16,7 @@ from fmviz.lab.papers.results import run_and_keep, unfinished
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept
 from fmviz.ui.paper import result as shown_result
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import failure, pace, watch
 
 # A chart is drawn anew with every change, which would flicker at every poll.
 REDRAW_SECONDS = 3.0
@@ -89,9 +89,10 @@ def finished_parts(artefact: Artefact, budget: str) -> int:
 def _draw(artefact: Artefact, parts: int, view: TaskView) -> None:
     result: Result | None = view.items[-1] if view.items else None
     if view.state.active:
-        share = result.done / result.total if result is not None and result.total else 0.0
-        now = result.message if result is not None else view.message
-        st.progress(min(share, 1.0), text=f"{view.elapsed:.0f} s. {now}")
+        now = view.message if result is None else result.message
+        made, total = (0, 1) if result is None else (result.done, max(result.total, 1))
+        text = f"{pace(view, made, total)}. {now}"
+        st.progress(min(made / total, 1.0), text=text)
         result = _steady(view.id, result)
     elif view.state is TaskState.FAILED:
         failure(view)

@@ -9,7 +9,6 @@ from functools import partial
 import streamlit as st
 
 from fmviz.engine.losses import LOSSES
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.task import Task, TaskState
 from fmviz.lab.background.tasks import manager
@@ -31,7 +30,6 @@ from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
-_LABELS = {name: PENALTIES[name].label for name in METHODS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
 _ORDER_HELP = {
     "informed": "Paths of regularizers that let P leave 0, as TI and CS do, come down from the largest λ; "
@@ -105,7 +103,7 @@ def render() -> None:
         brought = ("low", "high", "order", "run", *_SHARED)
         follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
-        told = st.session_state.get(_SHOWN) is not None
+        told = _SHOWN in st.session_state or (settings["run"] and not settings.notices)
         shell.heading(
             settings,
             "λ-path",
@@ -167,8 +165,10 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
 
 
 def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
-    chosen = ", ".join(_LABELS[name] for name in settings["penalties"])
-    line = f"{chosen} · λ from {settings['low']:g} to {settings['high']:g} · rank {settings['rank']}"
+    line = (
+        f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to {settings['high']:g} · "
+        f"rank {settings['rank']}"
+    )
     with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             with st.container(width="content"):
@@ -279,13 +279,15 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
         st.session_state[_SHOWN] = Shown(plan, task)
         settings.set(run=True)
 
-    with st.container(border=True, key="path_empty"):
-        first = "" if start is None else "Press **Run** for the settings above, or take this example: "
-        st.markdown(
-            f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about "
-            "ten seconds."
-        )
-        st.button("Show the example", key="path_example", icon=":material/play_circle:", on_click=example)
+    first = "" if start is None else "Press **Run** for the settings above, or take this example: "
+    shell.example(
+        settings,
+        "start",
+        f"No path has been computed yet. {first}ℓ₁, ℓ₂,₁, TI and CS on 360 planted interactions, about ten "
+        "seconds.",
+        "Show the example",
+        example,
+    )
 
 
 def _stale_words(old: PathPlan, new: PathPlan) -> str:

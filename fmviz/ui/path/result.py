@@ -30,7 +30,7 @@ from fmviz.ui import arena, capsule, navigation, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.state import Settings
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import failure
+from fmviz.ui.watching import failure, pace
 
 _HEIGHT = 300
 _LABELS = {name: PENALTIES[name].label for name in METHODS}
@@ -48,7 +48,7 @@ def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
                 f"{_LABELS[last.experiment.regularizer]} at λ = {last.experiment.lambda_sparse:.4g} uses "
                 f"{last.values['used_interactions']:,} interactions."
             )
-        done = f"{len(fits):,} of {plan.total:,} fits in {view.elapsed:.0f} s. {words}"
+        done = f"{len(fits):,} of {plan.total:,} fits in {pace(view, len(fits), plan.total)}. {words}"
         st.progress(min(len(fits) / plan.total, 1.0), text=done)
     elif view.state is TaskState.FAILED:
         failure(view)

@@ -7,14 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, arena_plan
-from fmviz.ui import arena, navigation, shell, widgets
+from fmviz.ui import arena, navigation, shell
 from fmviz.ui.guard import fragment
 from fmviz.ui.presets import Preset, operator_presets, training_presets
 from fmviz.ui.state import Settings
-from fmviz.ui.watching import shared_task, watch
+from fmviz.ui.watching import shared_task
 
 TABLE = (
     ParamSpec(
@@ -25,30 +24,10 @@ TABLE = (
         STRENGTHS[-1],
         help="Drag the handle, or click it and press the arrow keys: the pictures follow.",
     ),
-    ParamSpec(
-        "along",
-        "choice",
-        "lambda",
-        choices=("lambda", "epochs"),
-        help="The trained models along λ; or how they come about at this λ, epoch by epoch from one start.",
-    ),
-    ParamSpec(
-        "why", "choice", "none", choices=("none", *REGULARIZERS), help="What a regularizer does to a pair."
-    ),
+    arena.how("along"),
+    arena.why(REGULARIZERS),
 )
-_ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
-_LABELS = {"none": "–", **{name: PENALTIES[name].label for name in REGULARIZERS}}
 _HEIGHT = 200
-_MECHANISMS = {
-    "l1": "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
-    "those of its own group: features of both groups share columns until λ is large.",
-    "l21": "ℓ₂,₁ removes whole rows of P, that is features. Those that stay share all columns, and so "
-    "interact with each other.",
-    "ti": "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
-    "group, small ones of the other go. Every column is left to one group.",
-    "cs": "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
-    "Features that stay share all columns, and so interact with each other.",
-}
 
 
 def render() -> None:
@@ -92,42 +71,12 @@ def _onwards(settings: Settings) -> None:
 @fragment
 def _arena(settings: Settings) -> None:
     plan = arena_plan()
-    nearest = min(plan.lambdas, key=lambda strength: abs(strength - settings["strength"]))
-    if settings["strength"] != nearest:
-        settings.set(strength=nearest)
     st.markdown(
         "**Four regularizers, trained on the same data**: two groups of 15 features interact, 10 features "
         "are noise. Drag λ: who finds the groups?"
     )
-    left, right = st.columns([5, 2], gap="large", vertical_alignment="bottom")
-    with left:
-        widgets.control(
-            settings, "strength", st.select_slider, "Strength λ", plan.lambdas, format_func=arena.label_of
-        )
-    with right:
-        widgets.param(settings, "along", "Watch", labels=_ALONG)
     task = shared_task(f"path:{plan.digest}", partial(arena_fits, plan))
-    if settings["along"] == "epochs":
-        arena.draw_epochs(plan, settings["strength"], "start_epochs", _HEIGHT)
-    else:
-        driver = settings.key("strength") if settings.shows("strength") else settings["strength"]
-        watch(task, partial(arena.draw_path, plan, driver, "start_view", _HEIGHT))
-    if settings.shows("why", "Why"):
-        with st.container(horizontal=True, vertical_alignment="center", key="start_reason"):
-            st.markdown("**Why** does it join the groups, or keep them apart?", width="content")
-            widgets.control(
-                settings,
-                "why",
-                st.segmented_control,
-                "Regularizer",
-                list(_LABELS),
-                format_func=_LABELS.__getitem__,
-                required=True,
-                label_visibility="collapsed",
-            )
-    if settings["why"] != "none":
-        st.markdown(_MECHANISMS[settings["why"]])
-        arena.draw_why(plan, task.view(), settings["why"], settings["strength"], PAIR)
+    arena.draw(settings, plan, task, ("strength", "along"), _HEIGHT, pair=PAIR, called="the groups")
 
 
 def _cards(settings: Settings, presets: list[Preset], group: str) -> None:

@@ -25,13 +25,13 @@ from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
-from fmviz.ui import capsule, navigation, shell, widgets
+from fmviz.ui import capsule, navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare.page import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
 from fmviz.ui.state import Settings, Several, Text
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import failure, pace, watch
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
@@ -76,7 +76,10 @@ def render() -> None:
         except StoreError as error:
             st.error(str(error), icon=":material/save:")
             return
-        line = f"λ from {settings['low']:g} to {settings['high']:g} · {settings['seeds']} seeds"
+        line = (
+            f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
+            f"{settings['high']:g} · {settings['seeds']} seeds"
+        )
         with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
             plan = _declare(settings)
         if plan is not None:
@@ -203,12 +206,14 @@ def _empty(settings: Settings, runs: RunStore) -> None:
         plan = _form_plan(settings)
         manager().submit(f"sweep:{_name(plan)}", partial(_fits, plan, runs, _name(plan)))
 
-    with st.container(border=True, key="sweeps_empty"):
-        st.markdown(
-            "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
-            "take this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds."
-        )
-        st.button("Show the example", key="sweeps_example", icon=":material/play_circle:", on_click=example)
+    shell.example(
+        settings,
+        "start",
+        "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
+        "take this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds.",
+        "Show the example",
+        example,
+    )
 
 
 def _fits(plan: SweepPlan, runs: RunStore, name: str, should_stop: Callable[[], bool]) -> Iterator[Fitted]:
@@ -235,7 +240,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     done, total = len(fits), len(plan.cells)
     fresh = sum(fit.fresh for fit in fits)
     if view.state.active:
-        st.progress(done / total, text=f"{done:,} of {total:,} fits, {view.elapsed:.0f} s.")
+        st.progress(done / total, text=f"{done:,} of {total:,} fits, {pace(view, done, total)}.")
     elif view.state is TaskState.FAILED:
         failure(view)
     else:
@@ -252,6 +257,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         st.warning(f"{count}: {plain(first.message)}", icon=":material/error:")
     metric = main_metric(table)
     means = means_table(table, list(plan.grid), metric)
+    means["dataset"] = means["dataset"].map(session_uploads.label)
     if means.empty:
         return
     words = METRICS.get(metric, "Objective")

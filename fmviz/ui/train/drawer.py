@@ -117,20 +117,21 @@ def _drawer(settings: Settings, job: Job | None) -> None:
             _own(settings, "model", then=suited(settings))
             if (note := _cost(settings)) is not None:
                 st.caption(f":material/timer: {note}")
-    with st.container(border=True, key="train_penalty"):
-        st.markdown("**Regularization**")
-        if _has_regularizers(settings, model):
-            _missing_regularizers(settings)
-        _own(settings, "regularizer")
-        _formulas(settings, model)
-        if settings["lambda_sparse"] == 0 and (locked := takes_no_penalty(model)):
-            st.caption(f":material/lock: {locked}")
-        elif too_large(now := experiment_of(settings)) is None:
-            draw_thresholds(now)
-        if "lambda_p" in found_caps(experiment_of(settings)):
-            st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
-        elif _first_strength(settings, model) != "lambda_p":
-            _shrinkage(settings, job, model)
+    if settings.shows_any("regularizer", "lambda_p", *own_names(settings, "regularizer")):
+        with st.container(border=True, key="train_penalty"):
+            st.markdown("**Regularization**")
+            if _has_regularizers(settings, model):
+                _missing_regularizers(settings)
+            _own(settings, "regularizer")
+            _formulas(settings, model)
+            if settings["lambda_sparse"] == 0 and (locked := takes_no_penalty(model)):
+                st.caption(f":material/lock: {locked}")
+            elif too_large(now := experiment_of(settings)) is None:
+                draw_thresholds(now)
+            if "lambda_p" in found_caps(experiment_of(settings)):
+                st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
+            elif _first_strength(settings, model) != "lambda_p":
+                _shrinkage(settings, job, model)
     if settings.shows_any("loss", *LINEAR, *own_names(settings, "loss")):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")

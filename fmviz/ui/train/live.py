@@ -180,7 +180,7 @@ def _scene(
         experiment=experiment if view is None else view.experiment,
         view=view if one is None else one,
         dataset=data,
-        words=_ready_words(loading) if view is None else "",
+        words=_ready_words(loading, settings) if view is None else "",
         look=None if one is None else higher_order.looked_at(one, settings),
         compared=settings["support"],
         grid=None
@@ -251,13 +251,15 @@ def _loaded(loading: Task | None) -> Dataset | None:
     return items[0] if items else None
 
 
-def _ready_words(loading: Task | None) -> str:
+def _ready_words(loading: Task | None, settings: Settings) -> str:
     if loading is None:
         return "There are no data."
     view: TaskView = loading.view()
     if view.state is TaskState.FAILED:
         return view.message
-    return "Press Play" if view.items else "Loading the data …"
+    if not view.items:
+        return "Loading the data …"
+    return "Press Play" if settings.shows("play") else "Not trained yet"
 
 
 # -------------------------------------------------------------------------------------------------- errors

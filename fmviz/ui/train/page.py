@@ -310,17 +310,21 @@ def _fix(settings: Settings) -> tuple[str, dict[str, Any]]:
 
 def _example(settings: Settings, reason: str | None) -> None:
     """Draw the way to a run that shows something, where the present settings are not that."""
-    if not settings.shows("play") or (settings["dataset"] == "planted_interactions" and reason is None):
+    if settings["dataset"] == "planted_interactions" and reason is None:
         return
-    with st.container(border=True, key="train_empty"):
-        st.markdown("An example to begin with: TI finds the 360 planted interactions among 4,950 pairs.")
 
-        def example() -> None:
-            settings.set(dataset="planted_interactions", model="fm")
-            load_suggested(settings)
-            _start(settings)
+    def example() -> None:
+        settings.set(dataset="planted_interactions", model="fm")
+        load_suggested(settings)
+        _start(settings)
 
-        st.button("Train the example", key="train_example", icon=":material/play_circle:", on_click=example)
+    shell.example(
+        settings,
+        "play",
+        "An example to begin with: TI finds the 360 planted interactions among 4,950 pairs.",
+        "Train the example",
+        example,
+    )
 
 
 def _stale_words(job: Job, experiment: Experiment) -> str:

@@ -31,6 +31,7 @@ def shipped_results() -> dict[tuple[str, str], Kept]:
             head["verdicts"],
             shipped=True,
             without=tuple(head["without"]),
+            parts=tuple(head["parts"]) if "parts" in head else None,
         )
         for head in _heads().values()
     ]
@@ -71,6 +72,8 @@ def keep_shipped(result: Mapping[str, Any], created: float, picture: str) -> Pat
         "without": [name for name in wanted if name not in result["data"]],
         "picture": picture,
     }
+    if result["state"] != "complete":
+        head["parts"] = [result["done"], result["total"]]
     lines = (json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in (head, result))
     path = _path(result["artefact"])
     # Without a time in its head, so that equal results are equal files.

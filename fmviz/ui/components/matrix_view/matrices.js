@@ -831,7 +831,8 @@ class View {
     this.header = same ? this.header : header;
     if (dark !== this.dark || !same) {
       this.dark = dark;
-      this.colors = header.palette[dark ? "dark" : "light"];
+      this.colors = { ...header.palette[dark ? "dark" : "light"] };
+      if (!header.signed) this.colors.positive = this.colors.magnitude;
       this.table = lookup(this.colors);
       this.root.dataset.theme = dark ? "dark" : "light";
     }
@@ -915,14 +916,18 @@ class View {
         .map((p) => (part === "factor" ? p.spec.factorLabel : p.spec.gramLabel));
       put(name, [...new Set(labels)].join(", "));
       const top = this.header.scales[part];
-      const half = this.header.ramp === "root" ? top / 4 : top / 2; // the value halfway along each arm
-      [-top, -half, 0, half, top].forEach((x, at) => put(ticks[at], top || at === 2 ? number(x, 3) : ""));
+      const signed = this.header.signed;
+      for (let at = 0; at < 5; at++) {
+        const part = signed ? (at - 2) / 2 : at / 4; // of the way along an arm
+        const x = top * (this.header.ramp === "root" ? part * Math.abs(part) : part);
+        put(ticks[at], top || at === (signed ? 2 : 0) ? number(x, 3) : "");
+      }
       const context = ramp.getContext("2d");
       const image = context.createImageData(2 * LEVELS, 1);
       const words = new Uint32Array(image.data.buffer);
-      for (let x = 0; x < LEVELS; x++) {
-        words[x] = this.table[x - LEVELS + 128];
-        words[LEVELS + x] = this.table[x + 1 + 128];
+      for (let x = 0; x < 2 * LEVELS; x++) {
+        const code = signed ? x - LEVELS + (x >= LEVELS) : 1 + (x >> 1);
+        words[x] = this.table[code + 128];
       }
       context.putImageData(image, 0, 0);
     }

@@ -48,6 +48,7 @@ class ViewOptions(TypedDict, total=False):
     factor_scale: float | None
     gram_scale: float | None
     ramp: Ramp
+    signed: bool
     columns: int | None
     min_width: int
     max_height: int
@@ -105,6 +106,7 @@ def encode_view(
     factor_scale: float | None = None,
     gram_scale: float | None = None,
     ramp: Ramp = "root",
+    signed: bool = True,
     columns: int | None = None,
     min_width: int = 230,
     max_height: int = 420,
@@ -137,6 +139,8 @@ def encode_view(
     ramp : {"root", "linear"}
         How colour grows with magnitude. The square root keeps small interactions apart beside a few large
         ones; the colour bar carries the numbers either way.
+    signed : bool
+        Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
     columns : int, optional
         At most this many panels in a row.
     min_width : int
@@ -273,6 +277,7 @@ def encode_view(
             "gram": _positive("gram_scale", gram_scale) if gram_scale is not None else gram_top,
         },
         "ramp": ramp,
+        "signed": signed,
         "skipped": "; ".join(dict.fromkeys(one["skipped"] for one in drawn if one["skipped"])),
         "player": player,
         "columns": columns,

@@ -1,0 +1,123 @@
+"""How soon the start page's models are there, and how their pictures follow λ.
+
+    python -m bench.arena
+
+Fits the four paths in this process, kernels compiled, and takes when each fit is there. Then serves the
+dashboard, opens the start page, drags the handle of λ from end to end, and counts the pictures that are
+painted and the messages that the browser sends meanwhile; and once more with the arrow keys.
+Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+
+from playwright.sync_api import Page, sync_playwright
+
+from fmviz.lab.search.arena import arena_plan
+from fmviz.lab.search.strength_path import trace
+
+from .pages import browser_of, served
+
+VIEW = ".st-key-start_models"
+# Paints of a frame: at each, whether any of the pictures has changed since the last.
+WATCH = """() => {
+  const view = document.querySelector('.st-key-start_models');
+  const roots = [...view.querySelectorAll('*')].flatMap((e) => (e.shadowRoot ? [e.shadowRoot] : []));
+  const canvases = [view, ...roots].flatMap((root) => [...root.querySelectorAll('.gram canvas')]);
+  const seen = () => canvases.map((c) => c.toDataURL().length + c.toDataURL().slice(-400)).join();
+  window.painted = { frames: 0, changed: 0, worst: 0, began: performance.now() };
+  let before = seen(), last = performance.now();
+  const tick = (now) => {
+    window.painted.frames += 1;
+    window.painted.worst = Math.max(window.painted.worst, now - last);
+    last = now;
+    const shown = seen();
+    if (shown !== before) window.painted.changed += 1;
+    before = shown;
+    if (!window.enough) requestAnimationFrame(tick);
+  };
+  window.enough = false;
+  requestAnimationFrame(tick);
+}"""
+STOP = """() => { window.enough = true;
+  return { ...window.painted, seconds: (performance.now() - window.painted.began) / 1000 }; }"""
+
+
+def paths() -> tuple[list[float], float]:
+    """Return after how many seconds each fit of the arena is there, and the processor time of all."""
+    began, spent = time.perf_counter(), time.process_time()
+    times = [time.perf_counter() - began for _ in trace(arena_plan())]
+    return times, time.process_time() - spent
+
+
+def moved(page: Page, sent: list[int], how: Callable[[], None]) -> str:
+    """Return what is painted and sent while λ is moved."""
+    page.wait_for_timeout(1_500)
+    page.evaluate(WATCH)
+    sent.clear()
+    how()
+    messages = len(sent)
+    told = page.evaluate(STOP)
+    rate = told["frames"] / told["seconds"]
+    return (
+        f"{told['frames']} frames in {told['seconds']:.2f} s, {rate:.0f} a second, the slowest "
+        f"{told['worst']:.0f} ms; {told['changed']} with another picture; {messages} messages sent"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    paths()
+    for _ in range(3):
+        times, spent = paths()
+        print(f"first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, processors {spent:.2f} s")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}) as url,
+        sync_playwright() as playwright,
+    ):
+        page = browser_of(playwright).new_page(viewport={"width": 1440, "height": 900})
+        sent: list[int] = []
+        page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
+        page.goto(url)
+        page.locator(f"{VIEW} .gram canvas").first.wait_for(timeout=180_000)
+        began = time.perf_counter()
+        for words, left, what in (
+            ("Being trained", 3, "a first matrix"),
+            ("Being trained", 0, "four matrices"),
+            ("So far", 0, "all four at the λ that is shown"),
+        ):
+            while page.locator(VIEW).get_by_text(words).count() > left:
+                page.wait_for_timeout(20)
+            print(f"{what}: {time.perf_counter() - began:.2f} s after the empty view")
+        page.wait_for_timeout(6_000)
+        slider = page.get_by_role("slider", name="Strength λ")
+        slider.press("Home")
+        thumb = slider.locator("xpath=..").bounding_box()
+        assert thumb is not None
+        x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
+
+        def drag() -> None:
+            for step in range(120):
+                page.mouse.move(x + 5 * step, y)
+            for step in range(120, 0, -1):
+                page.mouse.move(x + 5 * step, y)
+
+        def press() -> None:
+            for key in ["ArrowRight"] * 24 + ["ArrowLeft"] * 24:
+                page.keyboard.press(key)
+
+        page.mouse.move(x, y)
+        page.mouse.down()
+        print(f"dragged: {moved(page, sent, drag)}")
+        page.mouse.up()
+        page.wait_for_timeout(2_000)
+        slider.press("Home")
+        print(f"keys: {moved(page, sent, press)}")
+
+
+if __name__ == "__main__":
+    main()
