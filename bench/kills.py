@@ -5,8 +5,9 @@
 
 A dashboard that trains, a sweep, a reproduction and an import work on one store, one after the other by
 chance, and each is killed by SIGKILL at a random moment, its children not. After every kill the store must be
-whole, hold everything that had been finished before as it was, and an import must have brought all of its runs
-or none; after five seconds no process may be left. Prints every failure, and counts at the end. Linux only.
+whole, hold everything that had been finished before as it was, and an import must have brought all of its
+runs or none; after five seconds no process may be left. Prints every failure, and counts at the end. Linux
+only.
 """
 
 from __future__ import annotations
