@@ -22,6 +22,7 @@ import struct
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from .live_view import processor_seconds, server_of
 from .pages import served
@@ -67,7 +69,6 @@ class Session:
     failures: list[str] = field(default_factory=list)
     played: float = 0.0
     first_epoch: float | None = None
-    n_bytes: int = 0
 
     def __post_init__(self) -> None:
         self._kept: dict[str, ForwardMsg] = {}
@@ -121,24 +122,21 @@ class Session:
             state.fragment_id = fragment
         else:
             self._answered.clear()
-        await self._socket.send(message.SerializeToString())
+        with suppress(ConnectionClosed):
+            await self._socket.send(message.SerializeToString())
         if fragment is None:
             await self._answered.wait()
 
     async def _read(self) -> None:
-        async for data in self._socket:
-            assert isinstance(data, bytes)
-            self.n_bytes += len(data)
-            message = ForwardMsg.FromString(data)
-            if message.WhichOneof("type") == "ref_hash":
-                kept = self._kept[message.ref_hash]
-                path = list(message.metadata.delta_path)
-                message = ForwardMsg.FromString(kept.SerializeToString())
-                del message.metadata.delta_path[:]
-                message.metadata.delta_path.extend(path)
-            elif message.metadata.cacheable:
-                self._kept[message.hash] = message
-            self._take(message)
+        with suppress(ConnectionClosed):
+            async for data in self._socket:
+                assert isinstance(data, bytes)
+                message = ForwardMsg.FromString(data)
+                if message.WhichOneof("type") == "ref_hash":
+                    message = self._kept[message.ref_hash]
+                elif message.metadata.cacheable:
+                    self._kept[message.hash] = message
+                self._take(message)
         self._answered.set()
 
     def _take(self, message: ForwardMsg) -> None:

@@ -117,7 +117,22 @@ def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
             compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
         finally:
             _config.CACHE_DIR = before
+    if (kept := getattr(compiled, "_cache", None)) is not None:
+        kept.load_overload = _if_possible(kept.load_overload)
+        kept.save_overload = _if_possible(kept.save_overload)
     return compiled
+
+
+def _if_possible(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let kernels be used also where the disk is full, or their folder has gone: compiled, and not kept."""
+
+    def trying(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except OSError:
+            return None
+
+    return trying
 
 
 def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:

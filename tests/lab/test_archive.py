@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fmviz.lab.background.pool import InlineExecutor
+from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -46,6 +47,22 @@ def test_what_is_there_is_not_doubled_and_deleted_runs_come_back(full):
     full.delete(ids[:1])
     assert import_runs(full, io.BytesIO(data)) == ([], 2)
     assert [run.id for run in full.runs()] == ids
+
+
+def test_reading_can_be_stopped(full, tmp_path):
+    """As a page does that has a Stop: nothing is imported, and the task is not taken for one that failed."""
+    data = export_runs(full, [run.id for run in full.runs()])
+    other = RunStore(tmp_path / "other.sqlite")
+
+    def reading(should_stop):
+        task.stop()
+        yield import_runs(other, data, should_stop)
+
+    executor = InlineExecutor(hold=True)
+    task = TaskManager(executor).submit("import", reading)
+    executor.run()
+    assert task.state is TaskState.STOPPED
+    assert other.runs() == []
 
 
 def test_another_run_of_that_name_keeps_it(full, tmp_path):

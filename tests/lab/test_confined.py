@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import fmviz
+from fmviz.engine.errors import StoppedError
 from fmviz.lab.background import confined as module
-from fmviz.lab.background.confined import StoppedError, confined
+from fmviz.lab.background.confined import confined
 
 LIMITS = {"name": "The file", "seconds": 20.0, "memory": 2e8, "advice": "Take less."}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")

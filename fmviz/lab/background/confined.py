@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from fmviz.engine.drive import never
+from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import in_words
 
-__all__ = ["StoppedError", "confined"]
+__all__ = ["confined"]
 
 Result = TypeVar("Result")
 
@@ -43,10 +44,6 @@ _START_SECONDS = 120.0
 _WAITING = 6.0
 _PID_BYTES = 8
 _LONGEST_NAME = 4096
-
-
-class StoppedError(Exception):
-    """The call was given up because somebody asked for it."""
 
 
 def confined(

@@ -107,7 +107,7 @@ class Task:
         self, id: str, make: Make, executor: Executor, most: int | None = None, owner: str = ""
     ) -> None:
         self.id, self.owner = id, owner
-        self._make = make
+        self._make: Make | None = make
         self._executor = executor
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -259,7 +259,10 @@ class Task:
     def _draw(self) -> tuple[Any, Exception | None]:
         try:
             if self._stream is None:
-                self._stream = iter(self._make(self._stop.is_set))
+                # Once: it may hold a file.
+                make, self._make = self._make, None
+                assert make is not None
+                self._stream = iter(make(self._stop.is_set))
             return next(self._stream), None
         except Exception as error:  # shown to the user, whatever it is
             return None, error

@@ -7,9 +7,10 @@ import json
 import time
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import IO, Any
 
+from fmviz.engine.drive import never
 from fmviz.lab.background.confined import confined
 from fmviz.lab.store.archived_run import checked_run
 from fmviz.lab.store.database import insert
@@ -63,7 +64,9 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
     return buffer.getvalue()
 
 
-def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], int]:
+def import_runs(
+    store: RunStore, file: bytes | IO[bytes], should_stop: Callable[[], bool] = never
+) -> tuple[list[str], int]:
     """Read an archive; return the ids of the new runs, and how many were there already.
 
     It is read in a process of its own, see `fmviz.lab.background.confined`, all of it before anything is
@@ -73,6 +76,8 @@ def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], in
     ------
     ValueError
         If it is no such archive, or a part of it cannot be read: then nothing is imported.
+    StoppedError
+        If `should_stop` was true before all of it had been read; nothing is imported then, either.
     """
     data = file if isinstance(file, bytes) else file.read()
     found = confined(
@@ -82,6 +87,7 @@ def import_runs(store: RunStore, file: bytes | IO[bytes]) -> tuple[list[str], in
         seconds=_SECONDS,
         memory=_MEMORY,
         advice="Export fewer runs at a time.",
+        should_stop=should_stop,
     )
     new: list[str] = []
     known = {run.id: run for run in store.get_many([run["id"] for run, _ in found])}

@@ -19,6 +19,11 @@ T = TypeVar("T")
 # SQLite itself waits for a lock, but not in every case: while the first process turns on the write-ahead
 # log or recovers it, others are refused at once.
 WAIT_SECONDS = 60.0
+_WAYS = {
+    sqlite3.SQLITE_FULL: "Make room on the disk",
+    sqlite3.SQLITE_BUSY: "Another program holds it: end that one, or wait",
+    sqlite3.SQLITE_READONLY: "See that the disk and the file can be written to",
+}
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -50,6 +55,7 @@ class Database:
         self._reading = threading.RLock()
         self._process = os.getpid()
         self._opened: dict[str, sqlite3.Connection] = {}
+        self._immutable = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _keep_private(path)
@@ -63,15 +69,19 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Enter a transaction that nobody else writes beside; commit at the end, or undo all on an error."""
+        if self._immutable:
+            self.close()  # The disk may be written to by now.
         with self._lock, self._in_words():
             connection = self._connection("writing")
             self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                # SQLite may have undone it itself, as where the disk is full.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def read(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
         """Return all rows of a query."""
@@ -84,6 +94,7 @@ class Database:
             for connection in self._opened.values():
                 connection.close()
             self._opened.clear()
+            self._immutable = False
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -93,9 +104,11 @@ class Database:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
                 raise
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            way = _WAYS.get(code, "`fmviz doctor` examines it, or move it away")
             raise StoreError(
-                f"The run store {self.path} cannot be used ({error}). `fmviz doctor` examines it; name "
-                "another file with FMVIZ_STORE or --store, or move this one away."
+                f"The run store {self.path} cannot be used ({error}). {way}; or name another file with "
+                "FMVIZ_STORE or --store."
             ) from error
 
     def _connection(self, purpose: str) -> sqlite3.Connection:
@@ -113,6 +126,7 @@ class Database:
             # What lies on a disk that cannot be written to can still be read.
             if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or not self.path.is_file():
                 raise
+        self._immutable = True
         address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row

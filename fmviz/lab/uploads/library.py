@@ -12,15 +12,16 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.engine.drive import never
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.places import data_folder
 from fmviz.lab.tables import limits
@@ -164,10 +165,29 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
+class _Ask(NamedTuple):
+    """Whether to stop; equal to every other, so that a cache does not tell them apart."""
+
+    asked: Callable[[], bool]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ask)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def profile(file: str, reading: Reading, should_stop: Callable[[], bool] = never) -> Profile:
+    """Read a kept file and describe its columns, once.
+
+    Raises ValueError with a sentence, or StoppedError if `should_stop` was true before it was read.
+    """
+    return _profile(file, reading, _Ask(should_stop))
+
+
 @lru_cache(maxsize=4)
-def profile(file: str, reading: Reading) -> Profile:
-    """Read a kept file and describe its columns; raises ValueError with a sentence."""
-    source = read_confined(_bytes(file), reading)
+def _profile(file: str, reading: Reading, stop: _Ask) -> Profile:
+    source = read_confined(_bytes(file), reading, should_stop=stop.asked)
     table = source.table
     return Profile(source, () if table is None else described(table, source.reading.decimal))
 

@@ -279,7 +279,7 @@ def _file(settings: Settings, linked: bool) -> None:
     reading = Reading(**settings.as_dict(*_READING))
     ready = done(
         f"data:read:{file}:{reading}",
-        lambda _: library.profile(file, reading),
+        lambda should_stop: library.profile(file, reading, should_stop),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.program import program
@@ -21,6 +22,7 @@ from fmviz.lab.values import to_query
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.watching import done
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
@@ -341,12 +343,18 @@ def _import(runs: RunStore) -> None:
         )
         if file is None:
             return
-        try:
-            new, there = import_runs(runs, file)
-        except ValueError as error:
-            st.error(str(error), icon=":material/error:")
+        key = f"import:{file.file_id}"
+
+        def read(should_stop: Callable[[], bool]) -> Iterator[str]:
+            new, there = import_runs(runs, file, should_stop)
+            said = f"{len(new)} run{'s' if len(new) != 1 else ''} imported"
+            yield f"{said}; {there} were here already." if there else f"{said}."
+
+        def failed(sentence: str, details: str) -> None:
+            st.error(plain(sentence), icon=":material/error:")
+
+        if not done(key, read, "Reading.", failed):
             return
-        said = f"{len(new)} run{'s' if len(new) != 1 else ''} imported"
-        st.success(f"{said}; {there} were here already." if there else f"{said}.", icon=":material/check:")
-        if new:
+        if (task := manager().get(key)) is not None:
+            st.success(task.view().items[0], icon=":material/check:")
             st.button("Show them", key="runs_show_imported", icon=":material/refresh:")
