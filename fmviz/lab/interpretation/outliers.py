@@ -233,13 +233,10 @@ def comparison(found: Sequence[Suspicion]) -> str:
             return f"{words} A loss without a cap ranks the rows {how} here."
         return f"{words} The cap ranks them better here."
     own = set(first.listed.tolist())
-    told = " and ".join(
-        f"{len(own.intersection(one.listed.tolist()))} on that of the {one.label.lower()} loss"
-        for one in others
-    ).replace("huber", "Huber")
+    told = ", ".join(f"{len(own.intersection(one.listed.tolist()))} ({one.label})" for one in others)
     return (
-        f"Of these {len(own)} rows, {told} stand on its first {LISTED}, too: the more there are, the "
-        "less does the cap change about the list."
+        f"Of its first {len(own)} rows, so many are also among the first {LISTED} without a cap: {told}. "
+        "The fewer, the more the cap changes."
     )
 
 
