@@ -302,7 +302,7 @@ def against_strength(
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=STRENGTHS.get(axis, axis), type="log" if (table[axis] > 0).all() else "linear")
-    figure.update_xaxes(dtick=1, selector={"type": "log"})
+    figure.update_xaxes(dtick=1, exponentformat="power", selector={"type": "log"})
     figure.update_yaxes(axis_type(table[value]), title=title)
     return _finish(
         figure,

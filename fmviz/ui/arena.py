@@ -37,7 +37,7 @@ from fmviz.ui.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
-__all__ = ["draw", "draw_panels", "fitted", "how", "most_frames", "why"]
+__all__ = ["draw", "draw_empty", "draw_panels", "fitted", "how", "most_frames", "why"]
 
 _LEAST_WIDTH = 140
 _WAITING = "Being trained"
@@ -111,7 +111,7 @@ def draw(
     nearest = min(plan.lambdas, key=lambda one: abs(one - settings[strength]))
     if settings[strength] != nearest:
         settings.set(**{strength: nearest})
-    left, right = st.columns([5, 2], gap="large", vertical_alignment="bottom")
+    left, right = st.columns([5, 2], gap="medium", vertical_alignment="bottom")
     with left:
         widgets.control(
             settings, strength, st.select_slider, "Strength λ", plan.lambdas, format_func="{:g}".format
@@ -257,10 +257,15 @@ def _data(plan: PathPlan) -> Dataset:
     return load_dataset(plan.base.dataset, **dict(plan.base.dataset_params))
 
 
-def _waiting(dataset: Dataset, rank: int, key: str, compared: bool) -> Frame:
+def draw_empty(names: Sequence[str], dataset: Dataset, key: str, height: int, notice: str) -> None:
+    """Draw where the pictures of some regularizers will be, beside the truth."""
+    draw_panels({name: [_waiting(dataset, 1, "", False, notice)] for name in names}, dataset, key, height)
+
+
+def _waiting(dataset: Dataset, rank: int, key: str, compared: bool, notice: str = _WAITING) -> Frame:
     d = dataset.X.shape[1]
     if not compared:
-        return FactorFrame(np.zeros((d, rank)), key, notice=_WAITING)
+        return FactorFrame(np.zeros((d, rank)), key, notice=notice)
     nothing = np.full((d, d), NOT_AN_INTERACTION, dtype=np.int8)
     return ClassesFrame(nothing, [0] * len(SUPPORT), key, _WAITING)
 

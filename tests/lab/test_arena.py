@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fmviz import metrics
-from fmviz.lab.interpretation.support import describe_support
+from fmviz.lab.interpretation.support import describe_support, first_between
 from fmviz.lab.search import arena
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fit, arena_plan, arena_truth
 from fmviz.lab.search.epochs import EPOCHS, learn
@@ -92,3 +92,9 @@ def test_the_picture_on_the_start_page_is_what_its_words_say():
     assert "between the groups" in said["l1"]
     assert "between the groups" in said["l21"]
     assert len(STRENGTHS) == 25
+
+
+def test_the_pair_that_is_explained_joins_two_groups():
+    assert first_between(TRUTH) == (0, 2)
+    assert first_between(arena_truth()) == PAIR
+    assert first_between(pairs((0, 1))) is None

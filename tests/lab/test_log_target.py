@@ -12,6 +12,7 @@ from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.runs.table import metrics_in_words
 from fmviz.lab.tables.encoding import encode
 from fmviz.lab.tables.fit import SavedModel, prepare
 from fmviz.lab.tables.recipe import Choice, Recipe
@@ -45,6 +46,11 @@ def test_predictions_are_in_the_targets_own_unit():
     assert wording.added(held) == pytest.approx(np.log(TABLE["price"][4]))
     assert wording.scaling.encode(TABLE["price"][4]) == pytest.approx(held)
     assert "logarithm of the prediction rises" in wording.pair(0, 0, 0.5)
+    scale = encoded.target.scale
+    said = metrics_in_words({"train_rmse": 1.0, "support_f1": 0.5}, dataset)
+    assert said == [f"RMSE, training {scale:.4g} (in log price)", "Support F1 0.5"]
+    plain = replace(dataset, target_scaling=None)
+    assert metrics_in_words({"train_rmse": 1.0}, plain) == ["RMSE, training 1"]
 
 
 def test_only_positive_numbers_have_one():

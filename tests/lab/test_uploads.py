@@ -508,7 +508,7 @@ def test_runs_on_own_data_are_kept_and_reopened(here, request):
     job = tasks.manager().start(dataclasses.replace(suggested(found.name), max_epochs=5))
     run = store.get(job.id)
     assert run.experiment.dataset == found.name
-    assert title_of_run(run).startswith("my table.csv · ti")
+    assert title_of_run(run).startswith("my table.csv · TI")
     assert len(run.data_hash) == 16
     tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart
     again = tasks.manager().reopen(job.id, "somebody").view()

@@ -121,6 +121,12 @@ def test_models_of_any_data_under_one_strength(store):
     app.segmented_control(key="compare_shown").set_value("weights").run()
     (sent,) = matrices(app)
     assert len(sent["panels"]) == 2  # The truth is beside them.
+    app.segmented_control(key="compare_watch").set_value("epochs").run()
+    app.segmented_control(key="compare_why").set_value("ti").run()
+    (sent,) = matrices(app)
+    assert sent["player"]
+    assert sent["panels"][1]["frames"][0]["key"] == "Epoch 0"
+    assert "TI's threshold" in words(app)
 
 
 def test_an_empty_store_offers_an_example(store):

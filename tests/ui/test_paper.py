@@ -87,6 +87,7 @@ def test_ours_stands_where_nothing_was_run(executor, store):
     said = words(app)
     heads = shipped.shipped_results()
     assert said.count("Our result of 20") == len(heads)
+    assert said.count("; unfinished, ") == sum(one.parts is not None for one in heads.values())
     assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)
     (budget,) = (one.budget for one in heads.values() if one.artefact == NAME)
     other = next(one for one in BUDGETS if one != budget)

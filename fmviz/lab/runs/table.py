@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
@@ -54,6 +55,8 @@ def title_of_run(run: StoredRun) -> str:
     told = run.settings
     strength = told.get("lambda_sparse")
     words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
+    if words[1] in ALL_PENALTIES:
+        words[1] = ALL_PENALTIES[words[1]].label
     if is_upload(words[0]):
         words[0] = dataset_spec(words[0]).title
     if told.get("model", Experiment.model) != Experiment.model:

@@ -87,14 +87,15 @@ KEYS = {
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("About", Settings("about")):
-        st.title("About")
-        st.markdown(
+    with shell.page("About", Settings("about")) as settings:
+        shell.heading(
+            settings,
+            "About",
             "fmviz shows what sparse factorization machines do. A regularizer sets entries of the factors "
             "**P** to exactly zero, and with them interactions in **PPᵀ**; here you see which, and train "
             "models that choose their interactions. Beside each result stands a **certificate**, recomputed "
             "independently: how far it is from optimal. The same can be done from Python (`import fmviz`) "
-            "and on the command line (`fmviz --help`)."
+            "and on the command line (`fmviz --help`).",
         )
         _glossary()
         _papers()

@@ -16,6 +16,7 @@ from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
@@ -93,10 +94,12 @@ def draw(settings: Settings, linked: bool) -> None:
         )
         widgets.stop(settings, task, name="duel_stop")
         st.caption(_budget_words(settings, accept), width="content")
+    dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
+    if task is None and _drawable(dataset):
+        arena.draw_empty(names, dataset, "compare_no_duel", _HEIGHT, "Not searched for yet")
     if task is not None:
         watch(task, partial(_draw, experiment, names, accept))
         if task.state.ended and task.view().items:
-            dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
             found = capsule.capsule(
                 f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
                 f"seed {experiment.seed}",
@@ -130,6 +133,11 @@ def _experiment(settings: Settings) -> Experiment:
     return Experiment(**told | {"validation": told["validation"] or 0.2})
 
 
+def _drawable(dataset: Dataset) -> bool:
+    """Return whether a model of the data has one matrix that can be drawn cell by cell."""
+    return dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
+
+
 def _draw(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
     if view.state.active:
@@ -159,7 +167,7 @@ def _draw(experiment: Experiment, names: Sequence[str], accept: tuple[int, int],
         for name, fit in last.items()
     )
     dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
-    drawable = dataset.X.shape[1] <= EXACT_FEATURES and len(dataset.outputs) < 2
+    drawable = _drawable(dataset)
     left, right = st.columns([5, 26] if drawable else [1, 1], gap="small")
     words = METRICS[metric] if metric else ""
     if metric:

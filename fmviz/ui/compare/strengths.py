@@ -95,6 +95,7 @@ def draw(settings: Settings, linked: bool) -> None:
         st.caption(
             ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
         )
+        arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
         return
     if not settings["along"]:
         settings.set(along=_MIDDLE * plan.lambdas[-1])

@@ -58,10 +58,11 @@ _OWNER = "fmviz:interactions:session"
 def render() -> None:
     """Draw the page."""
     with shell.page("Interactions", Settings("interactions", TABLE, expert=EXPERT)) as settings:
-        st.title("Interactions")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Interactions",
             "Read a model that has been trained: which features act together, how strongly, in which unit, "
-            "and how a single prediction comes about."
+            "and how a single prediction comes about.",
         )
         try:
             runs = store()

@@ -41,11 +41,12 @@ TABLE = (
 def render() -> None:
     """Draw the page."""
     with shell.page("Papers", Settings("paper", TABLE)) as settings:
-        st.title("Papers")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Papers",
             "Figures and tables of papers, reproduced under their own protocol. What a paper says about one "
             "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
-            "measured."
+            "measured.",
         )
         kept = _kept()
         _choice(settings)

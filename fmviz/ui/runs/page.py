@@ -56,10 +56,11 @@ _TABLE_KEY = "fmviz:runs:table"
 def render() -> None:
     """Draw the page."""
     with shell.page("Runs", Settings("runs", TABLE)) as settings:
-        st.title("Runs")
-        st.markdown(
+        shell.heading(
+            settings,
+            "Runs",
             "Every run is kept here with its settings, curves and parameters, also when it failed or was cut "
-            "off. Pick rows to open, compare, export or delete them."
+            "off. Pick rows to open, compare, export or delete them.",
         )
         try:
             runs = store()

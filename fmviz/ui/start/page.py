@@ -34,7 +34,7 @@ def render() -> None:
     """Draw the page."""
     with shell.page("Start", Settings("start", TABLE)) as settings:
         if not settings["lesson"]:
-            _hero()
+            _hero(settings)
         with st.container(border=True):
             _arena(settings)
         if settings["lesson"]:
@@ -46,12 +46,13 @@ def render() -> None:
         _cards(settings, training_presets(), "training")
 
 
-def _hero() -> None:
-    st.title("Which interactions matter?")
-    st.markdown(
+def _hero(settings: Settings) -> None:
+    shell.heading(
+        settings,
+        "Which interactions matter?",
         "A **factorization machine** predicts from pairs of features: the weight of a pair is one cell of "
         "**PPᵀ**. A **regularizer** with strength **λ** sets weights to exactly zero, so that few pairs are "
-        "left to read."
+        "left to read.",
     )
 
 
