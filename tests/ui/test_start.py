@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
 from fmviz.lab.datasets import DATASETS
@@ -233,10 +234,7 @@ def test_start_in_a_browser(page, server, wait_idle, shoot):
     shown = captions.all_inner_texts()
     # Dragging λ asks nothing of the server; the keyboard does the same.
     page.get_by_role("slider", name="Strength λ").press("End")
-    page.wait_for_function(
-        "before => document.querySelectorAll('.st-key-start_models .caption')[3].innerText !== before",
-        arg=shown[3],
-    )
+    expect(captions.nth(3)).not_to_have_text(shown[3])
     wait_idle(page)
     assert "strength=10" in page.url
     page.get_by_text("Epoch by epoch").click()
