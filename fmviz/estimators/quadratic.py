@@ -71,9 +71,11 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
     ----------
     solver : str, default="auto"
         "exact_pgd", which is "auto", or "incremental_pgd", which with both penalties ends near the optimum.
-    lambda_w, lambda_trace, lambda_sparse : float, optional
-        λ_w, λ_tr and λ, all ≥ 0. What is None follows the data: λ_w as for
-        `FactorizationMachineRegressor`, λ_tr and λ are 0.075 of those from which on each alone leaves W = 0.
+    lambda_w, lambda_sparse : float, optional
+        λ_w and λ, both ≥ 0. None follows the data: λ_w as for `FactorizationMachineRegressor`, λ is 0.15 of
+        the one from which on W = 0 where λ_tr = 0.
+    lambda_trace : float or None, default=0.0
+        λ_tr ≥ 0. None is 0.15 of the one from which on W = 0 where λ = 0.
     max_iter : int, default=2000
         The maximum number of iterations.
     tol : float, default=1e-6
@@ -125,7 +127,7 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         loss_param: float | None = None,
         solver: str | Solver = "auto",
         lambda_w: float | None = None,
-        lambda_trace: float | None = None,
+        lambda_trace: float | None = 0.0,
         lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
@@ -200,7 +202,7 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         class_weight: Weights | None = None,
         solver: str | Solver = "auto",
         lambda_w: float | None = None,
-        lambda_trace: float | None = None,
+        lambda_trace: float | None = 0.0,
         lambda_sparse: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,

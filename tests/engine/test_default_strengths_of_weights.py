@@ -31,7 +31,7 @@ def test_the_whole_strength_leaves_no_interaction_and_less_of_it_does():
     trace = fitted("ConvexFMRegressor", X, Y).lambda_trace_ / 0.15
     assert fitted("ConvexFMRegressor", X, Y, lambda_trace=1.01 * trace).rank_ == 0
     assert fitted("ConvexFMRegressor", X, Y, lambda_trace=0.97 * trace).rank_ > 0
-    entries = fitted("QuadraticRegressor", X, Y).lambda_sparse_ / 0.075
+    entries = fitted("QuadraticRegressor", X, Y).lambda_sparse_ / 0.15
     for share, any_left in ((1.01, False), (0.97, True)):
-        one = fitted("QuadraticRegressor", X, Y, lambda_trace=0.0, lambda_sparse=share * entries)
+        one = fitted("QuadraticRegressor", X, Y, lambda_sparse=share * entries)
         assert (one.n_used_interactions_ > 0) == any_left

@@ -19,8 +19,8 @@ Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the 
 happened.
 
 Models that are convex in a symmetric W of the pairs have ‖½G‖_op, the λ_tr from on which the trace norm alone
-leaves W = 0, and max|G_ij|/2, the λ from on which ‖W‖₁ alone does: 0.15 of the first, or where both penalties
-act 0.075 of each. G has its diagonal where f sees that of W.
+leaves W = 0, and max|G_ij|/2, the λ from on which ‖W‖₁ alone does: λ_tr and λ are 0.15 of them. G has its
+diagonal where f sees that of W.
 
 For other models than these and a factorization machine of second order see `products`.
 
@@ -185,10 +185,8 @@ def _of_weights(problem: Problem) -> tuple[float, float, float]:
     """Return λ_tr and λ for a model that is convex in W, which begins at 0."""
     slope = problem.slope(problem.predict(linear_fit(problem, rough=True)))
     gradient = PairGradient(problem.design, slope, diagonal=not problem.model.multilinear)
-    trace = SPARSE_SHARE * gradient.norm(_LANCZOS_TOL)
-    if problem.penalty.smooth:
-        return trace, 0.0, 0.0
-    return 0.5 * trace, 0.25 * SPARSE_SHARE * gradient.largest_pair()[0], 0.0
+    largest = 0.0 if problem.penalty.smooth else 0.5 * gradient.largest_pair()[0]
+    return SPARSE_SHARE * gradient.norm(_LANCZOS_TOL), SPARSE_SHARE * largest, 0.0
 
 
 def _of_products(problem: Problem) -> tuple[float, float, float]:
