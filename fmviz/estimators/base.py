@@ -247,10 +247,7 @@ class ModelEstimator(BaseEstimator):
         held_out: HeldOut | None = None,
         met: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the end; return what it remembers there, nothing where it ended beyond.
-
-        Of a problem of the features `met` alone, the others' parameters are stored as 0.
-        """
+        """Run the solver, store its end, and 0 for features not `met`; return what it remembers there, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
