@@ -160,7 +160,6 @@ class ModelEstimator(BaseEstimator):
         return build(design, target, sample_weight=sample_weight, **about)
 
     def _met_part(self, X: Any) -> tuple[Any, np.ndarray | None]:
-        """Return X without the features that no row has, and the places of the others; see `met_part`."""
         about = self._problem_arguments()
         return met_part(X, about["model"], about["rank"], self._dummies())
 
@@ -247,7 +246,7 @@ class ModelEstimator(BaseEstimator):
         held_out: HeldOut | None = None,
         met: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver, store its end, and 0 for features not `met`; return what it remembers there, if any."""
+        """Run the solver and store the end, 0 where not `met`; return what it remembers there, if anything."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
