@@ -246,7 +246,7 @@ class ModelEstimator(BaseEstimator):
         held_out: HeldOut | None = None,
         met: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the end, 0 where not `met`; return what it remembers there, if anything."""
+        """Run the solver and store the end, 0 where not `met`; return what it remembers there, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (

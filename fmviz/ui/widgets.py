@@ -16,7 +16,6 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
-from fmviz.figures.wording import defused
 from fmviz.lab.background.task import Task
 from fmviz.ui.state import Settings, Several, Text
 
@@ -375,19 +374,6 @@ def folded(
 
 
 # --------------------------------------------------------------------------------------------- downloads
-
-
-def csv_of(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> str:
-    """Return columns of equal length as CSV text; floats are written so that they read back exactly.
-
-    Words that a spreadsheet would execute are defused.
-    """
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(map(defused, columns))
-    rows = zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns.values()), strict=True)
-    writer.writerows(map(defused, row) for row in rows)
-    return sink.getvalue()
 
 
 def csv_of_matrix(matrix: np.ndarray) -> str:

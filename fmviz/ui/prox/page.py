@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from fmviz.figures.operators import Curve, counts_figure, describe
@@ -304,7 +305,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
     with st.container(horizontal=True):
         widgets.download(
             "Counts (CSV)",
-            lambda: widgets.csv_of(lab.counts_table(studies)),
+            lambda: pd.DataFrame(lab.counts_table(studies)).to_csv(index=False, lineterminator="\n"),
             "counts.csv",
             key="prox_counts_csv",
             help="Interactions, features, entries and certificate of every operator at every λ.",
