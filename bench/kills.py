@@ -25,6 +25,7 @@ import uuid
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from fmviz.lab.background.pool import InlineExecutor
@@ -39,6 +40,7 @@ from .peers import ROOT
 from .sessions import Session
 
 PATIENCE = 5.0
+_LONGEST = 60.0
 _MARK = "FMVIZ_BENCH_KILL"
 _SWEEP = """
 title = "To be killed"
@@ -154,8 +156,11 @@ def kill_server(environment: dict[str, str], seconds: float) -> bool:
 
     async def train(url: str) -> None:
         session = Session(url)
-        await session.open()
-        await session.click("train_play")
+        # Before the page is drawn, if that takes long.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST):
+                await session.open()
+                await session.click("train_play")
         await asyncio.sleep(seconds)
         os.kill(server_of(url.rpartition(":")[2]), signal.SIGKILL)
         await session.close()

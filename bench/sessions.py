@@ -78,7 +78,6 @@ class Session:
         self._asked: dict[str, float] = {}
         self._beats: dict[str, asyncio.TimerHandle] = {}
         self._met: set[str] = set()
-        self._whole = False
         self._answered = asyncio.Event()
         self._socket: ClientConnection
 
@@ -142,8 +141,7 @@ class Session:
     def _take(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
         if kind == "new_session":
-            self._whole = not message.metadata.run.fragment_ids
-            if self._whole:
+            if not message.metadata.run.fragment_ids:
                 self._met.clear()
         elif kind == "navigation":
             self._page = message.navigation.page_script_hash
@@ -151,12 +149,11 @@ class Session:
             self._query = message.page_info_changed.query_string
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._element(message.delta.new_element, message.delta.fragment_id)
-        elif kind == "script_finished" and self._whole:
-            # Elements that the page has no longer are gone.
+        elif kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+            # Of a whole page; elements that it has no longer are gone.
             for gone in set(self._beats) - self._met:
                 self._beats.pop(gone).cancel()
-            if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-                self._answered.set()
+            self._answered.set()
 
     def _element(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")

@@ -357,5 +357,7 @@ def _import(runs: RunStore) -> None:
         if not done(key, read, "Reading.", failed):
             return
         if (task := manager().get(key)) is not None:
-            st.success(task.view().items[0], icon=":material/check:")
-            st.button("Show them", key="runs_show_imported", icon=":material/refresh:")
+            said = task.view().items[0]
+            st.success(said, icon=":material/check:")
+            if not said.startswith("0 "):
+                st.button("Show them", key="runs_show_imported", icon=":material/refresh:")
