@@ -552,7 +552,7 @@ def test_programs_of_many_fits_run_elsewhere_too(here, tmp_path):
     base = dataclasses.replace(suggested(found.name), max_epochs=3)
     plan = SweepPlan(datasets=[{"dataset": found.name}], base={"max_epochs": 3}, seeds=[0])
     programs = [
-        equal_sparsity_program(base, ["ti"], 3),
+        equal_sparsity_program(base, ["ti"], 3, (2, 4)),
         path_program(PathPlan(base, regularizers=("ti",), lambdas=(1.0, 0.1))),
         search_program(base, 3, grid=(0.1, 1.0)),
         sweep_program(plan),
