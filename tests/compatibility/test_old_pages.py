@@ -35,11 +35,10 @@ def test_a_link_opens_the_same_page(old, link, tmp_path):
     assert there == {name: value for name, value in link["address"].items() if name not in GONE[link["page"]]}
     assert not pages.lacks(app, link["shows"])
     if link["printed"]:
-        if "level" not in pages.address(app):
-            # Some programs are Expert's.
+        if not (codes := pages.programs(app)):
+            # Some are Expert's.
             with present.serving(old):
-                app = pages.opened(link["page"], link["query"] | {"level": "expert"})
-        codes = pages.programs(app)
+                codes = pages.programs(pages.opened(link["page"], link["query"] | {"level": "expert"}))
         assert len(codes) == len(link["printed"])
         for code, then in zip(codes, link["printed"], strict=True):
             assert (wrong := same_printed(run_here(code, tmp_path), "\n".join(then))) is None, wrong

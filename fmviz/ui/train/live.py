@@ -148,6 +148,9 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         _confusion(view)
     if settings.shows("curves", "Curves"):
         quality = settings.shows("quality", "Prediction and recovery")
+        if made := changed_words(view.experiment, view.epoch):
+            # Of the small curves above, too.
+            st.caption(made)
         # Half of what the page costs, so only for those who look.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
@@ -308,8 +311,6 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
             _prediction(view, history, settings)
         else:
             _uses(view, history, settings)
-    if made:
-        st.caption(made)
     if view.stride > 1:
         st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
 
