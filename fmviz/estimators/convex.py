@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from fmviz.engine.errors import finite_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
@@ -17,29 +16,22 @@ from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-from .strengths import StrengthsOfData
+from .strengths import TraceNormStrengths
 
 
-class _ConvexFM(StrengthsOfData, PairEstimator):
+class _ConvexFM(TraceNormStrengths, PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l2"
     _settable = ("P", "coefficients", "w", "intercept")
 
     diagonal: bool
-    _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
-
-    lambda_trace: float | None
-    lambda_trace_: Any
 
     P_: np.ndarray
     coefficients_: np.ndarray
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "convex_fm", {"diagonal": self.diagonal}
-
-    def _shrinkage(self) -> float:
-        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)
 
     def _store(self, end: Snapshot) -> None:
         self.P_ = end.parameters.P

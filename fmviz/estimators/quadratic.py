@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fmviz.engine.errors import finite_number
 from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
@@ -18,31 +17,23 @@ from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-from .strengths import StrengthsOfData
+from .strengths import TraceNormStrengths
 
 
-class _Quadratic(StrengthsOfData, PairEstimator):
+class _Quadratic(TraceNormStrengths, PairEstimator):
     """What the regressor and the classifier share."""
 
     regularizer = "l1"
     _settable = ("W", "w", "intercept")
-
     _strengths: ClassVar[Mapping[str, str]] = {
-        "lambda_w": "lambda_w",
-        "lambda_p": "lambda_trace",
+        **TraceNormStrengths._strengths,
         "lambda_sparse": "lambda_sparse",
     }
-
-    lambda_trace: float | None
-    lambda_trace_: Any
 
     W_: np.ndarray
 
     def _model_choice(self) -> tuple[str, dict[str, Any]]:
         return "qr", {}
-
-    def _shrinkage(self) -> float:
-        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)
 
     def _store(self, end: Snapshot) -> None:
         self.W_ = end.parameters.weights

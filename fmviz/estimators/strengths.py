@@ -57,3 +57,15 @@ class StrengthsOfData(ModelEstimator):
 
     def _chosen_solver(self, problem: AnyProblem) -> Solver:
         return informed_solver(super()._chosen_solver(problem), problem)
+
+
+class TraceNormStrengths(StrengthsOfData):
+    """An estimator whose λ_p is that of the trace norm of W."""
+
+    _strengths: ClassVar[Mapping[str, str]] = {"lambda_w": "lambda_w", "lambda_p": "lambda_trace"}
+
+    lambda_trace: float | None
+    lambda_trace_: Any
+
+    def _shrinkage(self) -> float:
+        return 0.0 if self.lambda_trace is None else finite_number("lambda_trace", self.lambda_trace, low=0)
