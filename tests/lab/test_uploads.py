@@ -85,7 +85,7 @@ def dense(dataset) -> np.ndarray:
 def here(tmp_path, monkeypatch) -> Path:
     """A run store, and a folder for own data beside it."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
-    library._profile.cache_clear()
+    library._profiles.clear()
     library.sized.cache_clear()
     return tmp_path
 

@@ -28,7 +28,7 @@ CSV = "age,town,smoker,y\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def fresh(store):
-    library._profile.cache_clear()
+    library._profiles.clear()
     library.sized.cache_clear()
 
 

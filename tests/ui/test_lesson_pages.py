@@ -103,14 +103,19 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     assert "Step 2 of 6" in words(app)
 
 
+def predict(app: AppTest, choice: str) -> None:
+    """Press one of the choices, which reveals the answer."""
+    (button,) = [one for one in app.button if one.label == choice]
+    button.click().run()
+
+
 def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     app = page("prox", lesson="lambda", step="2")  # Nothing else in the link: the step's own page and state.
     app.switch_page("pages/train.py").run()
     assert app.button(key="lesson_next")
     assert "A hundred times dearer" in words(app)
     assert not store.runs()
-    app.radio(key="lesson_lambda_2").set_value("Both errors fall").run()
-    app.button(key="lesson_reveal").click().run()
+    predict(app, "Both errors fall")
     (told,) = [item.value for item in app.info if "Not that one" in item.value]
     assert "On training rows it rises, on the others it falls" in told
     (run,) = store.runs()
@@ -120,8 +125,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
 @pytest.mark.slow
 def test_finishing_keeps_the_run_that_is_shown(store):
     app = page("train", lesson="cs", step="5")
-    app.radio(key="lesson_cs_5").set_value("None").run()
-    app.button(key="lesson_reveal").click().run()
+    predict(app, "None")
     run = address(app)["run"]
     app.button(key="lesson_next").click().run()
     assert "Finished: How CS selects features" in words(app)

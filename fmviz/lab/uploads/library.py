@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,16 +165,9 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-class _Ask(NamedTuple):
-    """Whether to stop; equal to every other, so that a cache does not tell them apart."""
-
-    asked: Callable[[], bool]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ask)
-
-    def __hash__(self) -> int:
-        return 0
+# The newest last.
+_profiles: dict[tuple[str, Reading], Profile] = {}
+_MOST_PROFILES = 4
 
 
 def profile(file: str, reading: Reading, should_stop: Callable[[], bool] = never) -> Profile:
@@ -182,14 +175,14 @@ def profile(file: str, reading: Reading, should_stop: Callable[[], bool] = never
 
     Raises ValueError with a sentence, or StoppedError if `should_stop` was true before it was read.
     """
-    return _profile(file, reading, _Ask(should_stop))
-
-
-@lru_cache(maxsize=4)
-def _profile(file: str, reading: Reading, stop: _Ask) -> Profile:
-    source = read_confined(_bytes(file), reading, should_stop=stop.asked)
-    table = source.table
-    return Profile(source, () if table is None else described(table, source.reading.decimal))
+    if (found := _profiles.pop((file, reading), None)) is None:
+        source = read_confined(_bytes(file), reading, should_stop=should_stop)
+        table = source.table
+        found = Profile(source, () if table is None else described(table, source.reading.decimal))
+    _profiles[file, reading] = found
+    for oldest in list(_profiles)[:-_MOST_PROFILES]:
+        _profiles.pop(oldest, None)
+    return found
 
 
 # One, which the page counts, enters and trains on in turn.

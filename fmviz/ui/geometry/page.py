@@ -29,7 +29,6 @@ _LARGE, _SMALL = 430, 150
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
-_LABELS = {name: PENALTIES[name].label for name in lab.NAMES}
 TABLE: tuple[ParamSpec | Several | Text, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
     ParamSpec("dims", "choice", "2", choices=("2", "3"), help="How many entries of P are free."),
@@ -203,7 +202,7 @@ def _panel(
     color = regularizer_color(name)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(
-            f'<span style="color:{color}">■</span> **{_LABELS[name]}**',
+            f'<span style="color:{color}">■</span> **{PENALTIES[name].label}**',
             unsafe_allow_html=True,
             width="content",
         )
@@ -225,7 +224,7 @@ def _panel(
     place = settings["plane"] if settings["dims"] == "2" else settings["solid"]
     levels = _levels(settings["dims"], place, name)
     key = f"geometry_{name}"
-    said = f"{_LABELS[name]} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
+    said = f"{PENALTIES[name].label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
     if settings["dims"] == "2":
         ways, codes = _ways(place, name, strength)
         if not settings["flow"]:
@@ -323,7 +322,7 @@ def _shrinkage(
     before = np.round(np.linspace(-_REACH, _REACH, 201), 10)
     curves = [
         (
-            _LABELS[name],
+            PENALTIES[name].label,
             regularizer_color(name),
             lab.shrink_curve(section, name, point.tolist(), entry, strength, before),
         )

@@ -295,22 +295,29 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
         "disabled": fixed,
         "label_visibility": "collapsed",
     }
-    if question.kind == "choice":
-        words = [choice.words for choice in question.choices]
-        st.radio("Your prediction", words, index=words.index(str(said)) if said in words else None, **common)
+
+    def reveal(choice: str | None = None) -> None:
+        if choice is not None:
+            told.said[number] = choice
+        told.revealed.add(number)
+        go(lesson, number, settings.page)
+
+    words = [choice.words for choice in question.choices]
+    if question.kind == "choice" and fixed:
+        st.radio("Your prediction", words, index=words.index(str(said)), **common)
+    elif question.kind == "choice":
+        # To choose is to predict: the answer takes no second click.
+        with st.container(gap="xsmall", key="lesson_choices"):
+            for place, choice in enumerate(words):
+                st.button(choice, key=f"{key}_{place}", width="stretch", on_click=reveal, args=(choice,))
     elif question.kind == "number":
         start = float(said) if said is not None else None
         st.number_input("Your prediction", value=start, format="%.6g", placeholder="a number", **common)
     else:
         st.text_area("Your prediction", value=str(said or ""), placeholder="in your words", **common)
-    if fixed:
+    if fixed or question.kind == "choice":
         return
     ready = number in told.said
-
-    def reveal() -> None:
-        told.revealed.add(number)
-        go(lesson, number, settings.page)
-
     _button(
         settings,
         "Reveal",

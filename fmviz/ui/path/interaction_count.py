@@ -28,7 +28,6 @@ from fmviz.ui.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, watch
 
-_LABELS = {name: PENALTIES[name].label for name in METHODS}
 # Where the paper's search gives up (atarashi2021, 8.3).
 _NARROWEST = 1e-12
 SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}
@@ -96,7 +95,8 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
         with st.container(width=420):
             widgets.scale(settings, "target", "Interactions", lowest=1, highest=1e6, steps=_STEPS)
         with st.container(width=160):
-            widgets.param(settings, "seeker", "Regularizer Ω", labels=_LABELS, style="select")
+            labels = {name: PENALTIES[name].label for name in METHODS}
+            widgets.param(settings, "seeker", "Regularizer Ω", labels=labels, style="select")
         with st.container(width="content"):
             widgets.param(settings, "accept", "Accepted", labels=SLACK)
     try:
@@ -257,7 +257,7 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
 
 def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[SearchFit]) -> None:
     last = fits[-1]
-    label = _LABELS[asked.experiment.regularizer]
+    label = PENALTIES[asked.experiment.regularizer].label
     if last.status == "found":
         said = [
             f"{words} {last.metrics[name]:.5g}" for name, words in METRICS.items() if name in last.metrics

@@ -19,7 +19,6 @@ from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.strength_path import (
-    METHODS,
     PathFit,
     PathPlan,
     metrics_in,
@@ -33,7 +32,6 @@ from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, pace
 
 _HEIGHT = 300
-_LABELS = {name: PENALTIES[name].label for name in METHODS}
 
 
 def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
@@ -43,10 +41,10 @@ def draw(settings: Settings, plan: PathPlan, view: TaskView) -> None:
     if live:
         words = "Preparing the data."
         if fits:
-            last = fits[-1]
+            last = fits[-1].experiment
             words = (
-                f"{_LABELS[last.experiment.regularizer]} at λ = {last.experiment.lambda_sparse:.4g} uses "
-                f"{last.values['used_interactions']:,} interactions."
+                f"{PENALTIES[last.regularizer].label} at λ = {last.lambda_sparse:.4g} uses "
+                f"{fits[-1].values['used_interactions']:,} interactions."
             )
         done = f"{len(fits):,} of {plan.total:,} fits in {pace(view, len(fits), plan.total)}. {words}"
         st.progress(min(len(fits) / plan.total, 1.0), text=done)
@@ -216,7 +214,7 @@ def _point(
                     st.segmented_control,
                     "Regularizer Ω",
                     names,
-                    format_func=_LABELS.__getitem__,
+                    format_func=lambda name: PENALTIES[name].label,
                     required=True,
                 )
             widgets.control(

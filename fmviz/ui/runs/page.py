@@ -346,10 +346,9 @@ def _import(runs: RunStore) -> None:
             return
         key = f"import:{file.file_id}"
 
-        def read(should_stop: Callable[[], bool]) -> Iterator[str]:
+        def read(should_stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
             new, there = import_runs(runs, file, should_stop)
-            said = f"{len(new)} run{'s' if len(new) != 1 else ''} imported"
-            yield f"{said}; {there} were here already." if there else f"{said}."
+            yield len(new), there
 
         def failed(sentence: str, details: str) -> None:
             st.error(plain(sentence), icon=":material/error:")
@@ -357,7 +356,9 @@ def _import(runs: RunStore) -> None:
         if not done(key, read, "Reading.", failed):
             return
         if (task := manager().get(key)) is not None:
-            said = task.view().items[0]
+            new, there = task.view().items[0]
+            said = f"{new} run{'s' if new != 1 else ''} imported"
+            said += f"; {there} were here already." if there else "."
             st.success(said, icon=":material/check:")
-            if not said.startswith("0 "):
+            if new:
                 st.button("Show them", key="runs_show_imported", icon=":material/refresh:")
