@@ -16,8 +16,8 @@ import streamlit as st
 from fmviz.figures import sketch, tabular
 from fmviz.ui.components.picture_buttons import picture_buttons
 
-# Zoom and pan answer to the mouse; what is saved is in our own menu.
-_CONFIG = {"displayModeBar": False}
+# Zoom and pan answer to the mouse. The one button of the toolbar is hidden, and pressed from our own menu.
+_CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
 
 def chart(figure: go.Figure, key: str, alt: str, **options: Any) -> Any:

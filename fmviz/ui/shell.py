@@ -39,6 +39,7 @@ from fmviz.ui.status import draw_status
 _ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 # Streamlit's own margins leave little room for pictures side by side.
 # Captions, the chosen of several and the value of a slider reach 4.5:1 on their grounds in both themes.
+# Of Plotly's toolbar our own menu presses a button that nobody sees, see picture_buttons.js.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (max-width: 768px) {
@@ -49,6 +50,7 @@ _STYLE = """<style>
 [data-testid="stSidebarUserContent"] {padding-top: 0}
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}
+.js-plotly-plot .modebar {display: none}
 [class*="st-key-takeaway_"] {margin-top: -0.9rem}
 [class*="st-key-takeaway_"] button {font-size: 0.8rem; min-height: 1.75rem; padding-block: 0}
 [class*="st-key-cards_"] {

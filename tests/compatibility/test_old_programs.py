@@ -61,4 +61,5 @@ def test_a_copied_program_prints_the_same_numbers(printed, name, tmp_path):
     kept = PROGRAMS[name]
     for file, text in {**kept["files"], "copied.py": "\n".join(kept["code"])}.items():
         (tmp_path / file).write_text(text, encoding="utf-8")
-    assert (wrong := same_printed(printed(tmp_path), "\n".join(kept["printed"]))) is None, wrong
+    wrong = same_printed(printed(tmp_path), "\n".join(kept["printed"]))
+    assert wrong is None, wrong

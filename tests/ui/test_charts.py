@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -19,7 +20,10 @@ def test_every_plotly_chart_is_drawn_in_one_place():
 def test_each_chart_has_a_menu(store):
     app = page("prox", d="20", k="4", regularizers="ti")
     labels = [button.proto.label for button in app.get("download_button")]
-    assert labels.count("Data (CSV)") == len(app.get("plotly_chart")) == 2
+    charts = app.get("plotly_chart")
+    assert labels.count("Data (CSV)") == len(charts) == 2
+    # What saves a picture presses this button of Plotly's.
+    assert json.loads(charts[0].proto.config)["modeBarButtons"] == [["toImage"]]
 
 
 def chart_of_a_run_app() -> None:

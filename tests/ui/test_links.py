@@ -255,7 +255,7 @@ def test_the_address_bar_of_one_browser_opens_the_same_in_another(new_page, serv
     for path, there in (
         ("prox?d=30&k=4&seed=5&regularizers=ti,cs", ".st-key-prox_verdicts"),
         (
-            "train?dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&play=1",
+            "train?level=expert&dataset=balance_scale&rank=3&lambda_p=0.001&lambda_sparse=0.001&play=1",
             ".st-key-train_report",
         ),
     ):

@@ -264,7 +264,7 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     print("arrow key to picture:", [f"{1000 * x:.0f} ms" for x in took])
     start = time.perf_counter()
     page.wait_for_url("**/prox?distribution=blocks&d=40&k=8&log2lambda=0")
-    one = lab.study(lab.sample(200, 30), lab.VARIANTS["ti"])
+    one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
     print("and to the words and the link:", f"{time.perf_counter() - start:.2f} s")
     wait_idle(page)
@@ -281,7 +281,7 @@ def test_fast_keys_are_not_lost(page, server, wait_idle):
     for _ in range(8):
         page.keyboard.press("ArrowRight", delay=20)
         page.wait_for_timeout(60)
-    page.wait_for_url("**/prox?log2lambda=5")
+    page.wait_for_url("**/prox?distribution=blocks&d=40&k=8&log2lambda=5")
     wait_idle(page)
     expect(slider).to_have_attribute("aria-valuetext", power_label(5))
 

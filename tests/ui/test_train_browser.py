@@ -230,7 +230,7 @@ def test_downloads_hold_the_run(server, page):
 
 @pytest.mark.slow
 def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wait_idle, shoot):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full")
+    page.goto(f"{server.url}/{SMALL}&level=expert&max_epochs=30&speed=full")
     wait_idle(page)
     page.locator(".st-key-train_settings button").first.click()
     page.locator(".st-key-train_model").get_by_role("combobox").click()
@@ -266,7 +266,7 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
 
 @pytest.mark.slow
 def test_triples_are_chosen_trained_sliced_and_taken_away(server, page, wait_idle, shoot):
-    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=full&init_scale=0.1")
+    page.goto(f"{server.url}/{SMALL}&level=expert&max_epochs=30&speed=full&init_scale=0.1")
     wait_idle(page)
     page.locator(".st-key-train_settings button").first.click()
     page.locator(".st-key-train_model").get_by_role("combobox").click()

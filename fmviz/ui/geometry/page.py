@@ -76,7 +76,7 @@ _STYLE = """<style>
 .st-key-geometry_formula [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
 }
-.st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.4cqi, 0.95rem)}
+.st-key-geometry_formula .katex-display {font-size: clamp(0.55rem, 4.2cqi, 0.95rem)}
 .st-key-geometry_legend p {font-size: 0.85rem}
 </style>"""
 
