@@ -3,7 +3,7 @@
     python -m bench.path_cost [--sets movielens_100k,a9a] [--rank 10] [--folds 3]
 
 A single fit is one from an informed start, to the accuracy that fits of a path have: until an epoch lowers
-the objective by less than 1e-4 of it. Its cost is the mean over seven strengths of the same path. Costs are
+the objective by less than 1e-5 of it. Its cost is the mean over seven strengths of the same path. Costs are
 seconds of processor time, and epochs. The excess is how far the objectives of a path are above those of the
 single fits, at worst and in the mean.
 """

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import sys
 import tempfile
 import time
@@ -35,7 +36,9 @@ PAGES = tuple(
     for links in NAVIGATION.values()
     for link in links
 )
-BUTTONS = ("Play", "Run", "Fit", "Compare", "Reseed", "Next")
+BUTTONS = re.compile(
+    "Play|Reseed|Run|Train|Begin|Next|Try with an example|Show the example|Epoch by epoch|Open"
+)
 """What starts work, or goes on, on a page."""
 SECONDS = (3.0, 12.0)
 """How long a visitor stays on a page."""
@@ -60,12 +63,13 @@ async def visit(page: Page, url: str, first: int, until: float, met: Counter[str
         try:
             await page.goto(f"{url}/{name}")
             await page.get_by_role("heading", level=1).first.wait_for(timeout=_PATIENCE)
-            for button in BUTTONS:
-                found = page.get_by_role("button", name=button, exact=True).first
-                if await found.count() and await found.is_visible() and await found.is_enabled():
-                    await found.click(timeout=5_000)
-                    met[f"pressed {button}"] += 1
-                    break
+            await page.wait_for_timeout(1_500)
+            offered = (
+                page.get_by_test_id("stMain").get_by_role("button").filter(has_text=BUTTONS, visible=True)
+            )
+            if count := await offered.count():
+                await offered.nth(chance.randrange(count)).click(timeout=5_000)
+                met["pressed"] += 1
         except PatienceError:
             met["waited in vain"] += 1
         met["pages"] += 1

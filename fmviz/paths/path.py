@@ -26,8 +26,8 @@ from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
-FALL = 1e-4
-"""What an epoch must lower the objective by, where many fits are compared; see `Budget`."""
+FALL = 1e-5
+"""What an epoch must lower the objective by, where a path begins with an informed start; see `Budget`."""
 # Where σ does not follow the data.
 _INIT_SCALE = 0.01
 # Sweeps to an extrapolation, where a solver takes them.
@@ -219,9 +219,10 @@ def regularization_path(
     init_scale : float, optional
         The standard deviation of the random start; 0.01, or with an informed start what suits the data.
     fall : float, optional
-        A fit has also converged once an epoch lowers its objective by less than this share: 1e-4 with an
-        informed start, which makes a path several times cheaper at the same objectives, and 0, that is
-        never, with a random one.
+        A fit has also converged once an epoch lowers its objective by less than this share: 1e-5 with an
+        informed start, and 0, that is never, with a random one. On planted groups and diabetes 1e-5 makes
+        paths up to 8 times cheaper than 0; the middle objective of a path is at most 0.1 % higher, the
+        worst one 14 % (CS, planted, where features are about to leave).
     solver, max_iter, tol, random_state
         As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
         in each epoch and extrapolates every 5 sweeps (`anderson`).

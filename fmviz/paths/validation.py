@@ -19,7 +19,7 @@ from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.strengths import N_STRENGTHS, linear_reference
 
-from .path import FALL, path_solver
+from .path import path_solver
 
 Step = TypeVar("Step")
 End = TypeVar("End")
@@ -37,7 +37,7 @@ _LINEAR_PATIENCE = 2
 # A loss that is lower by less of itself is not counted as lower.
 GAIN = 1e-4
 # Fits are compared by what they predict, which settles long before the last weights do.
-_BUDGET = Budget(epochs=100, tol=1e-3, fall=FALL, report_every=None, certify_every=None)
+_BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None, certify_every=None)
 # From so many rows on, one part kept out tells enough.
 _MANY_ROWS = 5_000
 _FOLDS = 5

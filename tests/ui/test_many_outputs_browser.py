@@ -38,7 +38,22 @@ def levels() -> tuple[pd.DataFrame, dict[str, str], list[str]]:
     return table, asked, [f"≤ {name}" for name in names[:-1]]
 
 
-@pytest.mark.parametrize("made", [labels, levels])
+def targets() -> tuple[pd.DataFrame, dict[str, str], list[str]]:
+    """Return a table with three targets that are numbers, what a link says of it, and their names."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(400, 5)).round(3), columns=["heat", "flow", "salt", "age", "load"])
+    products = {
+        "yield": table.heat * table.flow,
+        "purity": table.heat * table.flow - table.salt * table.age,
+        "cost": table.age * table.load + table.heat,
+    }
+    for name, value in products.items():
+        table[name] = (value + 0.3 * rng.normal(size=len(table))).round(3)
+    first, *others = products
+    return table, {"target": first, "also": "\t".join(others)}, list(products)
+
+
+@pytest.mark.parametrize("made", [labels, levels, targets])
 def test_a_table_goes_to_slices_words_and_a_report(server, page, wait_idle, shoot, tmp_path, made):
     table, asked, outputs = made()
     path = tmp_path / "mine.csv"
