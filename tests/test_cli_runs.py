@@ -73,7 +73,7 @@ def test_list_for_machines(path, capsys):
 def test_show(path, capsys):
     assert main(["runs", "show", "be", "--store", path]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("monks1 · TI")
+    assert text.startswith("MONK's problem 1 · TI")
     assert "Done." in text
     assert "RMSE, training" in text
     assert 'dataset="monks1"' in text

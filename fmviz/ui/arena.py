@@ -135,13 +135,14 @@ def _draw_why(
     pair: tuple[int, int],
     called: str,
 ) -> None:
-    labels = {"none": "–", **{name: PENALTIES[name].label for name in plan.regularizers}}
+    labels = {"none": "None", **{name: PENALTIES[name].label for name in plan.regularizers}}
     if settings["why"] not in labels:
         settings.set(why="none")
     if settings.shows("why", "Why"):
         called = called or " and ".join(plain(_data(plan).feature_names[j]) for j in pair)
         with st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_reason"):
-            st.markdown(f"**Why** does it join {called}, or keep them apart?", width="content")
+            question = f"**Why** does a regularizer join {called}, or keep them apart? Ask:"
+            st.markdown(question, width="content")
             widgets.control(
                 settings,
                 "why",

@@ -122,7 +122,7 @@ def test_tables_of_runs(some, store):
     assert list(table["id"]) == some
     assert table["metric"][1].startswith("RMSE, validation")
     assert isinstance(table["when"][0], pd.Timestamp)
-    assert title_of_run(runs[0]) == "planted_interactions · TI · λ 1 · seed 0"
+    assert title_of_run(runs[0]) == "Planted interactions (eight groups) · TI · λ 1 · seed 0"
     store.rename(some[0], "mine")
     assert title_of_run(store.get(some[0])) == "mine"
     assert set(metrics_of(runs[1])) >= {"validation_rmse", "train_rmse", "support_f1"}

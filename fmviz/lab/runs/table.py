@@ -11,7 +11,7 @@ import pandas as pd
 
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.catalog import dataset_spec
-from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
@@ -57,7 +57,7 @@ def title_of_run(run: StoredRun) -> str:
     words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
     if words[1] in ALL_PENALTIES:
         words[1] = ALL_PENALTIES[words[1]].label
-    if is_upload(words[0]):
+    if is_upload(words[0]) or words[0] in DATASETS:
         words[0] = dataset_spec(words[0]).title
     if told.get("model", Experiment.model) != Experiment.model:
         words.insert(1, str(told["model"]))

@@ -45,8 +45,8 @@ class Limits:
         """Return the limits in words."""
         return (
             f"At most {in_words(self.file)}, {self.rows:,} rows, {self.columns:,} columns, {self.cells:,} "
-            f"cells and {self.features:,} features; {MOST_LEVELS:,} words of a column have a feature of "
-            "their own."
+            f"cells and {self.features:,} features. The {MOST_LEVELS:,} most frequent words of a column have "
+            "a feature each; the rarer ones share one."
         )
 
     def check(self, name: str, **found: float) -> None:

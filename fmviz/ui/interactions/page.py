@@ -209,7 +209,7 @@ def _empty(settings: Settings) -> None:
     shell.example(
         settings,
         "run",
-        "No run is chosen yet: choose one above, open one from *Train* or *Runs*, or take this example, some "
+        "No run is chosen yet. Open one from *Train* or *Runs*, or train this example, which takes some "
         "seconds.",
         f"Train an example: {spec.title}",
         example,

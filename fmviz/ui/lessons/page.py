@@ -20,6 +20,7 @@ def render() -> None:
             "answer before your eyes.",
         )
         listed = [lesson for lesson in lessons().values() if lesson.listed]
+        next_up = next((lesson.name for lesson in listed if not panel.progress(lesson.name).done), None)
         with shell.cards("lessons"):
             for number, lesson in enumerate(listed, start=1):
                 with st.container(
@@ -28,14 +29,14 @@ def render() -> None:
                     vertical_alignment="distribute",
                     key=f"lessons_{lesson.name}",
                 ):
-                    _card(number, lesson, settings)
+                    _card(number, lesson, settings, first=lesson.name == next_up)
         st.caption(
             ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
             "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
         )
 
 
-def _card(number: int, lesson: Lesson, settings: Settings) -> None:
+def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> None:
     told, total = panel.progress(lesson.name), len(lesson.steps)
     tick = " :green[:material/check_circle:]" if told.done else ""
     st.markdown(f"#### {number} · {lesson.title}{tick}\n\n{lesson.question}")
@@ -50,7 +51,7 @@ def _card(number: int, lesson: Lesson, settings: Settings) -> None:
             verb,
             icon=":material/play_arrow:",
             key=f"lessons_begin_{lesson.name}",
-            type="secondary" if told.done else "primary",
+            type="primary" if first else "secondary",
             on_click=panel.begin,
             args=(lesson, step, settings.page),
             kwargs={"again": told.done},

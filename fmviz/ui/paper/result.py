@@ -114,9 +114,12 @@ def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
 
 def verdicts(counts: Mapping[str, int]) -> None:
     """Draw how many checks came to which verdict."""
-    for verdict, (color, icon, one, many) in _VERDICTS.items():
-        if number := counts.get(verdict, 0):
-            st.badge(f"{number} {one if number == 1 else many}", icon=icon, color=color)
+    shown = [verdict for verdict in _VERDICTS if counts.get(verdict)]
+    for verdict in shown:
+        number, (color, icon, one, many) = counts[verdict], _VERDICTS[verdict]
+        what, words = ("claim ", one) if number == 1 else ("claims ", many)
+        # The first says what is counted.
+        st.badge(f"{number} {what if verdict == shown[0] else ''}{words}", icon=icon, color=color)
 
 
 def differences(texts: Sequence[str]) -> None:

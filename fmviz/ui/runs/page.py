@@ -89,7 +89,7 @@ def _filters(settings: Settings) -> None:
             ("origin", "Started from", _ORIGINS),
         ):
             widgets.several(settings, name, label, labels=words, menu=True)
-        widgets.param(settings, "bin", "Deleted")
+        widgets.param(settings, "bin", "Show deleted")
 
 
 def _history(settings: Settings, runs: RunStore) -> None:

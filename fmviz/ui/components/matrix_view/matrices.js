@@ -968,7 +968,13 @@ class View {
       let columns = Math.floor((width + PANEL_GAP) / (this.header.minWidth + PANEL_GAP));
       columns = Math.max(1, Math.min(count, columns, this.header.columns || count));
       columns = Math.ceil(count / Math.ceil(count / columns)); // no lonely last panel
-      const each = Math.floor((width - (columns - 1) * PANEL_GAP) / columns);
+      const within = (gap) => Math.floor((width - (columns - 1) * gap) / columns);
+      const side = Math.max(...shown.map((panel) => panel.window.m));
+      const cell = (gap) => Math.floor((within(gap) * dpr) / side);
+      // Cells have whole pixels: a few more between the pictures can halve them.
+      const gap = cell(PANEL_GAP / 2) > cell(PANEL_GAP) ? PANEL_GAP / 2 : PANEL_GAP;
+      const each = within(gap);
+      this.panelsBox.style.columnGap = `${gap}px`;
       this.panelsBox.style.gridTemplateColumns = `repeat(${columns}, ${each}px)`;
       shown.forEach((panel) => panel.layout(each, dpr));
     }
