@@ -7,6 +7,7 @@ from ui.driving import figures, page, words
 
 from fmviz.lab.background import tasks
 from fmviz.lab.experiment import Experiment
+from fmviz.ui import watching
 
 IRIS = {
     **{"dataset": "iris", "loss": "logistic", "rank": 2, "max_epochs": 6, "tol": 0.0},
@@ -45,7 +46,9 @@ def test_interactions_are_told_of_one_class(run):
         assert not page("interactions", run=run, view=view, output="2").exception
 
 
-def test_three_classes_and_two_labels_of_a_table_are_taken(store):
+def test_three_classes_and_two_labels_of_a_table_are_taken(store, monkeypatch):
+    # Nothing here asks again, as a browser does, where reading takes longer.
+    monkeypatch.setattr(watching, "_PATIENCE", 60.0)
     app = page("data")
     app.text_area(key="data_paste").set_value(CSV).run()
     app.button(key="data_use_paste").click().run()

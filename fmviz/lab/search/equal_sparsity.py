@@ -200,9 +200,30 @@ def at_equal_sparsity(
         replace(experiment, regularizer=name, solver="auto", regularizer_params=(), solver_params=())
         for name in regularizers
     ]
-    yield from two_at_a_time(
+    fits = two_at_a_time(
         lambda ends: [_to_the_nearest(one, target, accept, ends) for one in each], should_stop
     )
+    yield from _begun_in_order(fits, regularizers)
+
+
+def _begun_in_order(fits: Iterator[SearchFit], regularizers: Sequence[str]) -> Iterator[SearchFit]:
+    """Yield the fits such that the first of each regularizer comes after those of the ones before it.
+
+    Whoever collects them by regularizer has the same order every time.
+    """
+    held: dict[str, list[SearchFit]] = {name: [] for name in regularizers}
+    for fit in fits:
+        name = fit.experiment.regularizer
+        if name not in held:
+            yield fit
+            continue
+        held[name].append(fit)
+        for first in list(held):
+            if not held[first]:
+                break
+            yield from held.pop(first)
+    for rest in held.values():
+        yield from rest
 
 
 def _to_the_nearest(
