@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
@@ -76,12 +77,17 @@ def served(surroundings: Mapping[str, str], root: Path = ROOT) -> Iterator[str]:
         process.wait(20)
 
 
+def launching() -> dict[str, Any]:
+    """Return what launches a Chromium that paints without a graphics card and calls nobody."""
+    return {
+        "executable_path": chromium(),
+        "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+    }
+
+
 def browser_of(playwright: Playwright) -> Browser:
-    """Return a Chromium that paints without a graphics card and calls nobody."""
-    return playwright.chromium.launch(
-        executable_path=chromium(),
-        args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-    )
+    """Return such a Chromium."""
+    return playwright.chromium.launch(**launching())
 
 
 def first_visit(window: BrowserContext, url: str) -> float:

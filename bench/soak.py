@@ -28,8 +28,7 @@ from playwright.async_api import TimeoutError as PatienceError
 from fmviz.ui.navigation import NAVIGATION
 
 from .live_view import server_of
-from .pages import served
-from .plot import chromium
+from .pages import launching, served
 
 PAGES = tuple(
     "" if link.script == "app.py" else Path(link.script).stem
@@ -95,10 +94,7 @@ async def soak(url: str, visitors: int, seconds: float) -> None:
     """Measure and print."""
     pid, met = server_of(url.rpartition(":")[2]), Counter[str]()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=chromium(),
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+        browser = await playwright.chromium.launch(**launching())
         pages = []
         for _ in range(visitors):
             context = await browser.new_context(viewport={"width": 1440, "height": 900})

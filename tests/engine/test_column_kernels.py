@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import build_problem, make_solver
-from signatures import signatures
+from signatures import recompiled, signatures
 
 from fmviz.choices import why_not
 from fmviz.engine import counting
@@ -181,6 +181,7 @@ def test_power_operator_agrees_with_python(degree):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", [HOFM, ALL, FITTED, FITTED_A, FITTED_2, H3, A2])
 def test_settings_never_recompile(model):
+    first = signatures()
     for solver in ("cd", "sgd", "pbcd"):
         if why_not("l2", solver, model=model[0], model_params=model[1]) is not None:
             continue
@@ -194,3 +195,4 @@ def test_settings_never_recompile(model):
             problem.model.used_interactions(method.parameters())
             before = before or signatures()
         assert signatures() == before
+    assert recompiled(first) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_name import SMOOTH, build_problem, make_solver
-from signatures import signatures
+from signatures import recompiled, signatures
 
 import fmviz.engine
 from fmviz.choices import why_not
@@ -274,12 +274,14 @@ def test_settings_never_recompile():
             method.start(problem.start(0.1, rng), rng)
             method.epoch()
 
+    first = signatures()
     use(0.5, 4)
     before = signatures()
     for strength in (0, 1, 0.25, np.float32(0.25), 2**-7):
         for rank in (1, 4):
             use(strength, rank)
     assert signatures() == before
+    assert recompiled(first) == []
 
 
 def test_cache_directory_falls_back_where_it_cannot_be_written(monkeypatch, tmp_path):
