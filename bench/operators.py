@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from fmviz.engine.penalties import PENALTIES
-from fmviz.engine.penalties._squared_norm import ALGORITHMS
+from fmviz.engine.penalties.operators.squared_norm import ALGORITHMS
 
 from .report import alone, at_least, at_most, table
 from .timing import cpu_seconds, in_turns

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from fmviz.engine.certificate import certificates
+from fmviz.engine.certificates.stationarity import certificates
 from fmviz.engine.design import augmented
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.models import get_model

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import certificates
+from .certificates.stationarity import certificates
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver
 from .errors import finite_number, whole_number

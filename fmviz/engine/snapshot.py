@@ -71,8 +71,8 @@ class Snapshot:
     used_interactions : int
         Pairs i < j whose rows of P share a column in which both are non-zero, or whose weight in W is not 0.
     certificate : float
-        See `fmviz.engine.certificate.certify`: the stationarity residual, 0 at a stationary point, or for a
-        convex model the relative duality gap, 0 at the optimum.
+        See `fmviz.engine.certificates.stationarity.certify`: the stationarity residual, 0 at a stationary
+        point, or for a convex model the relative duality gap, 0 at the optimum.
     change : float
         The largest change of a parameter during the epoch, relative to the largest parameter.
     parameters : Parameters

@@ -32,9 +32,9 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
 
-from .held_out import HeldOut
-from .met_features import met_part, widened
-from .warm_start import Memory, overlaid
+from .fitting.held_out import HeldOut
+from .fitting.met_features import met_part, widened
+from .fitting.warm_start import Memory, overlaid
 
 if TYPE_CHECKING:
     import pandas as pd

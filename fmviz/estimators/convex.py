@@ -14,9 +14,9 @@ from fmviz.engine.solvers import Solver
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting.strengths import TraceNormStrengths
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-from .strengths import TraceNormStrengths
 
 
 class _ConvexFM(TraceNormStrengths, PairEstimator):

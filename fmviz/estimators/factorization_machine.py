@@ -19,9 +19,9 @@ from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
 
 from .base import Callback, FactorEstimator, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting.strengths import StrengthsOfData
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-from .strengths import StrengthsOfData
 
 
 class _FactorizationMachine(StrengthsOfData, FactorEstimator, PairEstimator):

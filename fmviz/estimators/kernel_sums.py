@@ -10,8 +10,8 @@ import numpy as np
 from fmviz.engine.interactions.of_order import Interactions
 from fmviz.engine.parameters import Parameters
 
+from .fitting.strengths import StrengthsOfData
 from .interactions import ProductEstimator
-from .strengths import StrengthsOfData
 
 
 class KernelSumEstimator(StrengthsOfData, ProductEstimator):

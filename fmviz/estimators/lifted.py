@@ -17,9 +17,9 @@ from fmviz.engine.solvers import Solver
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting.strengths import StrengthsOfData
 from .interactions import ProductEstimator
 from .regressor import ModelRegressor
-from .strengths import StrengthsOfData
 
 
 class _Lifted(StrengthsOfData, ProductEstimator):

@@ -15,9 +15,9 @@ from fmviz.metrics import used_pairs
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting.strengths import TraceNormStrengths
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
-from .strengths import TraceNormStrengths
 
 
 class _Quadratic(TraceNormStrengths, PairEstimator):

@@ -33,7 +33,7 @@ from fmviz.ui.components.matrix_view import (
     matrix_view,
 )
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import SUPPORT, truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 

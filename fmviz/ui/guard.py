@@ -18,7 +18,7 @@ from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
 from fmviz.ui.components.pulse import pulse
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 __all__ = ["fragment", "guard"]
 

@@ -7,7 +7,7 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import Dataset
 from fmviz.ui import widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
 AGAINST = ParamSpec(

@@ -20,17 +20,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.lab.catalog import dataset_spec
-from fmviz.ui import (
-    presets,
-    restrictions,
-    session_uploads,
-    widgets,
-)
+from fmviz.ui import session_uploads, widgets
 from fmviz.ui.collecting import spare_modules
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link
-from fmviz.ui.state import LEVEL_COOKIE, Settings
+from fmviz.ui.settings import presets, restrictions
+from fmviz.ui.settings.state import LEVEL_COOKIE, Settings
 from fmviz.ui.status import draw_status
 
 # A picture of our own: for a Material icon the browser would ask a server outside.

@@ -11,7 +11,7 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.interpretation.threshold import lambda_max
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 # Buttons of some pages are called start.
 STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts")

@@ -17,7 +17,7 @@ import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.background.task import Task
-from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"

@@ -9,7 +9,7 @@ from oracles import slow_fm
 from oracles.generic_convex import least_subgradient
 
 import fmviz
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, omega_star
 

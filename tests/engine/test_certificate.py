@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from by_name import SMOOTH, best_solver, build_problem, iterate
 
-from fmviz.engine.certificate import curvature, loss_gradient, stationarity
+from fmviz.engine.certificates.stationarity import curvature, loss_gradient, stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES

@@ -15,7 +15,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import _power_norm
+from fmviz.engine.penalties.operators import power_norm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import pbcd, pcd
 from fmviz.engine.solvers.kernels import coefficients, linear_part
@@ -172,8 +172,8 @@ def test_power_operator_agrees_with_python(degree):
         M = rng.normal(size=(2, int(rng.integers(1, 12))))
         strength = float(10.0 ** rng.uniform(-3, 3))
         one, two = np.empty_like(M), np.empty_like(M)
-        _power_norm.prox_power_rows(M, strength, degree, one)
-        python_version(_power_norm.prox_power_rows)(M, strength, degree, two)
+        power_norm.prox_power_rows(M, strength, degree, one)
+        python_version(power_norm.prox_power_rows)(M, strength, degree, two)
         assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 

@@ -11,7 +11,7 @@ from by_name import best_solver, build_problem, iterate, make_solver
 from oracles import slow_columns, slow_fm
 
 from fmviz.choices import why_not
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.models import MODELS, get_model
 from fmviz.engine.parameters import Parameters

@@ -13,10 +13,10 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from fmviz.choices import why_not
-from fmviz.engine import duality
+from fmviz.engine.certificates import duality
+from fmviz.engine.certificates.duality import dual_value, relative_gap
 from fmviz.engine.compatibility import cost_note
 from fmviz.engine.drive import Budget
-from fmviz.engine.duality import dual_value, relative_gap
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import (

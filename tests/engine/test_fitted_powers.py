@@ -7,7 +7,7 @@ import pytest
 from by_name import best_solver, build_problem, iterate
 
 from fmviz.choices import why_not
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters

@@ -18,7 +18,8 @@ from fmviz.engine._jit import cache_directory, python_version
 from fmviz.engine.design import STORAGES, Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES, _squared_norm
+from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties.operators import squared_norm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS, pbcd, pcd
 from fmviz.engine.solvers.kernels import dense_entry_sweep, linear_part
@@ -170,11 +171,11 @@ def test_the_risk_by_rows_agrees_with_python_and_with_the_problem(storage, loss)
     assert kernel(*arguments) / 11 == pytest.approx(problem.parts(at)["loss"], rel=1e-13)
 
 
-@pytest.mark.parametrize("algorithm", _squared_norm.ALGORITHMS.values(), ids=_squared_norm.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS.values(), ids=squared_norm.ALGORITHMS)
 def test_operator_kernels_agree_with_python(algorithm):
     rng = np.random.default_rng(0)
-    compiled = _squared_norm.prox_each_row(algorithm)
-    plain = _squared_norm.prox_each_row.__wrapped__(algorithm)
+    compiled = squared_norm.prox_each_row(algorithm)
+    plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     for trial in range(200):
         M = rng.normal(size=(2, int(rng.integers(1, 40))))
         M = np.round(M) if trial % 3 == 0 else M
@@ -225,8 +226,8 @@ def test_no_kernel_is_left_out():
         "models.columns.subsets.subsets_of_rows",
         "models.columns.subsets.subsets_slopes_of_rows",
         "models.columns.subsets.subsets_tables",
-        "penalties._power_norm.prox_power_rows",
-        "penalties._squared_norm.prox_each_row",
+        "penalties.operators.power_norm.prox_power_rows",
+        "penalties.operators.squared_norm.prox_each_row",
         "sampling.kernels.factor_draws",
         "sampling.kernels.linear_draws",
         "shared_basis.output_layer._sweeps",

@@ -10,7 +10,7 @@ from oracles import slow_fm, slow_lifted
 
 from fmviz.choices import why_not
 from fmviz.engine import counting
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.interactions.conversion import to_expansion
 from fmviz.engine.models import get_model

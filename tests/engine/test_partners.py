@@ -10,7 +10,7 @@ from oracles import slow_fm
 
 from fmviz.choices import why_not
 from fmviz.engine._jit import python_version
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.design import LAYOUTS, Design
 from fmviz.engine.drive import Budget
 from fmviz.engine.losses import LOSSES

@@ -9,7 +9,8 @@ from by_name import SMOOTH, best_solver, build_problem, iterate
 from oracles.generic_convex import generic_optimum
 
 from fmviz.choices import list_models, why_not
-from fmviz.engine import duality, memory
+from fmviz.engine import memory
+from fmviz.engine.certificates import duality
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
 from fmviz.engine.interactions.pairs import GivenPairs

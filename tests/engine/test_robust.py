@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from by_name import build_problem
 
 from fmviz.choices import why_not
-from fmviz.engine.certificate import certify
+from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.of_order import pairs_of

@@ -9,7 +9,7 @@ from by_name import build_problem, iterate, make_solver
 from oracles import slow_fm
 
 from fmviz.datasets import make_sparse_interactions
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers.pbcd import PBCD, in_lines

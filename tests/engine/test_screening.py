@@ -11,7 +11,7 @@ from oracles import slow_fm
 from scipy.sparse import csr_array
 
 from fmviz.datasets import make_sparse_interactions
-from fmviz.engine.certificate import stationarity
+from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem

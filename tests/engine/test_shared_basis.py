@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from oracles.shared_basis import brute_force_value, l1_optimum
 
-from fmviz.engine.certificate import certificates, certify
+from fmviz.engine.certificates.stationarity import certificates, certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.design import Design, augmented

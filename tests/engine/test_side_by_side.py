@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fmviz.engine import drive
-from fmviz.engine.certificate import certify
+from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design

@@ -7,7 +7,7 @@ import pytest
 from numba import config
 from oracles import slow_stochastic
 
-from fmviz.engine.penalties import _squared_norm
+from fmviz.engine.penalties.operators import squared_norm
 
 SIZES = (1, 2, 63, 64, 65, 500, 2047, 2048, 2049, 5000) + (
     () if config.DISABLE_JIT else (8191, 8192, 8200, 70_001)
@@ -16,7 +16,7 @@ SIZES = (1, 2, 63, 64, 65, 500, 2047, 2048, 2049, 5000) + (
 
 def misleading(rng: np.random.Generator, d: int) -> np.ndarray:
     """Return what is large only where a long vector is sampled."""
-    piece, spacing = _squared_norm.PIECE, _squared_norm.SPACING
+    piece, spacing = squared_norm.PIECE, squared_norm.SPACING
     sampled = np.arange(d) % (piece * spacing) < piece
     return rng.normal(size=d) * np.where(sampled & (rng.random(d) < 0.05), 20.0, 1.0)
 
@@ -39,7 +39,7 @@ STRENGTHS = (1e-30, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e6, 1e30, 1e200)
 
 def apply(algorithm: str, p: np.ndarray, strength: float) -> np.ndarray:
     out = np.empty((1, p.size))
-    _squared_norm.prox_each_row(_squared_norm.ALGORITHMS[algorithm])(p.reshape(1, -1), strength, out)
+    squared_norm.prox_each_row(squared_norm.ALGORITHMS[algorithm])(p.reshape(1, -1), strength, out)
     return out[0]
 
 
@@ -50,7 +50,7 @@ def test_algorithms_agree_with_the_oracle_at_every_length(shape):
         p = SHAPES[shape](rng, d)
         scale = np.abs(p).max() or 1.0
         for strength in STRENGTHS:
-            found = {one: apply(one, p, strength) / scale for one in _squared_norm.ALGORITHMS}
+            found = {one: apply(one, p, strength) / scale for one in squared_norm.ALGORITHMS}
             for q in found.values():
                 assert np.abs(q - found["sort"]).max() <= 1e-12, (d, strength)
             # The oracle is quadratic in d, and subtracts what is nearly equal where λ is large.
@@ -77,10 +77,10 @@ def test_sum_and_threshold_agree_to_relative_precision(shape):
             assert q.max() == pytest.approx(v, rel=1e-12), (d, strength)
 
 
-@pytest.mark.parametrize("algorithm", _squared_norm.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS)
 def test_in_place_and_from_afar_give_the_same(algorithm):
     rng = np.random.default_rng(2)
-    kernel = _squared_norm.prox_each_row(_squared_norm.ALGORITHMS[algorithm])
+    kernel = squared_norm.prox_each_row(squared_norm.ALGORITHMS[algorithm])
     for d, strength in ((5, 0.01), (63, 0.01), (64, 0.01), (3000, 0.01), (9000, 1.0)):
         M = rng.normal(size=(2, d))
         out = np.empty_like(M)
@@ -89,7 +89,7 @@ def test_in_place_and_from_afar_give_the_same(algorithm):
         assert np.array_equal(M, out)
 
 
-@pytest.mark.parametrize("algorithm", _squared_norm.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_stays_visible(algorithm, bad):
     for d in (1, 5, 100, 3000, 9000):
@@ -98,14 +98,14 @@ def test_what_is_not_finite_stays_visible(algorithm, bad):
         assert not np.isfinite(apply(algorithm, p, 0.1)).all()
 
 
-@pytest.mark.parametrize("algorithm", _squared_norm.ALGORITHMS.values(), ids=_squared_norm.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", squared_norm.ALGORITHMS.values(), ids=squared_norm.ALGORITHMS)
 def test_long_vectors_agree_with_python(algorithm):
     rng = np.random.default_rng(4)
-    plain = _squared_norm.prox_each_row.__wrapped__(algorithm)
+    plain = squared_norm.prox_each_row.__wrapped__(algorithm)
     for d, strength in ((2500, 1e-4), (2500, 0.1), (2500, 1e4), (8200, 0.5)):
         M = rng.normal(size=(1, d))
         one, two = np.empty_like(M), np.empty_like(M)
-        _squared_norm.prox_each_row(algorithm)(M, strength, one)
+        squared_norm.prox_each_row(algorithm)(M, strength, one)
         plain(M, strength, two)
         # Sums in another order.
         assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
@@ -122,10 +122,10 @@ def test_a_zero_has_no_sign():
 def test_where_few_entries_live_the_others_are_left_out(shape):
     p = SHAPES[shape](np.random.default_rng(5), 8200)
     work, out = np.empty(p.size), np.empty(p.size)
-    assert _squared_norm.prox_few(p, 0.5, work, out)
+    assert squared_norm.prox_few(p, 0.5, work, out)
     expected = apply("sort", p, 0.5)
     assert np.abs(out - expected).max() <= 1e-12
-    assert not _squared_norm.prox_few(p, 1e-5, work, out)
+    assert not squared_norm.prox_few(p, 1e-5, work, out)
     # A sample can say too much; what it says of normal entries it does not.
     tau = 2.0 * 0.5 * np.abs(expected).sum()
-    assert (_squared_norm.sampled_bound(p, 0.5, work) > tau) == (shape == "misleading")
+    assert (squared_norm.sampled_bound(p, 0.5, work) > tau) == (shape == "misleading")

@@ -18,7 +18,7 @@ from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
 from fmviz.ui.data import page as view
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 CSV = "age,town,smoker,y\n" + "".join(
     f"{20 + i % 40},{('Bonn', 'Kiel', 'Ulm')[i % 3]},{('no', 'yes')[i % 7 < 3]},{i % 11 / 3 - i % 5}\n"

@@ -12,10 +12,10 @@ from fmviz.ui.compare import page as compare
 from fmviz.ui.geometry import page as geometry
 from fmviz.ui.lessons import panel
 from fmviz.ui.path import page as path
-from fmviz.ui.presets import presets
 from fmviz.ui.prox import page as prox
-from fmviz.ui.setting_types import from_link
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.presets import presets
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.types import from_link
 from fmviz.ui.sweeps import page as sweeps
 from fmviz.ui.train import page as train
 from fmviz.ui.train.settings import OWN

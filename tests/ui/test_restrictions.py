@@ -12,8 +12,8 @@ from ui.driving import ROOT, page, words
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.ui import widgets
-from fmviz.ui.restrictions import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.restrictions import plain
+from fmviz.ui.settings.state import Settings
 
 
 def keys(app: AppTest) -> set[str]:
@@ -104,7 +104,7 @@ def test_all_widgets_with_a_setting_are_drawn_in_one_place():
         for path in Path(folder).rglob("*.py")
         if re.search(r"\*\*settings\.bind\(|= settings\.bind\(", path.read_text(encoding="utf-8"))
     }
-    assert users == {"widgets.py", "restrictions.py"}
+    assert users == {"widgets.py", "settings/restrictions.py"}
 
 
 # ------------------------------------------------------------------------------------------ Simple and Expert

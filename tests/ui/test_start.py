@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui.prox import page as prox
-from fmviz.ui.setting_types import from_link, to_link
+from fmviz.ui.settings.state import Settings, Several, Text
+from fmviz.ui.settings.types import from_link, to_link
 from fmviz.ui.start import page as start
-from fmviz.ui.state import Settings, Several, Text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -171,7 +171,7 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     (tmp_path / "app.py").write_text(
         "from fmviz.engine.settings import ParamSpec\n"
         "from fmviz.ui import shell\n"
-        "from fmviz.ui.state import Settings\n"
+        "from fmviz.ui.settings.state import Settings\n"
         "settings = Settings('fails', (ParamSpec('size', 'int', 3, 1, 9),))\n"
         "with shell.page('Fails', settings):\n"
         + (

@@ -503,7 +503,7 @@ def stale_label_app():
     import streamlit as st
 
     from fmviz.engine.settings import ParamSpec
-    from fmviz.ui.state import Settings
+    from fmviz.ui.settings.state import Settings
 
     settings = Settings("train", (ParamSpec("solver", "choice", "auto", choices=("auto", "cd")),))
     bound = settings.bind("solver")

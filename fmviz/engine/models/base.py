@@ -89,7 +89,7 @@ class Model(Bound):
     solvers : str
         Where no general solver takes the model: which do, as the end of a sentence.
     certificate : {"stationarity", "gap", "majoriser"}
-        What `fmviz.engine.certificate.certify` measures for it.
+        What `fmviz.engine.certificates.stationarity.certify` measures for it.
     multi_output : bool
         Whether it has several outputs at once, with a loss of vectors.
     suited : mapping

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..certificate import certify as certify_one
+from ..certificates.stationarity import certify as certify_one
 from ..design import Design
 from ..models import Model, get_model
 from ..parameters import Parameters
@@ -240,7 +240,7 @@ def union(model: Model, parameters: Parameters) -> Parameters:
 
 
 def certify(problem: AnyProblem, parameters: Parameters, thorough: bool = True) -> float:
-    """Return the largest of the certificates of the outputs; see `fmviz.engine.certificate.certify`."""
+    """Return the largest of the certificates of the outputs; see `certify` in `certificates.stationarity`."""
     each = zip(problem.machines, problem.split(parameters), strict=True)
     return max(certify_one(one, found, thorough) for one, found in each)
 

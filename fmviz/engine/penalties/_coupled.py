@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .._jit import jitable
-from ._vectors import norm, shrink_norm, soft
 from .base import EntryView, RowView
+from .operators.thresholds import norm, shrink_norm, soft
 
 FIXED, COUPLED, SUMS = 0, 1, 2
 

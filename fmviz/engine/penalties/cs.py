@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import WhyNot
 from ._coupled import norm_penalty
-from ._matrix import shrink_squared_norms
-from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
+from .operators.matrix import shrink_squared_norms
+from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerCS
 from .ti import rest_of_sum
 

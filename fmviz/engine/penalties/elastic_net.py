@@ -9,8 +9,8 @@ import numpy as np
 
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty
-from ._matrix import soften
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .operators.matrix import soften
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._jit import jitable
-from ._vectors import norm, shrink_norm, soft
 from .base import EntryView, Penalty, RowView, entry_residual, row_residual, unit_rows
+from .operators.thresholds import norm, shrink_norm, soft
 
 
 def symmetric_sums(sizes: np.ndarray, degree: int) -> np.ndarray:

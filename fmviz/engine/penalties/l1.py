@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from ._matrix import soften
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .operators.matrix import soften
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from ._matrix import leave
 from .base import EntryView, MatrixView, Penalty, RowView
+from .operators.matrix import leave
 
 
 @dataclass(frozen=True)

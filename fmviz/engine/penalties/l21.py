@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from ._matrix import shrink_norms
 from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
+from .operators.matrix import shrink_norms
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import norm_penalty
-from ._matrix import shrink_norm_pairs
-from ._squared_norm import ALGORITHMS
 from .base import MatrixView, Penalty, RowView, row_residual, unit_rows
 from .higher_order import HigherOmegaCS, OmegaCSAll
 from .omega_ti import prox_pairs
+from .operators.matrix import shrink_norm_pairs
+from .operators.squared_norm import ALGORITHMS
 from .ti import rest_of_sum
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._coupled import entries_penalty, entry_penalty
-from ._matrix import shrink_pairs
-from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
 from .higher_order import HigherOmegaTI, OmegaTIAll
+from .operators.matrix import shrink_pairs
+from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .ti import rest_of_sum
 
 

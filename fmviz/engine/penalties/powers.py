@@ -11,9 +11,9 @@ import numpy as np
 
 from .._jit import jitable
 from ..settings import setting
-from ._matrix import row_norms, set_norms
-from ._power_norm import power_slope, prox_power_l1, prox_power_vector
 from .base import MatrixView, Penalty, entry_residual, row_residual, unit_rows
+from .operators.matrix import row_norms, set_norms
+from .operators.power_norm import power_slope, prox_power_l1, prox_power_vector
 
 _DEGREE: dict[str, Any] = {
     "low": 2,

@@ -10,9 +10,9 @@ import numpy as np
 from ..errors import WhyNot
 from ..settings import setting
 from ._coupled import entries_penalty, entry_penalty, entry_penalty_in_row
-from ._matrix import shrink_squared_columns, shrink_squared_rows
-from ._squared_norm import ALGORITHMS, prox_squared_l1
 from .base import EntryView, MatrixView, Penalty, RowView, entry_residual
+from .operators.matrix import shrink_squared_columns, shrink_squared_rows
+from .operators.squared_norm import ALGORITHMS, prox_squared_l1
 from .powers import PowerTI
 
 

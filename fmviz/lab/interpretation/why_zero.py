@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.certificate import loss_gradient
+from fmviz.engine.certificates.stationarity import loss_gradient
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 

@@ -17,7 +17,7 @@ from fmviz.lab.self_test import Finding, checkup
 from fmviz.lab.store.runs import default_path
 from fmviz.ui import shell
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import watch
 
 _TASK = "about:checkup"

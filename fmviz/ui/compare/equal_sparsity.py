@@ -28,8 +28,8 @@ from fmviz.ui import arena, capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.path.interaction_count import ACCEPT, SLACK, accepted
+from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, follow_data
-from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import failure, watch
 
 # Those that an FM takes with an exact operator; ridge makes nothing sparse.

@@ -28,7 +28,7 @@ from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import equal_sparsity, pairs, strengths
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.watching import done
 
 MOST = 40

@@ -24,7 +24,7 @@ from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 TABLE = (
     ParamSpec("one", "int", 0, 0, 23, help=r"The run whose $W=PP^\top$ is taken."),

@@ -25,7 +25,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.ui import arena, shell, widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 TABLE = (
     ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),

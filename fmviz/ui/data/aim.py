@@ -11,7 +11,7 @@ from fmviz.lab.tables.values import numbers_of
 from fmviz.lab.uploads.library import Profile
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 __all__ = ["draw_aim"]
 

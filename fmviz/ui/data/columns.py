@@ -12,7 +12,7 @@ import streamlit as st
 
 from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.recipe import Choice, Recipe
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 
 __all__ = ["Corrections", "choices", "corrections_of", "edit_columns"]
 

@@ -13,7 +13,7 @@ from fmviz.lab.uploads.library import Upload
 from fmviz.ui import navigation, session_uploads
 from fmviz.ui.data.size import train_query
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 __all__ = ["TOLD", "draw_shelf"]
 

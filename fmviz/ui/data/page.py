@@ -23,7 +23,7 @@ from fmviz.ui.data.aim import draw_aim
 from fmviz.ui.data.library import draw_shelf
 from fmviz.ui.data.size import draw_size, draw_train
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Setting, Settings, Text
+from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.watching import done
 
 _READING = tuple(field.name for field in fields(Reading))

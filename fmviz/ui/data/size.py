@@ -21,7 +21,7 @@ from fmviz.lab.uploads.importing import import_upload
 from fmviz.lab.uploads.size import Size
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query as experiment_query
 from fmviz.ui.watching import done
 

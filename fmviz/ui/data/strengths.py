@@ -33,7 +33,7 @@ from fmviz.ui import capsule, navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import suspects
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fmviz.operators import certificate
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.guard import fragment
-from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several, Text
 
 # Whose picture is large where none was chosen.
 _FIRST = "ti"

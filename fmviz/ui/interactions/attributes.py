@@ -25,7 +25,7 @@ from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.pairs import pick_node, search_row
 from fmviz.ui.interactions.parts import draw_network, pairs_in_words, unit_of
 from fmviz.ui.interactions.samples import with_intervals
-from fmviz.ui.state import Settings, Whole
+from fmviz.ui.settings.state import Settings, Whole
 
 TABLE = (Whole("pair", help="The two attributes whose levels are shown, by their numbers."),)
 _LISTED = 60

@@ -34,7 +34,7 @@ from fmviz.ui.components.matrix_view import (
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.parts import pairs_in_words
 from fmviz.ui.interactions.samples import with_intervals
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 
 TABLE = (
     Text(

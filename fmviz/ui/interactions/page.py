@@ -24,7 +24,7 @@ from fmviz.ui.interactions.opened import (
     opened,
 )
 from fmviz.ui.outputs import AGAINST, OUTPUT, choose_against, choose_output
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.watching import watch, watched
 
 OFFERED = 100

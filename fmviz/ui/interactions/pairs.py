@@ -18,7 +18,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.parts import draw_network, pairs_in_words
 from fmviz.ui.interactions.samples import with_intervals
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 
 MOST = 500
 _SORTS = {"weight": "Weight", "spread": "Typical size", "support": "Rows with both"}

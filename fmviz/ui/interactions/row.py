@@ -25,7 +25,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.interactions import every_output
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.interactions.parts import unit_of
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
 
 _BARS = 14
 _CONTROLS = 12

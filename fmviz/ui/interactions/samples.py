@@ -17,7 +17,7 @@ from fmviz.lab.search.averaged import Average, can_be_averaged
 from fmviz.lab.search.first_fit import Sampling, average_beside
 from fmviz.ui import widgets
 from fmviz.ui.interactions.opened import Opened
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 TABLE = (

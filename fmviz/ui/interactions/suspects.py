@@ -23,7 +23,7 @@ from fmviz.lab.interpretation.outliers import (
     suspicions,
 )
 from fmviz.ui import widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 _LOSSES = {"cap": "With a cap", "logistic": "Logistic", "huber": "Huber", "squared": "Squared"}

@@ -7,7 +7,7 @@ import streamlit as st
 from fmviz.lab.lessons.steps import Lesson, lessons
 from fmviz.ui import shell
 from fmviz.ui.lessons import panel
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 
 def render() -> None:

@@ -28,7 +28,7 @@ from fmviz.lab.lessons.values import (
     right_choice,
 )
 from fmviz.ui import navigation
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.theme import theme_color
 from fmviz.ui.watching import watch
 

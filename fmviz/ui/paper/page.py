@@ -16,7 +16,7 @@ from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, newest
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.paper import reproduction, result
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import duration
 
 ALL = "all"

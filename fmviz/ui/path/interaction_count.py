@@ -24,7 +24,7 @@ from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest, stren
 from fmviz.paths import accepted_range
 from fmviz.ui import capsule, navigation, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, watch
 

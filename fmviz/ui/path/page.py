@@ -25,8 +25,8 @@ from fmviz.lab.search.strength_path import (
 )
 from fmviz.ui import shell, widgets
 from fmviz.ui.path import interaction_count, result, shared_basis
+from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
-from fmviz.ui.state import Settings, Several
 from fmviz.ui.watching import watch
 
 _SPECS = {spec.name: spec for spec in SPECS}

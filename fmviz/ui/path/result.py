@@ -27,7 +27,7 @@ from fmviz.lab.search.strength_path import (
 )
 from fmviz.ui import arena, capsule, navigation, widgets
 from fmviz.ui.charts import chart, curves
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, pace
 

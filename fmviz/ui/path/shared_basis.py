@@ -15,7 +15,7 @@ from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.values import to_query
 from fmviz.paths.shared_basis import LARGEST_SHARE, SMALLEST_SHARE
 from fmviz.ui import navigation, widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 _POINTS = 8
 

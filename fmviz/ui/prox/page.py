@@ -22,7 +22,7 @@ from fmviz.ui.prox.settings import (
     TABLE,
     draw_matrix,
 )
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.theme import background_color
 
 # The slider stays in sight while its pictures and curves scroll by.

@@ -8,7 +8,7 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab import operators as lab
 from fmviz.ui import widgets
-from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several, Text
 
 TABLE = (
     Several(

@@ -21,7 +21,7 @@ from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.values import to_query
 from fmviz.ui import capsule, navigation, shell, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings, Several, Text
+from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.watching import done
 
 if TYPE_CHECKING:

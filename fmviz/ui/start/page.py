@@ -11,8 +11,8 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, arena_plan
 from fmviz.ui import arena, navigation, shell
 from fmviz.ui.guard import fragment
-from fmviz.ui.presets import Preset, operator_presets, training_presets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.presets import Preset, operator_presets, training_presets
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import shared_task
 
 TABLE = (

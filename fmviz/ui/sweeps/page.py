@@ -29,8 +29,8 @@ from fmviz.ui import capsule, navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare.page import MOST
 from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
-from fmviz.ui.state import Settings, Several, Text
 from fmviz.ui.watching import failure, pace, watch
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}

@@ -11,7 +11,7 @@ from fmviz.lab.contamination import CONTAMINATION
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs.found_caps import numbers
 from fmviz.ui import widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import experiment_of
 
 _LABELS = {

@@ -11,7 +11,7 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.task import TaskState
 from fmviz.ui import widgets
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import epoch_trace
 
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full", 0.0)}

@@ -19,8 +19,8 @@ from fmviz.lab.experiment import EXPERIMENT_MODELS, EXPERIMENT_SOLVERS
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.starts import START_LABELS, draw_thresholds
-from fmviz.ui.state import Settings
 from fmviz.ui.train.caps import WRONG_ROWS, draw_caps, draw_wrong_rows, found_caps
 from fmviz.ui.train.settings import (
     LINEAR,

@@ -17,7 +17,7 @@ from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import MAX_GRAM_FEATURES, FactorFrame, Mark, Panel, matrix_view
 from fmviz.ui.components.matrix_view.model import largest_interaction
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 VIEW = (
     ParamSpec(

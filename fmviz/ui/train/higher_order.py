@@ -19,7 +19,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings, Whole
+from fmviz.ui.settings.state import Settings, Whole
 from fmviz.ui.train.matrix_options import (
     Look,
     completed,

@@ -19,7 +19,7 @@ from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.outputs import OUTPUT, choose_output
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import higher_order, why_zero
 from fmviz.ui.train.matrix_options import Look, order_name
 

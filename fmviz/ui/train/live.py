@@ -31,7 +31,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components.stage import stage
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import epoch_trace, higher_order, outliers, slices, why_zero
 from fmviz.ui.train import stage as scenes
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs

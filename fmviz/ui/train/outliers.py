@@ -26,8 +26,8 @@ from fmviz.lab.runner import Run
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.interactions.suspects import draw_rows
-from fmviz.ui.setting_types import Follower
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.types import Follower
 from fmviz.ui.watching import failure, watch
 
 VIEW = tuple(

@@ -19,8 +19,8 @@ from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation, session_uploads, shell
 from fmviz.ui.exports import draw_exports
-from fmviz.ui.setting_types import Setting
-from fmviz.ui.state import Settings, Text
+from fmviz.ui.settings.state import Settings, Text
+from fmviz.ui.settings.types import Setting
 from fmviz.ui.train import (
     controls,
     epoch_trace,

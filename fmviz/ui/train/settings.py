@@ -16,8 +16,8 @@ from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.values import to_query
-from fmviz.ui.setting_types import Changes
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.settings.types import Changes
 from fmviz.ui.train.strengths import CHANGES
 
 OWN: tuple[ParamSpec | Changes, ...] = (

@@ -14,7 +14,7 @@ from fmviz.lab.background.thinned import Frame, ThinnedBasis, ThinnedWeights
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view
-from fmviz.ui.state import Settings, Whole
+from fmviz.ui.settings.state import Settings, Whole
 from fmviz.ui.train.panels import last_frame
 
 VIEW = (Whole("slices", help="The outputs whose weights are drawn side by side; at most 12."),)

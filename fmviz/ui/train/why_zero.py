@@ -18,7 +18,7 @@ from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import Cell, Mark
 from fmviz.ui.escape import plain
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 VIEW = (
     ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),

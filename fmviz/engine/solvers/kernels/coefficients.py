@@ -9,7 +9,7 @@ import numpy as np
 from ..._jit import cached_factory
 from ...losses import ScalarLoss
 from ...parameters import Parameters
-from ...penalties._vectors import soft
+from ...penalties.operators.thresholds import soft
 from ...problem import Problem
 from ..base import working_loss
 from .sample_weights import sample_weight, unit_weight

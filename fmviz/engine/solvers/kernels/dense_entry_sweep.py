@@ -16,7 +16,7 @@ from ..._jit import cached_factory, jitable
 from ...design import DENSE
 from ...losses import ScalarLoss
 from ...penalties import EntryView
-from ...penalties._vectors import soft
+from ...penalties.operators.thresholds import soft
 from .rounding import NOISE
 
 # For the rounding errors in the length of a path.

@@ -11,7 +11,7 @@ from ...design import Storage
 from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
-from ...penalties._vectors import soft
+from ...penalties.operators.thresholds import soft
 from .power import power_minimum, power_slopes, power_value
 from .rounding import NOISE
 

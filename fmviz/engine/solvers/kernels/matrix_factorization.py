@@ -15,7 +15,7 @@ from ...design import Design, Partners
 from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
-from ...penalties._vectors import norm, soft
+from ...penalties.operators.thresholds import norm, soft
 from .rounding import BEYOND, NOISE
 
 _FOUR = 4

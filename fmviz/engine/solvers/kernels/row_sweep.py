@@ -9,7 +9,7 @@ from ...design import Storage
 from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
 from ...penalties import RowView
-from ...penalties._vectors import norm
+from ...penalties.operators.thresholds import norm
 from .rounding import BEYOND, NOISE
 
 # Numbers in a cache line.

@@ -10,7 +10,7 @@ of P up to rounding.
 
 Digits: a column is written out anew (a = 1, T = 0) in time proportional to its heap when the heap is full,
 when a leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry, and
-every `period` steps; such a step takes the operator of `_squared_norm.prox_vector` on the live entries.
+every `period` steps; such a step takes the operator of `squared_norm.prox_vector` on the live entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..._heap import heapify, pop, push
 from ..._jit import cached_factory, jitable
 from ...design import Storage
 from ...losses import ScalarLoss
-from ...penalties._squared_norm import find_by_filter, prox_vector, threshold_of
+from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
 from .lazy import SMALL
 from .sample import (
     BEYOND,

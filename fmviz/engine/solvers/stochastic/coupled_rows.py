@@ -1,7 +1,7 @@
 """Exact PSGD for CS and Ω_CS at the cost of the sample's own features (future work (i) of [A]).
 
 The operator of CS is that of ‖·‖₁² on the row norms ([A] Theorem 8), so the norms share one scale a and one
-offset T as the entries of a column do in `_coupled_entries`: ‖p_j‖ = a(κ_j − T), where κ_j stays constant
+offset T as the entries of a column do in `coupled_entries`: ‖p_j‖ = a(κ_j − T), where κ_j stays constant
 while the sample does not touch row j, whose direction does not change either. Amortised
 O(nnz(x)·(k + log d)) a step, with the iterates of the operator on all of P up to rounding.
 """
@@ -16,8 +16,8 @@ from ..._heap import heapify, pop, push
 from ..._jit import cached_factory, jitable
 from ...design import Storage
 from ...losses import ScalarLoss
-from ...penalties._squared_norm import find_by_filter, prox_vector, threshold_of
-from ...penalties._vectors import norm
+from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
+from ...penalties.operators.thresholds import norm
 from .coupled_entries import RATIO
 from .lazy import SMALL
 from .sample import (

@@ -15,7 +15,7 @@ import numpy as np
 from ..._jit import cached_factory
 from ...design import Storage
 from ...losses import ScalarLoss
-from ...penalties._vectors import norm, soft
+from ...penalties.operators.thresholds import norm, soft
 from .sample import (
     BEYOND,
     descend,

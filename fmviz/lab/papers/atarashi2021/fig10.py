@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from fmviz.engine.penalties._squared_norm import prox_squared_l1
+from fmviz.engine.penalties.operators.squared_norm import prox_squared_l1
 from fmviz.lab.papers.declared import figure
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Tables, rows_where
 from fmviz.lab.papers.statements import Said, by_majority, over, verdict

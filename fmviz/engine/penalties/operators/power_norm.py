@@ -11,7 +11,7 @@ from math import exp, frexp, ldexp, log, log1p, sqrt
 
 import numpy as np
 
-from .._jit import jitable, named
+from ..._jit import jitable, named
 
 LOG_2 = log(2.0)
 

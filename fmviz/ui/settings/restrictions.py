@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from fmviz.ui import widgets
-from fmviz.ui.state import RESTRICTIONS, Settings
+from fmviz.ui.settings.state import RESTRICTIONS, Settings
 
 _SYMBOLS = {
     r"\lambda": "λ",

@@ -14,7 +14,7 @@ import streamlit as st
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.values import to_query
 from fmviz.ui import navigation
-from fmviz.ui.state import Settings
+from fmviz.ui.settings.state import Settings
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.catalog import DatasetParam
 from fmviz.lab.datasets import DATASETS
-from fmviz.ui.setting_types import (
-    Names,
-    Setting,
-    Several,
-    Text,
-    Whole,
-    from_link,
-    to_link,
-)
+from fmviz.ui.settings.types import Names, Setting, Several, Text, Whole, from_link, to_link
 
 __all__ = ["LEVELS", "RESTRICTIONS", "SHARED", "Names", "Settings", "Several", "Text", "Whole"]
 

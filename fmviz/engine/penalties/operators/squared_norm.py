@@ -16,8 +16,8 @@ from math import frexp, ldexp, sqrt
 
 import numpy as np
 
-from .._jit import cached_factory, jitable
-from ..errors import one_of
+from ..._jit import cached_factory, jitable
+from ...errors import one_of
 
 # Each function says what it allows, since a kernel that calls it may allow more; on a short vector the calls
 # would take longer than the work.

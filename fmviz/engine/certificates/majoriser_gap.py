@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from .linalg.lowrank import PairGradient, eigenform, pair_gradient
-from .losses import Loss
-from .losses.majoriser import typical_size
-from .parameters import Parameters
-from .problem import Problem
+from ..linalg.lowrank import PairGradient, eigenform, pair_gradient
+from ..losses import Loss
+from ..losses.majoriser import typical_size
+from ..parameters import Parameters
+from ..problem import Problem
 
 # Excesses up to these shares of a typical target are taken for kinks, or smoothed over: what proves a point
 # stationary depends on how closely its solver came.

@@ -11,14 +11,14 @@ from operator import itemgetter
 
 import numpy as np
 
+from ..losses.majoriser import Smoothed, typical_size
+from ..parameters import Parameters
+from ..penalties import Penalty
+from ..penalties.base import unit_rows
+from ..penalties.blockwise import parts_of
+from ..problem import Problem
 from .duality import relative_gaps
-from .losses.majoriser import Smoothed, typical_size
 from .majoriser_gap import tangent_gap
-from .parameters import Parameters
-from .penalties import Penalty
-from .penalties.base import unit_rows
-from .penalties.blockwise import parts_of
-from .problem import Problem
 
 # How much of the typical size of a target kinks are smoothed by: what proves a point stationary depends on
 # how closely its solver followed them.

@@ -14,7 +14,7 @@ from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver
 from fmviz.engine.starts.strengths import fill_strengths
 
-from .base import ModelEstimator
+from ..base import ModelEstimator
 
 
 class StrengthsOfData(ModelEstimator):

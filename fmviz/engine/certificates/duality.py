@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .parameters import Parameters
-from .problem import Problem
+from ..parameters import Parameters
+from ..problem import Problem
 
 # Candidate scales, relative to the largest that is feasible: early in a run shorter ones are better, and a
 # slope on the border of the conjugate's domain may be outside by rounding.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .._jit import jitable
-from ._squared_norm import find_by_filter, prox_vector
+from ..._jit import jitable
+from .squared_norm import find_by_filter, prox_vector
 
 
 @jitable

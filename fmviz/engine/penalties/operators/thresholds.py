@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .._jit import jitable
+from ..._jit import jitable
 
 
 @jitable

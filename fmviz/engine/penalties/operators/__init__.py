@@ -1,0 +1,1 @@
+"""Proximal operators that several penalties share, compiled."""
