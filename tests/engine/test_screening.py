@@ -11,11 +11,13 @@ from oracles import slow_fm
 from scipy.sparse import csr_array
 
 from fmviz.datasets import make_sparse_interactions
+from fmviz.engine._jit import python_version
 from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation
+from fmviz.engine.solvers.kernels.extrapolation import combine
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -180,27 +182,62 @@ def test_active_sweeps_wait_until_the_zeros_are_settled():
     assert np.array_equal(plain.parameters().P, active.parameters().P)
 
 
+def noted(of, theta, bias=0.0):
+    """Note an iterate without linear weights, of which all entries live."""
+    return of.add(theta, np.empty(0), bias, np.ones(theta.size, dtype=bool))
+
+
 def test_extrapolation_finds_the_limit_of_an_affine_map():
     rng = np.random.default_rng(0)
     M = 0.95 * np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([1.0, 0.9, 0.5])
     fixed = rng.normal(size=3)
-    of = Extrapolation(4, 4)
-    theta = np.zeros(3)
+    of = Extrapolation(4, np.array([2, 1, 0]), 0, np.empty(0))
+    theta = np.ones(3)
     for _ in range(4):
-        assert not of.add(theta, 7.0)
+        assert not noted(of, theta[::-1].copy(), 7.0)
         theta = fixed + M @ (theta - fixed)
-    assert of.add(theta, 7.0)
+    assert noted(of, theta[::-1].copy(), 7.0)
     found = of.point()
     assert found[:3] == pytest.approx(fixed, abs=1e-5)
     # What stays the same in all iterates stays exactly.
     assert found[3] == 7.0
 
 
+def test_iterates_are_forgotten_where_other_entries_are_zero():
+    of, live = Extrapolation(2, np.arange(2), 0, np.empty(0)), np.zeros(2, dtype=bool)
+    for theta, last in (([1.0, 1.0], False), ([1.0, 2.0], False), ([0.0, 2.0], False)):
+        assert of.add(np.array(theta), np.empty(0), 0.0, live) == last
+    assert live.tolist() == [False, True]
+    assert not of.add(np.array([0.0, 3.0]), np.empty(0), 0.0, live)
+    assert of.add(np.array([0.0, 4.0]), np.empty(0), 0.0, live)
+
+
+@pytest.mark.parametrize("sized", [False, True])
+def test_the_combination_has_the_smallest_step(sized):
+    rng = np.random.default_rng(1)
+    iterates, first = rng.normal(size=(6, 11)), 7
+    sizes = rng.uniform(0.5, 2.0, 11) if sized else np.empty(0)
+    found, slow = np.empty(11), np.empty(11)
+    assert combine(iterates, sizes, first, found)
+    assert python_version(combine)(iterates, sizes, first, slow)
+    assert found == pytest.approx(slow, rel=1e-9)
+    scales = np.ones(11)
+    if sized:
+        for part in (slice(first), slice(first, None)):
+            scales[part] = sizes[part] / np.linalg.norm(sizes[part] * iterates[-1, part])
+    steps = np.diff(iterates, axis=0) * scales
+    # With c = (1 − Σ rest, rest) the smallest ‖Σ c_i steps_i‖ is a least squares problem.
+    rest = np.linalg.lstsq((steps[1:] - steps[0]).T, -steps[0], rcond=None)[0]
+    assert found == pytest.approx(np.append(1.0 - rest.sum(), rest) @ iterates[1:], rel=1e-6)
+
+
 @pytest.mark.parametrize("value", [0.0, np.inf, np.nan])
 def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
-    of = Extrapolation(2, 1)
+    of = Extrapolation(2, np.arange(1), 0, np.empty(0))
     with np.errstate(invalid="ignore"):
-        assert [of.add(np.array([value])) for _ in range(3)] == [False, False, True]
+        live = np.array([value != 0.0])
+        each = [of.add(np.array([value]), np.empty(0), 0.0, live) for _ in range(3)]
+        assert each == [False, False, True]
         assert of.point() is None
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..memory import aligned_copy
 from ..settings import ParamSpec
+from .kernels.extrapolation import combine, note
 
 ANDERSON = ParamSpec(
     "anderson",
@@ -15,9 +17,6 @@ ANDERSON = ParamSpec(
     help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
     "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
 )
-
-# Keeps the small linear system regular where steps are nearly parallel, as they are when it pays.
-_RIDGE = 1e-12
 
 
 class Extrapolation:
@@ -30,39 +29,34 @@ class Extrapolation:
     ----------
     depth : int
         The number of steps that are combined.
-    size : int
-        The length of an iterate.
+    places : ndarray of int
+        Where each entry of P, row by row, is in what its solver keeps.
+    linear : int
+        The number of linear weights.
+    sizes : ndarray
+        What takes the units out of a step: a factor for each entry of P, for w and for the bias; steps of P,
+        and of w with the bias, then count as shares of their norms. Empty to measure them as they are.
     """
 
     memory = ("_iterates", "_count")
 
-    def __init__(self, depth: int, size: int) -> None:
-        self._iterates = np.empty((depth + 1, size))
+    def __init__(self, depth: int, places: np.ndarray, linear: int, sizes: np.ndarray) -> None:
+        self._iterates = aligned_copy(np.zeros((depth + 1, places.size + linear + 1)))
         self._count = 0
+        self._places, self._sizes = places, sizes
 
-    def restart(self) -> None:
-        """Forget all iterates."""
-        self._count = 0
+    def add(self, laid: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> bool:
+        """Note an iterate; return whether there are as many as are combined.
 
-    def add(self, *parts: np.ndarray | float) -> bool:
-        """Note an iterate, given in parts; return whether there are as many as are combined."""
-        np.concatenate([np.ravel(part) for part in parts], out=self._iterates[self._count])
-        self._count += 1
+        `laid` is P as its solver keeps it, and `live` says which of it were not 0: where that has changed, it
+        is brought up to date, and the iterates so far are forgotten.
+        """
+        flat, alive = laid.reshape(-1), live.reshape(-1)
+        self._count = note(flat, self._places, w, bias, alive, self._iterates, self._count)
         return self._count == len(self._iterates)
 
-    def point(self, scales: np.ndarray | float = 1.0) -> np.ndarray | None:
-        """Return the combination, or None where nothing moved or not all is finite.
-
-        Steps are measured times `scales`, which may take the units out of them.
-        """
-        steps = np.diff(self._iterates, axis=0) * scales
-        gram = steps @ steps.T
-        largest = gram.diagonal().max()
-        if not (np.isfinite(largest) and largest > 0.0):
-            return None
-        gram /= largest
-        gram[np.diag_indices_from(gram)] += _RIDGE
-        weights = np.linalg.solve(gram, np.ones(len(gram)))
-        # Seen from the last one, what is the same in all of them stays exactly.
-        last = self._iterates[-1]
-        return np.asarray(last + weights / weights.sum() @ (self._iterates[1:] - last))
+    def point(self) -> np.ndarray | None:
+        """Return the combination, and forget the iterates; None where nothing moved or not all is finite."""
+        self._count = 0
+        found = np.empty(self._iterates.shape[1])
+        return found if combine(self._iterates, self._sizes, self._places.size, found) else None

@@ -106,7 +106,7 @@ class SweepingSolver(Solver):
         if self.settings.get(ESCAPE.name) and self.problem.penalty.saddles:
             self._revival = SaddleEscape(self.problem, rng, thorough=self.unit_free)
         if depth := self.settings.get(ANDERSON.name, 0):
-            self._extrapolation = Extrapolation(depth, parameters.P.size + parameters.w.size + 1)
+            self._extrapolation = self._extrapolated(depth, parameters)
             self._live = self._P != 0.0
         self._refresh()
 
@@ -197,17 +197,25 @@ class SweepingSolver(Solver):
             largest = max(largest, self._extrapolate(self._extrapolation))
         return largest
 
+    def _extrapolated(self, depth: int, parameters: Parameters) -> Extrapolation:
+        """Return what extrapolates sweeps, for P as it is laid."""
+        P, w = parameters.P, parameters.w
+        # Padding is 0, and no entry's number is.
+        numbers = self._lay(np.arange(1.0, P.size + 1.0).reshape(P.shape)).reshape(-1)
+        laid = np.flatnonzero(numbers)
+        places = np.empty(P.size, dtype=np.int64)
+        places[numbers[laid].astype(np.int64) - 1] = laid
+        sizes = np.empty(0)
+        if self.unit_free:
+            own = self._linear.sizes
+            sizes = np.concatenate([np.repeat(own, P.shape[1]), own, [1.0]])
+        return Extrapolation(depth, places, w.size, sizes)
+
     def _extrapolate(self, extrapolation: Extrapolation) -> float:
         """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
-        live = self._P != 0.0
-        if not np.array_equal(live, self._live):
-            extrapolation.restart()
-            self._live = live
-        here, problem = self.parameters(), self.problem
-        if not extrapolation.add(here.P, here.w, here.intercept):
+        if not extrapolation.add(self._P, self._w, self._bias, self._live):
             return 0.0
-        point = extrapolation.point(self._scales(here) if self.unit_free else 1.0)
-        extrapolation.restart()
+        here, problem, point = self.parameters(), self.problem, extrapolation.point()
         if point is None:
             return 0.0
         P, w, bias = np.split(point, (here.P.size, -1))
@@ -226,19 +234,6 @@ class SweepingSolver(Solver):
             (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
         )
 
-    def _scales(self, here: Parameters) -> np.ndarray:
-        """Return what gives P, and w with the bias, a norm of 1 whatever the units."""
-        sizes = self._linear.sizes
-        in_P = np.broadcast_to(sizes[:, None], here.P.shape)
-        whole = float(np.linalg.norm(in_P * here.P))
-        linear = float(np.linalg.norm(np.append(sizes * here.w, here.intercept)))
-        return np.concatenate(
-            [
-                np.ravel(in_P) / (whole or 1.0),
-                np.append(sizes, 1.0) / (linear or 1.0),
-            ]
-        )
-
     def objective(self) -> float:
         """See `Solver.objective`."""
         return sum(self.problem.parts(self.parameters(), self._f + self._shift).values())
@@ -254,6 +249,13 @@ def relative_change(*blocks: Any) -> float:
     worst = 0.0
     for change, *arrays in blocks:
         if change != 0.0:
-            size = max(float(np.abs(a).max(initial=0.0)) for a in arrays)
+            size = max(largest_entry(a) for a in arrays)
             worst = max(worst, change / max(size, change)) if np.isfinite(change) else float("inf")
     return worst
+
+
+def largest_entry(a: Any) -> float:
+    """Return the largest absolute value, 0 of an empty array."""
+    if np.ndim(a) == 0:
+        return abs(float(a))
+    return max(float(a.max(initial=0.0)), -float(a.min(initial=0.0)))
