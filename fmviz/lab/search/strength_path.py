@@ -7,8 +7,9 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -205,6 +206,8 @@ def two_at_a_time(
 ) -> Iterator[_Fit]:
     """Yield what several iterators yield as soon as it is there; two of them are at work at a time.
 
+    Next comes the one that has yielded least: else one with long items would be left for the end, alone.
+
     Parameters
     ----------
     start : callable
@@ -219,16 +222,22 @@ def two_at_a_time(
 
     # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
     with ThreadPoolExecutor(2) as pool:
-        waiting = {pool.submit(next, stream, None): stream for stream in start(ends)}
+        idle = [(0, place, stream) for place, stream in enumerate(start(ends))]
+        at_work: dict[Future[_Fit | None], tuple[int, int, Iterator[_Fit]]] = {}
+        fits: list[_Fit] = []
         try:
-            while waiting:
-                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for one in ended:
-                    stream = waiting.pop(one)
-                    fit = one.result()
-                    if fit is not None and not ends():
-                        waiting[pool.submit(next, stream, None)] = stream
-                        yield fit
+            while idle or at_work:
+                while idle and len(at_work) < 2:
+                    one = heappop(idle)
+                    at_work[pool.submit(next, one[-1], None)] = one
+                # Those whose streams are at work again, or have to wait.
+                yield from fits
+                fits = []
+                for task in wait(at_work, return_when=FIRST_COMPLETED).done:
+                    count, place, stream = at_work.pop(task)
+                    if (fit := task.result()) is not None and not ends():
+                        heappush(idle, (count + 1, place, stream))
+                        fits.append(fit)
         finally:
             closed.set()
 
