@@ -35,9 +35,7 @@ PAGES = tuple(
     for links in NAVIGATION.values()
     for link in links
 )
-BUTTONS = re.compile(
-    "Play|Reseed|Run|Train|Begin|Next|Try with an example|Show the example|Epoch by epoch|Open"
-)
+BUTTONS = re.compile("Play|Reseed|Run|Train|Begin|Next|Try the example|Show the example|Epoch by epoch|Open")
 """What starts work, or goes on, on a page."""
 SECONDS = (3.0, 12.0)
 """How long a visitor stays on a page."""

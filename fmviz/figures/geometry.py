@@ -65,6 +65,11 @@ def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> 
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
+def _signed(number: int) -> str:
+    """Return a whole number with the sign that Plotly draws."""
+    return str(number).replace("-", "−")
+
+
 def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
     x, y = np.round(points, 10).T
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip"}
@@ -133,36 +138,25 @@ def plane(
         "tickfont": {"size": 11},
         "range": [-span, span],
         "constrain": "domain",
-        "dtick": 1,
         "zeroline": True,
         "zerolinewidth": 1.5,
         "zerolinecolor": palette.NEUTRAL,
         "fixedrange": True,
     }
-    # Titles beside the axes would take the room of the picture.
-    names = [
-        {
-            "x": x,
-            "y": y,
-            "text": f"<b>{name}</b>",
-            "showarrow": False,
-            "xanchor": xanchor,
-            "yanchor": yanchor,
-            "font": {"size": 13},
-        }
-        for name, x, y, xanchor, yanchor in (
-            (axes[0], span, 0.0, "right", "bottom"),
-            (axes[1], 0.0, span, "left", "top"),
-        )
-    ]
+    # The name stands in place of the last number: beside the axis it would take the room of the picture,
+    # inside it would lie on the lines.
+    numbers = list(range(-int(REACH), int(REACH)))
+    xaxis, yaxis = (
+        axis | {"tickvals": [*numbers, REACH], "ticktext": [*map(_signed, numbers), f"<b>{name}</b>"]}
+        for name in axes
+    )
     return go.Figure(
         data=traces,
         layout={
-            "xaxis": axis,
-            "yaxis": axis | {"scaleanchor": "x", "scaleratio": 1},
-            "annotations": names,
+            "xaxis": xaxis,
+            "yaxis": yaxis | {"scaleanchor": "x", "scaleratio": 1},
             "height": height,
-            "margin": {"l": 22, "r": 4, "t": 4, "b": 22},
+            "margin": {"l": 28, "r": 12, "t": 8, "b": 22},
             "paper_bgcolor": _CLEAR,
             "plot_bgcolor": _CLEAR,
             "showlegend": False,

@@ -44,6 +44,13 @@ _WAITING = "Being trained"
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
 # What the pictures of all strengths, or epochs, may weigh on their way to the browser.
 _MOST_BYTES = 6_000_000
+# What the names stand for.
+_NAMES = {
+    "l1": "**ℓ₁**, the lasso: the sizes of all entries of P, added up.",
+    "l21": "**ℓ₂,₁**, the group lasso: the lengths of its rows, added up.",
+    "ti": "**TI**, for *triangular inequality*: the squared ℓ₁ norms of its columns.",
+    "cs": "**CS**, for *Cauchy–Schwarz*: the square of ℓ₂,₁.",
+}
 _MECHANISMS = {
     "l1": "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
     "those of its own group: features of different groups share columns until λ is large.",
@@ -123,6 +130,8 @@ def draw(
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
+    if words := [_NAMES[name] for name in plan.regularizers if name in _NAMES]:
+        st.caption(" ".join(words))
     if pair is not None:
         _draw_why(settings, plan, task.view(), nearest, pair, called)
 

@@ -44,6 +44,7 @@ _STYLE = """<style>
   [data-testid="stPageLink-NavLink"] p {white-space: normal}
 }
 [data-testid="stSidebarUserContent"] {padding-top: 0}
+[data-testid="stSidebar"] .stSelectbox input {font-size: 0.8rem; text-overflow: ellipsis}
 [data-testid="stCaptionContainer"] {color: light-dark(#5d646e, #9ba2ad); opacity: 1}
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {color: light-dark(#1f5fa8, #8bbcf2)}
 .js-plotly-plot .modebar {display: none}
@@ -128,7 +129,7 @@ def _links(links: Sequence[Link]) -> None:
 
 
 def _shared(settings: Settings) -> None:
-    if settings.shows_any("dataset", "seed"):
+    if settings.shows("dataset") and settings.shows("seed"):
         st.caption("**Data and seed**")
     names = session_uploads.menu(settings["dataset"])
     missing = {name: reason for name in names if (reason := dataset_spec(name).unavailable())}

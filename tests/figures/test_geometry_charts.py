@@ -31,7 +31,8 @@ def test_the_plane_holds_ball_flow_point_and_a_grid_for_clicks():
         (x, y) for x in LATTICE for y in LATTICE
     }
     assert figure.layout.yaxis.scaleanchor == "x"
-    assert [note.text for note in figure.layout.annotations] == ["<b>p₁₁</b>", "<b>p₂₁</b>"]
+    assert figure.layout.xaxis.ticktext == ("−2", "−1", "0", "1", "<b>p₁₁</b>")
+    assert figure.layout.yaxis.ticktext[-1] == "<b>p₂₁</b>"
 
 
 def test_exact_zeros_have_a_colour_and_a_sign_of_their_own():

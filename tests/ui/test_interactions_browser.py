@@ -31,7 +31,7 @@ def view(page: Any, name: str, wait_idle: Any) -> None:
 @pytest.mark.slow
 def test_the_example_is_read_in_every_way(server, page, new_page, wait_idle, shoot):
     page.goto(f"{server.url}/interactions")
-    page.get_by_role("button", name=re.compile("Train an example")).first.click()
+    page.get_by_role("button", name=re.compile("Train on ")).first.click()
     page.get_by_text("The strongest pair.").wait_for(timeout=120_000)
     wait_idle(page)
     shoot(page, "interactions-pairs")

@@ -56,6 +56,25 @@ PAPERS = (
   year      = {2016}
 }""",
     ),
+    Paper(
+        "M. Blondel, V. Niculae, T. Otsuka and N. Ueda, *Multi-output Polynomial Networks and Factorization "
+        "Machines*, NIPS 2017. Several outputs on a shared basis, and the conditional gradient for them.",
+        """@inproceedings{blondel2017multi,
+  author    = {Mathieu Blondel and Vlad Niculae and Takuma Otsuka and Naonori Ueda},
+  title     = {Multi-output Polynomial Networks and Factorization Machines},
+  booktitle = {Advances in Neural Information Processing Systems 30},
+  year      = {2017}
+}""",
+    ),
+    Paper(
+        "*Robust and Effective Factorization Machines*, anonymous manuscript. Capped losses and norms, which "
+        "set outliers aside.",
+        """@misc{robust_fm,
+  author = {Anonymous},
+  title  = {Robust and Effective Factorization Machines},
+  note   = {Manuscript}
+}""",
+    ),
 )
 KEYS = {
     "A slider": (
@@ -87,7 +106,7 @@ KEYS = {
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("About", Settings("about")) as settings:
+    with shell.page("About", Settings("about", unread=("dataset", "seed"))) as settings:
         shell.heading(
             settings,
             "About",

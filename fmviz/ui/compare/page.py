@@ -184,7 +184,7 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
             )
         elif not st.session_state.get(_EXAMPLE):
             st.markdown(
-                "There are fewer than two runs with a result in the store. Train some models, or take this "
+                "There are fewer than two runs with a result in the store. Train some models, or try this "
                 "example: TI and CS on planted interactions, from two seeds."
             )
             with st.container(horizontal=True):

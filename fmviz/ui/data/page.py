@@ -133,7 +133,7 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT)
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",))
     linked = settings.read_url()
     with shell.page("Your data", settings):
         shell.heading(
@@ -155,6 +155,17 @@ def render() -> None:
 def _bring(settings: Settings) -> None:
     if (refused := st.session_state.get(_REFUSED)) is not None:
         st.error(plain(refused), icon=":material/block:")
+    if settings.shows("example", "Example"):
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
+            st.markdown("First time here? See it with 20,000 flights from New York: which of them were late?")
+            widgets.action(
+                settings,
+                "example",
+                "Try the example",
+                icon=":material/flight_takeoff:",
+                on_click=_example,
+                args=(settings,),
+            )
     left, right = st.columns(2, gap="large")
     with left:
         _uploader(settings)
@@ -167,23 +178,13 @@ def _bring(settings: Settings) -> None:
             height=132,
             placeholder="age,town,bought\n34,Bonn,yes\n51,Kiel,no",
         )
-        with st.container(horizontal=True, vertical_alignment="center"):
-            widgets.action(
-                settings,
-                "use_paste",
-                "Use this table",
-                icon=":material/content_paste_go:",
-                on_click=lambda: _take(settings, settings["paste"].encode(), "Pasted table"),
-            )
-            widgets.action(
-                settings,
-                "example",
-                "Try with an example",
-                icon=":material/flight_takeoff:",
-                on_click=_example,
-                args=(settings,),
-                help="20,000 flights from New York: which of them were late?",
-            )
+        widgets.action(
+            settings,
+            "use_paste",
+            "Use this table",
+            icon=":material/content_paste_go:",
+            on_click=lambda: _take(settings, settings["paste"].encode(), "Pasted table"),
+        )
 
 
 def _uploader(settings: Settings) -> None:

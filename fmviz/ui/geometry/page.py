@@ -25,7 +25,7 @@ _FIRST = "ti"
 _REACH = figures.REACH
 _STEP = 0.05
 # Heights of the picture to play with, and of the others, in pixels.
-_LARGE, _SMALL = 430, 150
+_LARGE, _SMALL = 400, 160
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _LETTERS = ("a", "b", "c")
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
@@ -83,7 +83,8 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Geometry", Settings("geometry", TABLE, parts=PARTS, expert=EXPERT)) as settings:
+    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"))
+    with shell.page("Geometry", settings):
         st.html(_STYLE)
         shell.heading(
             settings,
@@ -141,6 +142,7 @@ def _section(settings: Settings) -> None:
         return
     strength = settings["strength"]
     if settings.shows("panels", "Balls and flow"):
+        _legend(settings, len(section.cells))
         large = settings["large"] if settings["large"] in names else _first(names)
         left, right = st.columns([3, 2], gap="medium")
         with left, st.container(border=True, key=f"geometry_panel_{large}"):
@@ -150,7 +152,6 @@ def _section(settings: Settings) -> None:
                 if name != large:
                     with st.container(border=True, key=f"geometry_panel_{name}"):
                         _panel(settings, section, name, point, strength)
-        _legend(settings, len(section.cells))
         with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
             st.latex(section.matrix)
             st.markdown(section.words)
@@ -284,17 +285,18 @@ def _legend(settings: Settings, dims: int) -> None:
             widgets.param(settings, "flow", "Flow of the plane")
             grey, first, second, both = figures.ZERO_COLORS
             st.markdown(
+                f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
                 f'<span style="color:{grey}">●</span> none is zero &ensp; '
                 f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
                 f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
-                f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, the thick '
-                "line its way. **Click** to move the point.",
+                f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
+                "its way as λ grows. **Click** to move the point.",
                 unsafe_allow_html=True,
             )
         else:
             st.markdown(
-                "◯ the point, ● its prox, the grey line its way as λ grows. Drag to turn, move the point "
-                "with the sliders."
+                "The solid is the **unit ball**, Ω ≤ 1. ◯ the point, ● its prox, the grey line its way as λ "
+                "grows. Drag to turn, move the point with the sliders."
             )
 
 

@@ -57,7 +57,9 @@ _OWNER = "fmviz:interactions:session"
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Interactions", Settings("interactions", TABLE, expert=EXPERT)) as settings:
+    with shell.page(
+        "Interactions", Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",))
+    ) as settings:
         shell.heading(
             settings,
             "Interactions",
@@ -209,9 +211,8 @@ def _empty(settings: Settings) -> None:
     shell.example(
         settings,
         "run",
-        "No run is chosen yet. Open one from *Train* or *Runs*, or train this example, which takes some "
-        "seconds.",
-        f"Train an example: {spec.title}",
+        "No run is chosen yet. Open one from *Train* or *Runs*, or try an example, which takes some seconds.",
+        f"Train on {spec.title}",
         example,
     )
     if said := st.session_state.pop(f"{_OWNER}:said", None):

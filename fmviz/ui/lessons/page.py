@@ -12,7 +12,7 @@ from fmviz.ui.settings.state import Settings
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Lessons", Settings("lessons")) as settings:
+    with shell.page("Lessons", Settings("lessons", unread=("dataset", "seed"))) as settings:
         shell.heading(
             settings,
             "Lessons",

@@ -40,7 +40,7 @@ TABLE = (
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Papers", Settings("paper", TABLE)) as settings:
+    with shell.page("Papers", Settings("paper", TABLE, unread=("dataset", "seed"))) as settings:
         shell.heading(
             settings,
             "Papers",

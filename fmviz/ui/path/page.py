@@ -279,7 +279,7 @@ def _empty(settings: Settings, start: Callable[[], None] | None) -> None:
         st.session_state[_SHOWN] = Shown(plan, task)
         settings.set(run=True)
 
-    first = "" if start is None else "Press **Run** for the settings above, or take this example: "
+    first = "" if start is None else "Press **Run** for the settings above, or try this example: "
     shell.example(
         settings,
         "start",

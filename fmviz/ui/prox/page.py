@@ -50,16 +50,15 @@ _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
 def render() -> None:
     """Draw the page."""
-    with shell.page(
-        "Proximal operators", Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS)
-    ) as settings:
+    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
+    with shell.page("Proximal operators", settings):
         st.html(_STYLE.replace("BACKGROUND", background_color()))
         shell.heading(
             settings,
             "Proximal operators",
-            "Training takes a step, then shrinks the factors **P** by a proximal operator. It decides which "
-            "entries become **exactly zero**, and with them which features and interactions the model uses. "
-            "Turn λ up and watch.",
+            "Training takes a step, then a proximal operator shrinks the factors **P** to **Q**. Entries "
+            "of Q that are **exactly zero** decide which features the model uses, and in **QQᵀ** which "
+            "interactions. Turn λ up and watch.",
         )
         widgets.several(
             settings, "regularizers", "Operators", labels=LABELS, first=widgets.FIRST_REGULARIZERS

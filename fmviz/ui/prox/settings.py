@@ -7,7 +7,7 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab import operators as lab
-from fmviz.ui import widgets
+from fmviz.ui import shell, widgets
 from fmviz.ui.settings.state import Settings, Several, Text
 
 TABLE = (
@@ -107,7 +107,12 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     """Draw the controls of P; return a name of its contents for the caches, and P, or None."""
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
-    with st.container(border=settings.shows_any("source", *asked), key="prox_source_box"):
+    label = lab.DISTRIBUTIONS[settings["distribution"]].label
+    words = f"The matrix P: {label}, {settings['d']} × {settings['k']}"
+    shown = settings.shows_any("source", *asked)
+    # What is drawn at random needs no decision: the pictures come first.
+    folded = shown and not pasted and not settings["lesson"]
+    with shell.settings_box("prox_source_box", words, folded=folded, border=shown):
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             left, *rest = st.columns([1.1, *widths], vertical_alignment="top")
@@ -137,7 +142,9 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     if not text.strip():
         st.info("Paste a matrix, one row a line, and press Ctrl+Enter.", icon=":material/content_paste:")
         st.button(
-            "Use an example", key="prox_example", on_click=lambda: settings.set(matrix=EXAMPLE, log2lambda=-2)
+            "Use the example",
+            key="prox_example",
+            on_click=lambda: settings.set(matrix=EXAMPLE, log2lambda=-2),
         )
         return (), None
     try:

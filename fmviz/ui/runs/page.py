@@ -55,7 +55,7 @@ _TABLE_KEY = "fmviz:runs:table"
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Runs", Settings("runs", TABLE)) as settings:
+    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"))) as settings:
         shell.heading(
             settings,
             "Runs",
@@ -323,7 +323,7 @@ def _empty(settings: Settings) -> None:
                 "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset
             )
             return
-        st.markdown("No runs yet. Train a model, and it is kept here; or take this example:")
+        st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
         name = "planted_interactions"
         example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
         st.page_link(

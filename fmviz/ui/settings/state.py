@@ -115,6 +115,8 @@ class Settings:
     fresh : mapping, optional
         What a visit without a link begins with, where that is not the default: links leave defaults out, so
         that these must stay what they were.
+    unread : iterable of str
+        The shared settings that nothing on this page reads: kept for the others, and not drawn.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class Settings:
         parts: Iterable[str] = (),
         expert: Iterable[str] = (),
         fresh: Mapping[str, Any] | None = None,
+        unread: Iterable[str] = (),
     ) -> None:
         own = list(table)
         self.page = page
@@ -133,6 +136,7 @@ class Settings:
         self.parts = tuple(parts)
         self.expert = frozenset(expert)
         self.fresh = dict(fresh or {})
+        self.unread = frozenset(unread)
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
@@ -187,6 +191,8 @@ class Settings:
         """Return whether a control or part is to be drawn; `words` are what the page calls it."""
         if name not in self.controls:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
+        if name in self.unread:
+            return False
         if words:
             self._words[name] = words
         return name not in self["hide"] and (self.is_expert or name not in self.expert)

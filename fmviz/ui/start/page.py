@@ -32,7 +32,7 @@ _HEIGHT = 200
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Start", Settings("start", TABLE)) as settings:
+    with shell.page("Start", Settings("start", TABLE, unread=("dataset", "seed"))) as settings:
         if not settings["lesson"]:
             _hero(settings)
         with st.container(border=True):

@@ -210,7 +210,7 @@ def _empty(settings: Settings, runs: RunStore) -> None:
         settings,
         "start",
         "Nothing of this sweep has been fitted in this session. Press **Run** for the settings above, or "
-        "take this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds.",
+        "try this example: ℓ₁, TI and CS on MONK's problem 1, four strengths and two seeds.",
         "Show the example",
         example,
     )

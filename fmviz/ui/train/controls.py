@@ -14,7 +14,7 @@ from fmviz.ui import widgets
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import epoch_trace
 
-SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full", 0.0)}
+SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full speed", 0.0)}
 """Words and epochs a second, 0 without a limit."""
 VIEW = (
     ParamSpec(
@@ -23,7 +23,7 @@ VIEW = (
         "watch",
         choices=tuple(SPEEDS),
         help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Watch at most 30 "
-        "epochs, Full as many as it can. The results are the same; you can change it during a run.",
+        "epochs, Full speed as many as it can. The results are the same; you can change it during a run.",
     ),
     *epoch_trace.VIEW,
 )
@@ -130,28 +130,32 @@ def draw_controls(
             on_click=pause,
             help="Halt after the present epoch.",
         )
-        widgets.action(
-            settings,
-            "step",
-            "Step",
-            icon=":material/skip_next:",
-            shortcut="S",
-            disabled=not possible or active or ((ended or others) and not stale),
-            on_click=step,
-            help="One epoch, or one of the steps chosen beside it.",
-        )
-        grains = epoch_trace.grain_names(job)
-        widgets.control(
-            settings,
-            "grain",
-            st.selectbox,
-            "Step by",
-            list(grains),
-            format_func=lambda name: f"by {grains[name].lower()}",
-            label_visibility="collapsed",
-            width=150,
-            then=lambda: settings.set(inside=0, motion=False),
-        )
+        # One phrase: step by epoch.
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="xxsmall", width="content", key="train_stepping"
+        ):
+            widgets.action(
+                settings,
+                "step",
+                "Step",
+                icon=":material/skip_next:",
+                shortcut="S",
+                disabled=not possible or active or ((ended or others) and not stale),
+                on_click=step,
+                help="One epoch, or one of the steps chosen beside it.",
+            )
+            grains = epoch_trace.grain_names(job)
+            widgets.control(
+                settings,
+                "grain",
+                st.selectbox,
+                "Step by",
+                list(grains),
+                format_func=lambda name: f"by {grains[name].lower()}",
+                label_visibility="collapsed",
+                width=140,
+                then=lambda: settings.set(inside=0, motion=False),
+            )
         widgets.action(
             settings,
             "stop",

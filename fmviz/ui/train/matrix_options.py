@@ -79,7 +79,7 @@ class Look:
         """Return the true weights beside the picture or None, and whether their size is to be compared."""
         if self.order == 2:
             if dataset.truth is not None:
-                return dataset.truth, not self.factors_repeat
+                return dataset.truth, not factors_repeat(self.model)
             return pairs_matrix(dataset), False
         if self.order != 3 or dataset.true_triples is None:
             return None, False
@@ -91,13 +91,13 @@ class Look:
                 structure[j, l] = structure[l, j] = 1.0
         return structure, False
 
-    @property
-    def factors_repeat(self) -> bool:
-        """Whether features may repeat, so that the matrix is not that of the pairs' weights."""
-        model: Any = self.model
-        if model.lifted:
-            return not model.distinct
-        return any(isinstance(kernel, Polynomial) for kernel in model.kernels())
+
+def factors_repeat(model: Model) -> bool:
+    """Return whether features may repeat in a product: the matrix is not that of the pairs' weights."""
+    one: Any = model
+    if one.lifted:
+        return not one.distinct
+    return bool(one.columnar) and any(isinstance(kernel, Polynomial) for kernel in one.kernels())
 
 
 def completed(interactions: Interactions, chosen: Sequence[int]) -> tuple[int, ...]:

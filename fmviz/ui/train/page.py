@@ -97,12 +97,12 @@ BOX .katex-display > .katex > .katex-html {
 @media (max-width: 560px) {
   .st-key-train_controls, .st-key-train_main {gap: 0.4rem}
   .st-key-train_controls kbd {display: none}
-  .st-key-train_controls button {padding-inline: 0.55rem}
-  .st-key-train_controls [class*="st-key-train_"]:not(.st-key-train_play, .st-key-train_speed) button p {
-    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-  }
-  .st-key-train_grain {order: 1}
-  .st-key-train_speed {order: 2}
+  .st-key-train_controls .stButton button {padding-inline: 0.4rem}
+  .st-key-train_controls .stButton button p {font-size: 0.8rem}
+  .st-key-train_controls .stButton span:has(> [data-testid="stIconMaterial"]) {display: none}
+  .st-key-train_stepping .st-key-train_grain {width: 6.8rem; min-width: 0}
+  .st-key-train_speed button {padding-inline: 0.5rem}
+  .st-key-train_speed button p {font-size: 0.8rem}
   .st-key-train_main > :has(> .st-key-train_strength) {order: -1; flex-basis: 100%}
   .st-key-train_regularizer {max-width: 8.5rem}
   .st-key-train_rank {max-width: 5rem}

@@ -24,7 +24,7 @@ from fmviz.lab.runner import truth_of
 from fmviz.lab.runs.changes import change_words
 from fmviz.ui.components.matrix_view import FactorFrame, Mark, Panel, encode_view
 from fmviz.ui.train import higher_order, panels
-from fmviz.ui.train.matrix_options import Look
+from fmviz.ui.train.matrix_options import Look, factors_repeat
 
 FEED = "fmviz-train"
 """The name under which a pulse hands over what is new."""
@@ -222,7 +222,8 @@ def _panels(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
     if dataset is None:
         return []
     truth = truth_of(dataset)
-    sized = dataset.truth is not None
+    # Before the first epoch, too: what is known of the truth does not depend on the run.
+    sized = dataset.truth is not None and not factors_repeat(scene.experiment.machine)
     if look is not None:
         truth, sized = look.truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
@@ -348,7 +349,8 @@ def _certificate(view: JobView) -> tuple[str, str, str, str]:
                 f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
             )
             told, good = _interval(least, value), _GOOD_BASIS_GAP
-    tone = "good" if value <= good else "bad" if view.state.ended else ""
+    # As it is shown: what reads as the bound meets it.
+    tone = "good" if float(f"{value:.1e}") <= good else "bad" if view.state.ended else ""
     told = told or f"{value:.1e}"
     return label, "–" if math.isnan(value) else told, words, "" if math.isnan(value) else tone
 

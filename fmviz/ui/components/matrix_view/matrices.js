@@ -225,7 +225,7 @@ class Driver {
   }
 }
 
-// A slider and a Play button of the view's own, read as a Driver is.
+// A slider and a Play button of the view's own, read as a Driver is. One that rests at the last frame replays.
 class Player {
   constructor(parent, listener) {
     this.listener = listener;
@@ -254,7 +254,9 @@ class Player {
     const same = String(keys) === String(this.keys);
     this.keys = keys;
     this.range.max = String(keys.length - 1);
+    this.rests = rests;
     if (rests) {
+      if (!this.timer) this.pause();
       if (!same) this.go(keys.length - 1);
       return;
     }
@@ -274,13 +276,14 @@ class Player {
       },
       (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1),
     );
-    this.says("❚❚", "Pause");
+    this.says(this.rests ? "❚❚ Pause" : "❚❚", "Pause");
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = 0;
-    this.says("▶", "Play");
+    if (this.rests) this.says("↺ Replay", "Replay");
+    else this.says("▶", "Play");
   }
 
   says(sign, words) {
