@@ -18,8 +18,10 @@ from fmviz.ui.start import page as start
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def app(**query: str) -> AppTest:
+def app(script: str = "app.py", **query: str) -> AppTest:
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if script != "app.py":
+        test.switch_page(script)
     for name, value in query.items():
         test.query_params[name] = value
     return test.run()
@@ -100,18 +102,27 @@ def test_the_words_on_the_first_card_are_true():
     assert l1[at + 2] == 0
 
 
-def test_data_set_and_seed_come_from_the_link_and_go_back_to_it():
-    test = app(seed="77", dataset="monks1")
+def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
+    test = app("pages/compare.py", seed="77", dataset="monks1")
     assert test.number_input(key="shared_seed").value == 77
     assert test.selectbox(key="shared_dataset").value == "monks1"
     test.number_input(key="shared_seed").set_value(5).run()
-    assert address(test) == {"seed": "5", "dataset": "monks1"}
+    assert address(test) == {"seed": "5", "dataset": "monks1", "view": "sparsity"}
     test.selectbox(key="shared_dataset").set_value(next(iter(DATASETS))).run()
-    assert address(test) == {"seed": "5"}
+    assert address(test) == {"seed": "5", "view": "sparsity"}
 
 
-def test_a_bad_link_is_answered_with_a_sentence_and_the_default():
-    test = app(seed="-3", dataset="monks2", colour="red")
+def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
+    test = app(seed="77", dataset="monks1")
+    assert not test.exception
+    assert not {"shared_seed", "shared_dataset"} & {one.key for one in [*test.selectbox, *test.number_input]}
+    test.switch_page("pages/compare.py").run()
+    assert test.number_input(key="shared_seed").value == 77
+    assert test.selectbox(key="shared_dataset").value == "monks1"
+
+
+def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
+    test = app("pages/prox.py", seed="-3", dataset="monks2", colour="red")
     (notice,) = [w.value for w in test.warning]
     assert "seed = -3 must be a whole number from 0 to 999999. Taken instead: seed = 0." in notice
     assert "'monks2'" in notice
@@ -125,12 +136,13 @@ def test_a_bad_link_is_answered_with_a_sentence_and_the_default():
     assert not test.warning
 
 
-def test_the_seed_is_kept_from_page_to_page():
+def test_the_seed_is_kept_from_page_to_page(store):
     test = app(seed="9")
     test.switch_page("pages/prox.py").run()
     assert test.number_input(key="shared_seed").value == 9
     test.number_input(key="shared_seed").set_value(10).run()
     test.switch_page("app.py").run()
+    test.switch_page("pages/compare.py").run()
     assert test.number_input(key="shared_seed").value == 10
 
 

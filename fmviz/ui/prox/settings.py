@@ -108,11 +108,11 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
     label = lab.DISTRIBUTIONS[settings["distribution"]].label
-    words = f"The matrix P: {label}, {settings['d']} × {settings['k']}"
+    said = f"The matrix P: {label}, {settings['d']} × {settings['k']}"
     shown = settings.shows_any("source", *asked)
     # What is drawn at random needs no decision: the pictures come first.
     folded = shown and not pasted and not settings["lesson"]
-    with shell.settings_box("prox_source_box", words, folded=folded, border=shown):
+    with shell.settings_box("prox_source_box", said, folded=folded, border=shown):
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             left, *rest = st.columns([1.1, *widths], vertical_alignment="top")

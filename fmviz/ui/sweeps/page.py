@@ -61,7 +61,9 @@ EXPERT = ("own", "cost", "starts")
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"})
+    settings = Settings(
+        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, unread=("seed",)
+    )
     linked = settings.read_url()
     with shell.page("Sweeps", settings):
         follow_data(settings, linked, ("low", "high", "points"), partial(_load_range, settings))
