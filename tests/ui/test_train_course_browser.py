@@ -75,7 +75,7 @@ def test_a_run_is_slowed_down_changed_and_looked_into(server, page, wait_idle, s
         page.keyboard.press("ArrowRight")
     wait_for_query(page, "changes", r"^\d:lambda_sparse:0.02$")
     wait_idle(page)
-    segment(page, "speed", "Full")
+    segment(page, "speed", "Full speed")
     wait_idle(page)
     press(page, "play")
     page.locator(".st-key-train_exports").wait_for()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import figures
+from ui.driving import figures, stage
 
 from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.lab.background import tasks
@@ -340,3 +340,11 @@ def test_sizes_and_overflows_are_sentences(open_page, manager, monkeypatch):
     app = open_page(**HOFM)
     assert "rank = 3 for each of 2 orders and 4 features need 1.15 kB, and 1 kB are free" in words(app)
     assert app.button(key="train_play").disabled
+
+
+@pytest.mark.parametrize("model", ["fm", "robust"])
+def test_what_is_known_of_the_truth_is_the_same_before_and_after_a_run(open_page, model):
+    query = {"model": model, "max_epochs": "2"}
+    before, after = (stage(open_page(**query, **more))["panels"][1]["title"] for more in ({}, {"play": "1"}))
+    assert before == after
+    assert ("not how much" in before) == (model == "robust")
