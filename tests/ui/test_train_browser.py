@@ -243,6 +243,7 @@ def test_quadratic_regression_is_chosen_trained_and_taken_away(server, page, wai
     view = page.locator(".st-key-train_matrix")
     view.get_by_text(re.compile(r"epoch \d+: \d+ interactions")).first.wait_for()
     view.locator("canvas:visible").first.wait_for()
+    page.get_by_role("button", name="Replay").wait_for()
     page.get_by_role("slider", name="Look back").focus()
     page.keyboard.press("Home")
     view.get_by_text("epoch 0: 0 interactions").first.wait_for()

@@ -21,7 +21,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.ui import exports
 from fmviz.ui.train import higher_order
 from fmviz.ui.train.drawer import penalty_forms
-from fmviz.ui.train.matrix_options import Look, completed, sets_table
+from fmviz.ui.train.matrix_options import Look, completed, factors_repeat, sets_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
@@ -202,7 +202,7 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_page, manager, diagonal):
     (job,) = manager.jobs()
     view = job.view()
     look = Look(view.experiment.machine, 2)
-    assert look.factors_repeat == (diagonal == "1")
+    assert factors_repeat(look.model) == (diagonal == "1")
     found = view.parameters
     W = (found.P * found.coefficients) @ found.P.T
     assert look.interactions(view.thinned).matrix() == pytest.approx(W)
