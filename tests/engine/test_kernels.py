@@ -210,7 +210,8 @@ def declared_kernels() -> set[str]:
 
 def test_no_kernel_is_left_out():
     # Those of columns, of lifted models and of powers are compared in test_column_kernels, those of losses of
-    # vectors in test_vector_losses, of the output layer in test_shared_basis, of draws in test_sampling.
+    # vectors in test_vector_losses, of the output layer in test_shared_basis, of draws in test_sampling, of
+    # extrapolation in test_screening.
     assert declared_kernels() == {
         "counting.count_common",
         "counting.count_matched",
@@ -234,6 +235,8 @@ def test_no_kernel_is_left_out():
         "solvers.kernels.coefficients.coefficient_sweeps",
         "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
         "solvers.kernels.entry_sweep.entry_sweep",
+        "solvers.kernels.extrapolation.combine",
+        "solvers.kernels.extrapolation.note",
         "solvers.kernels.linear_part.linear_sweep",
         "solvers.kernels.matrix_factorization.add_products",
         "solvers.kernels.matrix_factorization.pair_entry_sweep",

@@ -17,7 +17,7 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation
-from fmviz.engine.solvers.kernels.extrapolation import combine
+from fmviz.engine.solvers.kernels.extrapolation import combine, note
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -210,6 +210,20 @@ def test_iterates_are_forgotten_where_other_entries_are_zero():
     assert live.tolist() == [False, True]
     assert not of.add(np.array([0.0, 3.0]), np.empty(0), 0.0, live)
     assert of.add(np.array([0.0, 4.0]), np.empty(0), 0.0, live)
+
+
+def test_an_iterate_is_noted_as_by_its_python_source():
+    rng = np.random.default_rng(2)
+    laid, w = rng.normal(size=8) * (rng.random(8) < 0.5), rng.normal(size=3)
+    places = rng.permutation(8)[:6]
+    each = []
+    for form in (note, python_version(note)):
+        live, iterates = np.zeros(8, dtype=bool), np.zeros((3, 10))
+        counts = [form(laid, places, w, bias, live, iterates, 2) for bias in (0.5, 1.5)]
+        assert np.array_equal(live, laid != 0.0)
+        assert np.array_equal(iterates, [[*laid[places], *w, 0.5], [0.0] * 10, [*laid[places], *w, 1.5]])
+        each.append(counts)
+    assert each == [[1, 3], [1, 3]]
 
 
 @pytest.mark.parametrize("sized", [False, True])
