@@ -16,6 +16,8 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
+from fmviz.ui.ordering import hear_endings
+
 __all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_can_reach_it"]
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
@@ -45,8 +47,9 @@ def guarded() -> list[Middleware]:
 
 
 def in_sessions(draw: Callable[[], None]) -> None:
-    """Draw in a session; the server, which imports the entry page first, is told who can reach it."""
+    """Draw in a session; the server, which imports the entry page first, is made ready and its reach told."""
     if get_script_run_ctx(suppress_warning=True) is None:
+        hear_endings()
         tell_who_can_reach_it()
     else:
         draw()
