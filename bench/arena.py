@@ -10,7 +10,6 @@ Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 
@@ -19,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.search.strength_path import trace
 
-from .pages import browser_of, served
+from .pages import browser_of, served_apart
 
 VIEW = ".st-key-start_models"
 # Paints of a frame: at each, whether any of the pictures has changed since the last.
@@ -75,8 +74,7 @@ def main() -> None:
         times, spent = paths()
         print(f"first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, processors {spent:.2f} s")
     with (
-        tempfile.TemporaryDirectory() as folder,
-        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}) as url,
+        served_apart() as url,
         sync_playwright() as playwright,
     ):
         page = browser_of(playwright).new_page(viewport={"width": 1440, "height": 900})

@@ -12,14 +12,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from .pages import browser_of, served
+from .pages import browser_of, served_apart
 from .peers import ROOT
 
 LINK = "train?tol=0&max_epochs=100000&speed=slow&play=1"
@@ -49,8 +48,7 @@ def main() -> None:
         ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True, check=True
     ).stdout.strip()
     with (
-        tempfile.TemporaryDirectory() as folder,
-        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}, root) as url,
+        served_apart(root) as url,
         sync_playwright() as playwright,
     ):
         server = server_of(url.rpartition(":")[2])

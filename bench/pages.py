@@ -14,6 +14,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -75,6 +76,16 @@ def served(surroundings: Mapping[str, str], root: Path = ROOT) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(20)
+
+
+@contextmanager
+def served_apart(root: Path = ROOT) -> Iterator[str]:
+    """Serve a dashboard over an empty store of its own, which goes with it; yield its address."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}, root) as url,
+    ):
+        yield url
 
 
 def launching() -> dict[str, Any]:

@@ -20,7 +20,6 @@ import random
 import re
 import struct
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,11 +34,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from .live_view import processor_seconds, server_of
-from .pages import served
+from .pages import served_apart
 
 PATIENCE = 3.0
 """How many times the way there and back `pulse.js` waits."""
-REST = (5, 25)
+REST = (5, 25, 150)
 """Seconds at rest after which the server is looked at again."""
 _BEAT = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 _PLACE = re.compile(r"Waiting: (\S+) in line")
@@ -311,10 +310,7 @@ def main() -> None:
     """Serve, measure and print."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}) as url,
-    ):
+    with served_apart() as url:
         asyncio.run(measure(url, n, seconds))
 
 

@@ -16,7 +16,6 @@ import asyncio
 import random
 import re
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,7 +27,7 @@ from playwright.async_api import TimeoutError as PatienceError
 from fmviz.ui.navigation import NAVIGATION
 
 from .live_view import server_of
-from .pages import launching, served
+from .pages import launching, served_apart
 
 PAGES = tuple(
     "" if link.script == "app.py" else Path(link.script).stem
@@ -113,10 +112,7 @@ def main() -> None:
     """Serve, measure and print."""
     visitors = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 60.0
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        served({"FMVIZ_STORE": f"{folder}/runs.sqlite"}) as url,
-    ):
+    with served_apart() as url:
         asyncio.run(soak(url, visitors, 60.0 * minutes))
 
 

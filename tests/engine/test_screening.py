@@ -210,6 +210,8 @@ def test_iterates_are_forgotten_where_other_entries_are_zero():
     assert live.tolist() == [False, True]
     assert not of.add(np.array([0.0, 3.0]), np.empty(0), 0.0, live)
     assert of.add(np.array([0.0, 4.0]), np.empty(0), 0.0, live)
+    # There is no room for more: they were not combined.
+    assert not of.add(np.array([0.0, 5.0]), np.empty(0), 0.0, live)
 
 
 def test_an_iterate_is_noted_as_by_its_python_source():

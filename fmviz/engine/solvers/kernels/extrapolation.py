@@ -16,8 +16,10 @@ def note(laid, places, w, bias, live, iterates, count):
 
     `laid` is P as its solver keeps it, flat, and `places` says where in it each entry of the (d, columns)
     matrix is. `live`, which of `laid` were not 0, is brought up to date: where it changes, the iterates so
-    far are forgotten.
+    far are forgotten, and so they are where there is no room behind them.
     """
+    if not 0 <= count < iterates.shape[0]:
+        count = 0
     for i in range(laid.size):
         now = laid[i] != 0.0
         if live[i] != now:
