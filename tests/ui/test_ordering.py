@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import MagicMock
 
 import pytest
@@ -55,7 +56,9 @@ def test_a_page_keeps_its_end(tmp_path, monkeypatch, heard):
     monkeypatch.setattr(AppSession, "_create_scriptrunner", ordering._begin)
     if heard:
         ordering.hear_endings()
-    sent = asyncio.run(asked_as_it_ends(path))
+    # A thread of its own: a browser of another test may have an event loop at work in this one.
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(lambda: asyncio.run(asked_as_it_ends(path))).result()
     finished = [message for message in sent if message.HasField("script_finished")]
     texts = [one.delta.new_element.text.body for one in sent if one.delta.new_element.HasField("text")]
     # Where the second case fails, Streamlit has mended it, and `ordering.py` can go.
