@@ -73,10 +73,7 @@ def main() -> None:
     for _ in range(3):
         times, spent = paths()
         print(f"first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, processors {spent:.2f} s")
-    with (
-        served_apart() as url,
-        sync_playwright() as playwright,
-    ):
+    with served_apart() as url, sync_playwright() as playwright:
         page = browser_of(playwright).new_page(viewport={"width": 1440, "height": 900})
         sent: list[int] = []
         page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))

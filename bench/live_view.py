@@ -47,10 +47,7 @@ def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True, check=True
     ).stdout.strip()
-    with (
-        served_apart(root) as url,
-        sync_playwright() as playwright,
-    ):
+    with served_apart(root) as url, sync_playwright() as playwright:
         server = server_of(url.rpartition(":")[2])
         browser = browser_of(playwright)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
