@@ -131,9 +131,9 @@ def test_active_sweeps_pass_over_dead_rows():
     method._live_only = True
     revived = int(np.flatnonzero(P.any(axis=1))[0])
     method._P[0, revived] = 0.0
-    method._sweep_factors()
+    method._sweep()
     assert not method.parameters().P[revived].any()
     method._live_only = False
     method._refresh()
-    method._sweep_factors()
+    method._sweep()
     assert method.parameters().P[revived].any()

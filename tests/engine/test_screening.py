@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from by_name import build_problem, iterate, make_solver
@@ -17,7 +18,9 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation
-from fmviz.engine.solvers.kernels.extrapolation import combine, note
+from fmviz.engine.solvers._sweeping import SweepingSolver
+from fmviz.engine.solvers.kernels.extrapolation import Iterates, combine, note
+from fmviz.engine.solvers.kernels.repeated import repeated
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -182,9 +185,11 @@ def test_active_sweeps_wait_until_the_zeros_are_settled():
     assert np.array_equal(plain.parameters().P, active.parameters().P)
 
 
-def noted(of, theta, bias=0.0):
-    """Note an iterate without linear weights, of which all entries live."""
-    return of.add(theta, np.empty(0), bias, np.ones(theta.size, dtype=bool))
+def noted(of, theta, bias=0.0, live=None):
+    """Note an iterate without linear weights; return whether there are as many as are combined."""
+    live = np.ones(theta.size, dtype=bool) if live is None else live
+    of.count = note(of.iterates(live), of.count, theta, np.empty(0), bias)
+    return of.full
 
 
 def test_extrapolation_finds_the_limit_of_an_affine_map():
@@ -206,26 +211,96 @@ def test_extrapolation_finds_the_limit_of_an_affine_map():
 def test_iterates_are_forgotten_where_other_entries_are_zero():
     of, live = Extrapolation(2, np.arange(2), 0, np.empty(0)), np.zeros(2, dtype=bool)
     for theta, last in (([1.0, 1.0], False), ([1.0, 2.0], False), ([0.0, 2.0], False)):
-        assert of.add(np.array(theta), np.empty(0), 0.0, live) == last
+        assert noted(of, np.array(theta), live=live) == last
     assert live.tolist() == [False, True]
-    assert not of.add(np.array([0.0, 3.0]), np.empty(0), 0.0, live)
-    assert of.add(np.array([0.0, 4.0]), np.empty(0), 0.0, live)
+    assert not noted(of, np.array([0.0, 3.0]), live=live)
+    assert noted(of, np.array([0.0, 4.0]), live=live)
     # There is no room for more: they were not combined.
-    assert not of.add(np.array([0.0, 5.0]), np.empty(0), 0.0, live)
+    assert not noted(of, np.array([0.0, 5.0]), live=live)
 
 
-def test_an_iterate_is_noted_as_by_its_python_source():
-    rng = np.random.default_rng(2)
-    laid, w = rng.normal(size=8) * (rng.random(8) < 0.5), rng.normal(size=3)
-    places = rng.permutation(8)[:6]
-    each = []
-    for form in (note, python_version(note)):
-        live, iterates = np.zeros(8, dtype=bool), np.zeros((3, 10))
-        counts = [form(laid, places, w, bias, live, iterates, 2) for bias in (0.5, 1.5)]
-        assert np.array_equal(live, laid != 0.0)
-        assert np.array_equal(iterates, [[*laid[places], *w, 0.5], [0.0] * 10, [*laid[places], *w, 1.5]])
-        each.append(counts)
-    assert each == [[1, 3], [1, 3]]
+def halve(P, by):
+    """Stand in for a sweep: P goes to a share of itself, and what has become small to 0."""
+    change = 0.0
+    for i in range(P.size):
+        new = P[i] * by[0]
+        if abs(new) < by[1]:
+            new = 0.0
+        change = max(change, abs(new - P[i]))
+        P[i] = new
+    return change
+
+
+def shrunk(sweeps, *, most, enough=0.0, share=0.5, cut=0.0, count=0):
+    """Return what repeated sweeps say, P after them, and what they noted."""
+    P, w, places = np.array([4.0, -1.0, 0.0, 2.0]), np.array([7.0, 8.0]), np.array([3, 0, 1])
+    iterates = Iterates(np.zeros((3, 6)), P != 0.0, places)
+    said = sweeps(most, enough, P, iterates, count, w, 0.5, P, np.array([share, cut]))
+    return said, P, iterates.noted, iterates.live
+
+
+@pytest.mark.needs_jit
+def test_repeated_sweeps_end_as_told_compiled_and_in_python():
+    plain = repeated(halve)
+    compiled = numba.njit(plain)
+    ends = {
+        "full": ({"most": 9}, (3, 1.0, 1.0, 3)),
+        "most": ({"most": 2}, (2, 1.0, 1.0, 2)),
+        # The second sweep, the third and the fourth set entries to 0, and the fifth has none left to move.
+        "support": ({"most": 9, "cut": 0.3}, (5, 1.0, 0.0, 2)),
+        "enough": ({"most": 9, "share": 0.9, "enough": 0.2}, (1, 1 / 9, 1 / 9, 1)),
+        "behind others": ({"most": 9, "count": 1}, (2, 1.0, 1.0, 3)),
+        "beyond their room": ({"most": 1, "count": 3}, (1, 1.0, 1.0, 1)),
+        "beyond all numbers": ({"most": 1, "share": np.inf}, (1, np.inf, np.inf, 1)),
+        "none": ({"most": 0}, (0, 0.0, 0.0, 0)),
+    }
+    for name, (settings, expected) in ends.items():
+        with np.errstate(invalid="ignore"):
+            one, two = shrunk(plain, **settings), shrunk(compiled, **settings)
+        assert one[0] == pytest.approx(expected, abs=1e-15), name
+        for a, b in zip(one, two, strict=True):
+            assert np.array_equal(a, b, equal_nan=True), name
+    _, P, noted, live = shrunk(compiled, most=1)
+    assert noted[0].tolist() == [P[3], P[0], P[1], 7.0, 8.0, 0.5]
+    assert live.tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("cs", "pbcd")])
+def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, monkeypatch):
+    settings = {"active_sweeps": 20, "anderson": 4}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 12))
+    problem = build_problem(
+        X,
+        X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=40),
+        regularizer=regularizer,
+        rank=3,
+        lambda_sparse=0.02,
+        fit_linear=False,
+        fit_intercept=False,
+    )
+    start = Parameters(rng.normal(size=(12, 3)) * 0.3, np.zeros(12), 0.0)
+
+    def run():
+        method, calls = make_solver(solver, problem, **settings), []
+        sweep_factors = method._sweep_factors
+
+        def counted(rounds):
+            calls.append(1)
+            sweep_factors(rounds)
+
+        method._sweep_factors = counted
+        method.start(start, np.random.default_rng(0))
+        changes = [method.epoch() for _ in range(15)]
+        return changes, method.parameters().P, len(calls)
+
+    together = run()
+    sweep = SweepingSolver._sweep
+    monkeypatch.setattr(SweepingSolver, "_sweep", lambda self, most=1, enough=0.0: sweep(self, 1, enough))
+    single = run()
+    assert together[0] == single[0]
+    assert np.array_equal(together[1], single[1])
+    assert together[2] < 0.6 * single[2]
 
 
 @pytest.mark.parametrize("sized", [False, True])
@@ -252,7 +327,7 @@ def test_what_does_not_move_or_is_not_finite_is_not_extrapolated(value):
     of = Extrapolation(2, np.arange(1), 0, np.empty(0))
     with np.errstate(invalid="ignore"):
         live = np.array([value != 0.0])
-        each = [of.add(np.array([value]), np.empty(0), 0.0, live) for _ in range(3)]
+        each = [noted(of, np.array([value]), live=live) for _ in range(3)]
         assert each == [False, False, True]
         assert of.point() is None
 

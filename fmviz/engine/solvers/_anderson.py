@@ -6,7 +6,7 @@ import numpy as np
 
 from ..memory import aligned_copy
 from ..settings import ParamSpec
-from .kernels.extrapolation import combine, note
+from .kernels.extrapolation import Iterates, combine
 
 ANDERSON = ParamSpec(
     "anderson",
@@ -17,6 +17,9 @@ ANDERSON = ParamSpec(
     help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
     "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
 )
+
+NO_ITERATES = Iterates(np.empty((0, 0)), np.empty(0, dtype=bool), np.empty(0, dtype=np.int64))
+"""For sweeps after which nothing is noted."""
 
 
 class Extrapolation:
@@ -36,27 +39,31 @@ class Extrapolation:
     sizes : ndarray
         What takes the units out of a step: a factor for each entry of P, for w and for the bias; steps of P,
         and of w with the bias, then count as shares of their norms. Empty to measure them as they are.
+
+    Attributes
+    ----------
+    count : int
+        How many iterates are noted.
     """
 
-    memory = ("_iterates", "_count")
+    memory = ("_iterates", "count")
 
     def __init__(self, depth: int, places: np.ndarray, linear: int, sizes: np.ndarray) -> None:
         self._iterates = aligned_copy(np.zeros((depth + 1, places.size + linear + 1)))
-        self._count = 0
+        self.count = 0
         self._places, self._sizes = places, sizes
 
-    def add(self, laid: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> bool:
-        """Note an iterate; return whether there are as many as are combined.
+    @property
+    def full(self) -> bool:
+        """Whether there are as many iterates as are combined."""
+        return self.count == len(self._iterates)
 
-        `laid` is P as its solver keeps it, and `live` says which of it were not 0: where that has changed, it
-        is brought up to date, and the iterates so far are forgotten.
-        """
-        flat, alive = laid.reshape(-1), live.reshape(-1)
-        self._count = note(flat, self._places, w, bias, alive, self._iterates, self._count)
-        return self._count == len(self._iterates)
+    def iterates(self, live: np.ndarray) -> Iterates:
+        """Return what kernels note iterates in; `live` says which entries of P, as it is kept, were not 0."""
+        return Iterates(self._iterates, live.reshape(-1), self._places)
 
     def point(self) -> np.ndarray | None:
         """Return the combination, and forget the iterates; None where nothing moved or not all is finite."""
-        self._count = 0
+        self.count = 0
         found = np.empty(self._iterates.shape[1])
         return found if combine(self._iterates, self._sizes, self._places.size, found) else None

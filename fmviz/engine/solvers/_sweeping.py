@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..settings import ParamSpec
-from ._anderson import ANDERSON, Extrapolation
+from ._anderson import ANDERSON, NO_ITERATES, Extrapolation
 from ._saddle_escape import ESCAPE, SaddleEscape
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change
@@ -33,6 +35,37 @@ ACTIVE_SWEEPS = ParamSpec(
 )
 
 
+@dataclass
+class Rounds:
+    """What kernels of `repeated` sweeps are asked for, and what they say, the blocks of P together.
+
+    Attributes
+    ----------
+    most : int
+        The most sweeps.
+    enough : float
+        The relative change that ends them.
+    count : int
+        How many iterates are noted.
+    made : int
+        The sweeps that were made.
+    largest, last : float
+        The largest and the last relative change.
+    """
+
+    most: int
+    enough: float
+    count: int
+    made: int = 0
+    largest: float = 0.0
+    last: float = 0.0
+
+    def take(self, said: tuple[int, float, float, int]) -> None:
+        """Take what a kernel says of its block, or what is known of other parameters."""
+        self.made, largest, last, self.count = said
+        self.largest, self.last = max(self.largest, largest), max(self.last, last)
+
+
 class SweepingSolver(Solver):
     """Sweep over λ, where it is fitted, the linear part, and P, with predictions and sums kept up to date.
 
@@ -43,7 +76,7 @@ class SweepingSolver(Solver):
     With `ANDERSON`, sweeps that leave the zeros alone are extrapolated from time to time.
 
     Subclasses hold P in the layout of their kernels (`_lay`, `_flat`), make what their kernels keep of every
-    sample (`_hold`), and sweep over P (`_sweep_factors`).
+    sample (`_hold`), and sweep over the blocks of P (`_sweep_factors`).
     """
 
     needs_mu: ClassVar[bool] = True
@@ -51,6 +84,8 @@ class SweepingSolver(Solver):
     takes_pairs: ClassVar[bool] = True
     # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
     refresh_every: ClassVar[int] = 10
+    # What the model says of each block of P; subclasses choose whether entries or rows.
+    _views: Sequence[Any]
     memory: ClassVar[tuple[str, ...]] = (
         *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients", "_revival"),
     )
@@ -89,8 +124,8 @@ class SweepingSolver(Solver):
         """Make what the kernels keep of every sample; `sums` is XP, where it is known."""
         raise NotImplementedError
 
-    def _sweep_factors(self) -> float:
-        """Sweep over P; return the largest change of an entry."""
+    def _sweep_factors(self, rounds: Rounds) -> None:
+        """Sweep over every block of P, and have `rounds` take what the kernels say."""
         raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -102,6 +137,7 @@ class SweepingSolver(Solver):
         self._given = parameters.coefficients is not None
         self._epochs = 0
         self._extrapolation = None
+        self._live = np.empty(0, dtype=bool)
         self._revival = None
         if self.settings.get(ESCAPE.name) and self.problem.penalty.saddles:
             self._revival = SaddleEscape(self.problem, rng, thorough=self.unit_free)
@@ -168,34 +204,51 @@ class SweepingSolver(Solver):
         """Sweep over everything, and over what lives as `ACTIVE_SWEEPS` says; return the relative change."""
         most = self.settings.get(ACTIVE_SWEEPS.name, 0)
         before = self._P != 0.0 if most else None
-        first = largest = self._sweep()
+        first = largest = self._sweep().largest
         if before is None:
             return largest
         live = self._P != 0.0
         # Which entries live decides between stationary points: that is left to full sweeps.
         if np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
             self._live_only = True
-            for _ in range(most):
-                change = self._sweep()
-                largest = max(largest, change)
-                if change <= self.enough * first:
-                    break
+            change = first
+            while most > 0 and change > self.enough * first:
+                rounds = self._sweep(most, self.enough * first)
+                most -= rounds.made
+                largest, change = max(largest, rounds.largest), rounds.last
             self._live_only = False
         return largest
 
-    def _sweep(self) -> float:
-        largest = 0.0
+    def _sweep(self, most: int = 1, enough: float = 0.0) -> Rounds:
+        """Sweep once, or where nothing but one block of P moves, up to `most` times.
+
+        The last is one that changes P by no more than the share `enough`, or fills the iterates.
+        """
+        other = 0.0
         if self._coefficient_step is not None:
             before = self.parameters()
             self._coefficient_step.step(self._f, before.P, self._coefficients)
-            largest = coefficient_change(before, before.replace(coefficients=self._coefficients))
+            other = coefficient_change(before, before.replace(coefficients=self._coefficients))
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
-        change = self._sweep_factors()
-        linear = (linear_change, self._linear.sized(self._w), self._bias)
-        largest = max(largest, relative_change((change, self._P), linear))
-        if self._extrapolation is not None:
-            largest = max(largest, self._extrapolate(self._extrapolation))
-        return largest
+        other = max(other, relative_change((linear_change, self._linear.sized(self._w), self._bias)))
+        alone = self._coefficient_step is None and not self._linear.moves and len(self._views) == 1
+        noting = self._extrapolation
+        rounds = Rounds(most if alone else 1, enough, 0 if noting is None else noting.count)
+        self._sweep_factors(rounds)
+        if noting is not None:
+            noting.count = rounds.count
+            if noting.full:
+                other = max(other, self._extrapolate(noting))
+        rounds.take((rounds.made, other, other, rounds.count))
+        return rounds
+
+    def _asked(self, rounds: Rounds, whole: bool = True) -> tuple[Any, ...]:
+        """Return what a kernel takes to repeat a sweep; `whole` says whether all of P is swept over then."""
+        noting = self._extrapolation
+        # An iterate is noted when all of P has been swept over.
+        iterates = NO_ITERATES if noting is None or not whole else noting.iterates(self._live)
+        flat = self._P.reshape(-1)
+        return rounds.most, rounds.enough, flat, iterates, rounds.count, self._w, self._bias
 
     def _extrapolated(self, depth: int, parameters: Parameters) -> Extrapolation:
         """Return what extrapolates sweeps, for P as it is laid."""
@@ -213,8 +266,6 @@ class SweepingSolver(Solver):
 
     def _extrapolate(self, extrapolation: Extrapolation) -> float:
         """Jump to where the last sweeps seem to lead, if the objective falls; return the relative change."""
-        if not extrapolation.add(self._P, self._w, self._bias, self._live):
-            return 0.0
         here, problem, point = self.parameters(), self.problem, extrapolation.point()
         if point is None:
             return 0.0

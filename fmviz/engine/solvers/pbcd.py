@@ -13,7 +13,7 @@ from ..problem import Formulation
 from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._saddle_escape import ESCAPE
-from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
+from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver
 from .kernels.matrix_factorization import pair_row_sweep
 from .kernels.row_sweep import in_lines, row_sweep
 from .pcd import not_linear
@@ -90,9 +90,8 @@ class PBCD(SweepingSolver):
         """Return sigma, rho and the most trials of the line search, where there is one."""
         return 0.0, 0.0, 0
 
-    def _sweep_factors(self) -> float:
+    def _sweep_factors(self, rounds: Rounds) -> None:
         problem, design = self.problem, self.problem.design
-        change = 0.0
         for b, (view, row, cache) in enumerate(zip(self._views, self._rows, self._caches, strict=True)):
             strengths = (
                 problem.mu,
@@ -102,7 +101,8 @@ class PBCD(SweepingSolver):
                 self._live_only,
             )
             if self._partners is not None:
-                return pair_row_sweep(self._loss, row, self._weight)(
+                said = pair_row_sweep(self._loss, row, self._weight)(
+                    *self._asked(rounds),
                     self._partners.other,
                     design.columns.indices,
                     design.columns.indptr,
@@ -116,11 +116,14 @@ class PBCD(SweepingSolver):
                     cache,
                     *strengths,
                 )
+                rounds.take(said)
+                return
             weighted = problem.model.columnar
             # Of a padded P all are 1, and none is looked at.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
-            sweep = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
-            moved = sweep(
+            sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
+            said = sweeps(
+                *self._asked(rounds, b + 1 == len(self._views)),
                 *design.columns,
                 problem.y,
                 problem.weights,
@@ -135,8 +138,7 @@ class PBCD(SweepingSolver):
                 *strengths,
                 *self._search(),
             )
-            change = max(change, moved)
-        return change
+            rounds.take(said)
 
 
 class PBCDLineSearch(PBCD):

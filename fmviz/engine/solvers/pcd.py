@@ -17,7 +17,7 @@ from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._saddle_escape import ESCAPE
-from ._sweeping import ACTIVE_SWEEPS, SweepingSolver
+from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver
 from .kernels.dense_entry_sweep import Screen, dense_entry_sweep, stores_slope
 from .kernels.entry_sweep import entry_sweep
 from .kernels.matrix_factorization import Lanes, pair_entry_sweep
@@ -156,25 +156,27 @@ class PCD(SweepingSolver):
         for _ in range(FIRST_SWEEPS + 1 if self.settings[ORDER.name] == "mixed" else 1):
             super().rehearse()
 
-    def _sweep_factors(self) -> float:
+    def _sweep_factors(self, rounds: Rounds) -> None:
         order = self.settings[ORDER.name]
         by_features = order == "features" or (order == "mixed" and self._epochs > FIRST_SWEEPS)
         if self._partners is not None:
-            return self._sweep_pairs()
+            self._sweep_pairs(rounds)
+            return
         if self._screened:
-            return self._sweep_screened(by_features)
+            self._sweep_screened(rounds, by_features)
+            return
         problem = self.problem
         model: Model = problem.model
         weights = problem.lambda_p * model.shrinkage_weights(self.parameters())
-        change = 0.0
-        for view, entry, cache, state in zip(
-            self._views, self._entries, self._caches, self._states, strict=True
+        for b, (view, entry, cache, state) in enumerate(
+            zip(self._views, self._entries, self._caches, self._states, strict=True), 1
         ):
             power = model.shrinkage_power
-            sweep = entry_sweep(
+            sweeps = entry_sweep(
                 problem.design.storage, self._loss, entry, self._weight, view.entries, power, by_features
             )
-            moved = sweep(
+            said = sweeps(
+                *self._asked(rounds, b == len(self._views)),
                 *problem.design.columns,
                 problem.y,
                 problem.weights,
@@ -190,8 +192,7 @@ class PCD(SweepingSolver):
                 problem.lambda_sparse,
                 self._live_only,
             )
-            change = max(change, moved)
-        return change
+            rounds.take(said)
 
     def _strengths(self) -> tuple[Any, ...]:
         problem = self.problem
@@ -203,13 +204,24 @@ class PCD(SweepingSolver):
             self._live_only,
         )
 
-    def _sweep_pairs(self) -> float:
-        sweep = pair_entry_sweep(self._loss, self._entries[0], self._weight)
-        return sweep(*self._lanes, self._f, self._P, self._moments, self._caches[0][0], *self._strengths())
+    def _sweep_pairs(self, rounds: Rounds) -> None:
+        sweeps = pair_entry_sweep(self._loss, self._entries[0], self._weight)
+        said = sweeps(
+            *self._asked(rounds),
+            *self._lanes,
+            self._f,
+            self._P,
+            self._moments,
+            self._caches[0][0],
+            *self._strengths(),
+        )
+        rounds.take(said)
 
-    def _sweep_screened(self, by_features: bool) -> float:
+    def _sweep_screened(self, rounds: Rounds, by_features: bool) -> None:
         problem = self.problem
-        return dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)(
+        sweeps = dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)
+        said = sweeps(
+            *self._asked(rounds),
             *problem.design.columns,
             problem.y,
             problem.weights,
@@ -223,6 +235,7 @@ class PCD(SweepingSolver):
             self._screen,
             *self._strengths(),
         )
+        rounds.take(said)
 
 
 def not_linear(label: str, model: Model) -> WhyNot:

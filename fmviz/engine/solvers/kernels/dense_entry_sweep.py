@@ -17,6 +17,7 @@ from ...design import DENSE
 from ...losses import ScalarLoss
 from ...penalties import EntryView
 from ...penalties.operators.thresholds import soft
+from .repeated import repeated
 from .rounding import NOISE
 
 # For the rounding errors in the length of a path.
@@ -86,7 +87,7 @@ def multiply(A, which, u, found):
 
 @cached_factory()
 def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features: bool):
-    """Return the kernel of one sweep over the entries of P, column by column or, `by_features`, row by row.
+    """Return the kernel of sweeps over the entries of P, column by column or, `by_features`, row by row.
 
     Arguments as for `entry_sweep`, with A = (XP)ᵀ, shape (k, N), for the state. `slope` is work space for the
     ℓ'(f) of every row, shape (N,), kept up with f, and empty where it is not kept (`stores_slope`); `largest`
@@ -266,4 +267,4 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                         screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
         return change
 
-    return sweep
+    return repeated(sweep)

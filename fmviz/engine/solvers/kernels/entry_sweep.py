@@ -13,6 +13,7 @@ from ...models.columns import EntryColumnView
 from ...penalties import EntryView
 from ...penalties.operators.thresholds import soft
 from .power import power_minimum, power_slopes, power_value
+from .repeated import repeated
 from .rounding import NOISE
 
 _MOST_TRIALS = 50
@@ -30,7 +31,7 @@ def entry_sweep(
     power: int = 2,
     by_features: bool = False,
 ):
-    """Return the kernel of one sweep over the entries of some columns of P ([A] Alg. 1, 4; [B] Section 7).
+    """Return the kernel of sweeps over the entries of some columns of P ([A] Alg. 1, 4; [B] Section 7).
 
     Where K is linear in an entry the step is closed: with g the derivative of the risk and h its Lipschitz
     constant, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·t·|q|. It lowers the objective in any
@@ -40,7 +41,7 @@ def entry_sweep(
     2 comes without Ω. Columns are swept one after the other or, `by_features`, take turns at every feature,
     which a view must allow (`independent`).
 
-    The kernel takes X by columns, y and the sample weights c; f, the predictions shifted as by
+    A sweep (`repeated`) takes X by columns, y and the sample weights c; f, the predictions shifted as by
     `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its columns, shape (k,); the view's
     `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope from a rounding error; `caches`
     of the penalty, a row for each column of P or one for all; μ, the loss's parameters, lam_p, shape (k,),
@@ -208,4 +209,4 @@ def entry_sweep(
                 close(s, state, live[s])
         return change
 
-    return sweep
+    return repeated(sweep)

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..._jit import named
+from ..._jit import jitable, named
 
 # Keeps the small linear system regular where steps are nearly parallel, as they are when it pays.
 _RIDGE = 1e-12
 
 
-@named()
-def note(laid, places, w, bias, live, iterates, count):
-    """Write an iterate behind those that have the same zeros; return how many there are.
+class Iterates(NamedTuple):
+    """Where the iterates of a solver are noted.
 
-    `laid` is P as its solver keeps it, flat, and `places` says where in it each entry of the (d, columns)
-    matrix is. `live`, which of `laid` were not 0, is brought up to date: where it changes, the iterates so
-    far are forgotten, and so they are where there is no room behind them.
+    Attributes
+    ----------
+    noted : (count, size) ndarray
+        Room for so many of them: P, row by row, then w and the bias. Where it is empty none is noted.
+    live : ndarray of bool
+        Which entries were not 0 in the last one, in the order of what the solver keeps.
+    places : ndarray of int
+        Where in that each entry of the (d, columns) matrix P is.
     """
-    if not 0 <= count < iterates.shape[0]:
+
+    noted: np.ndarray
+    live: np.ndarray
+    places: np.ndarray
+
+
+@jitable
+def note(iterates, count, P, w, bias):
+    """Write an iterate behind the `count` before it, if it has the same zeros; return how many there are.
+
+    `P` is what the solver keeps, flat. Where an entry became 0 or left it, the iterates so far are forgotten,
+    and so they are where there is no room behind them.
+    """
+    noted, live, places = iterates.noted, iterates.live, iterates.places
+    if noted.shape[0] == 0:
+        return count
+    if not 0 <= count < noted.shape[0]:
         count = 0
-    for i in range(laid.size):
-        now = laid[i] != 0.0
+    for i in range(P.size):
+        now = P[i] != 0.0
         if live[i] != now:
             live[i] = now
             count = 0
-    iterate = iterates[count]
+    iterate = noted[count]
     for i in range(places.size):
-        iterate[i] = laid[places[i]]
+        iterate[i] = P[places[i]]
     for j in range(w.size):
         iterate[places.size + j] = w[j]
     iterate[places.size + w.size] = bias

@@ -78,6 +78,11 @@ class LinearPart:
             if unit_free:
                 self.sizes = np.sqrt(moments / design.n_samples)
 
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything to sweep over."""
+        return self._problem.fit_linear or self._problem.fit_intercept
+
     def sized(self, w: np.ndarray) -> np.ndarray:
         """Return linear weights, or steps of them, times `sizes`."""
         return w * self.sizes if self._unit_free else w
@@ -88,7 +93,7 @@ class LinearPart:
         A change of w_j counts times `sizes`.
         """
         problem = self._problem
-        if not (problem.fit_linear or problem.fit_intercept):
+        if not self.moves:
             return bias, 0.0
         bias, change = self._sweep(
             *problem.design.columns,

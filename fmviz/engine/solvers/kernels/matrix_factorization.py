@@ -16,6 +16,7 @@ from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
 from ...penalties.operators.thresholds import norm, soft
+from .repeated import repeated
 from .rounding import BEYOND, NOISE
 
 _FOUR = 4
@@ -119,7 +120,7 @@ def _layout(design: Design, partners: Partners) -> tuple[np.ndarray, np.ndarray,
 
 @cached_factory()
 def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
-    """Return the kernel of one sweep over the entries of P as `entry_sweep` makes it.
+    """Return the kernel of sweeps over the entries of P as `entry_sweep` makes them.
 
     The arguments that are not those of `entry_sweep` are the fields of `Lanes`. A prediction is held twice,
     at its row's entries in both columns, so that every column finds its own side by side and they are never
@@ -262,12 +263,12 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                     f[rows[i]] = held[i] + steps[j] * table[n, 0]
         return change
 
-    return sweep
+    return repeated(sweep)
 
 
 @cached_factory()
 def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
-    """Return the kernel of one sweep over the rows of P as `row_sweep` makes it.
+    """Return the kernel of sweeps over the rows of P as `row_sweep` makes them.
 
     P has shape (d, k), by `row_sweep.in_lines`; `other` holds the partner of every entry of X. `sizes`, shape
     (d,), and `slope`, shape (longest column,), are work space.
@@ -363,4 +364,4 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
                 change = max(change, moved)
         return change
 
-    return sweep
+    return repeated(sweep)

@@ -10,6 +10,7 @@ from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
 from ...penalties import RowView
 from ...penalties.operators.thresholds import norm
+from .repeated import repeated
 from .rounding import BEYOND, NOISE
 
 # Numbers in a cache line.
@@ -40,14 +41,14 @@ def row_sweep(
     weighted: bool = False,
     search: bool = False,
 ):
-    """Return the kernel of one sweep over the rows of a block of P ([A] Algorithm 6).
+    """Return the kernel of sweeps over the rows of a block of P ([A] Algorithm 6).
 
     f is linear in a row, so that its risk is below a parabola of curvature μ/N Σ_n c_n ‖∂f(x_n)/∂p_j‖²: the
     step is the minimum of that parabola plus the penalty. With `search` the first try takes the second
     derivative of the loss in its place, and is multiplied by rho until the objective falls by the share sigma
     of what the slope promises (Tseng and Yun 2009), at most `most` times, after which the row stays.
 
-    The kernel takes X by columns, y and the sample weights c; f, the predictions shifted as by
+    A sweep (`repeated`) takes X by columns, y and the sample weights c; f, the predictions shifted as by
     `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients` of its columns, shape (k,),
     0 where P is padded, which are heeded if `weighted` and are 1 if not; the view's `state`; `moments`, the
     Σ c x_j² of every column of X, which tells a slope from a rounding error; `places` and `work`, of shapes
@@ -228,4 +229,4 @@ def row_sweep(
                 change = max(change, moved)
         return change
 
-    return sweep
+    return repeated(sweep)
