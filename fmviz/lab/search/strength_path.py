@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -206,7 +207,7 @@ def two_at_a_time(
 ) -> Iterator[_Fit]:
     """Yield what several iterators yield as soon as it is there; two of them are at work at a time.
 
-    Next comes the one that has yielded least: else one with long items would be left for the end, alone.
+    Next comes the one that has had the least time, so that those that take equally long end together.
 
     Parameters
     ----------
@@ -222,21 +223,21 @@ def two_at_a_time(
 
     # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
     with ThreadPoolExecutor(2) as pool:
-        idle = [(0, place, stream) for place, stream in enumerate(start(ends))]
-        at_work: dict[Future[_Fit | None], tuple[int, int, Iterator[_Fit]]] = {}
+        idle = [(0.0, place, stream) for place, stream in enumerate(start(ends))]
+        at_work: dict[Future[_Fit | None], tuple[float, float, int, Iterator[_Fit]]] = {}
         fits: list[_Fit] = []
         try:
             while idle or at_work:
                 while idle and len(at_work) < 2:
                     one = heappop(idle)
-                    at_work[pool.submit(next, one[-1], None)] = one
+                    at_work[pool.submit(next, one[-1], None)] = (time.perf_counter(), *one)
                 # Those whose streams are at work again, or have to wait.
                 yield from fits
                 fits = []
                 for task in wait(at_work, return_when=FIRST_COMPLETED).done:
-                    count, place, stream = at_work.pop(task)
+                    began, taken, place, stream = at_work.pop(task)
                     if (fit := task.result()) is not None and not ends():
-                        heappush(idle, (count + 1, place, stream))
+                        heappush(idle, (taken + time.perf_counter() - began, place, stream))
                         fits.append(fit)
         finally:
             closed.set()
