@@ -15,8 +15,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numba
@@ -118,9 +119,40 @@ def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
         finally:
             _config.CACHE_DIR = before
     if (kept := getattr(compiled, "_cache", None)) is not None:
+        kept._index_key = partial(_cache_key, function)
         kept.load_overload = _if_possible(kept.load_overload)
         kept.save_overload = _if_possible(kept.save_overload)
     return compiled
+
+
+def _cache_key(function: Callable[..., Any], signature: Any, codegen: Any) -> Any:
+    """Return what Numba finds a compiled function by.
+
+    Its own key pickles what a function closes over, and the bytes of a pickle tell which equal strings are
+    one object. That is another matter in the process that compiles a source file than in those that read its
+    bytecode: they would compile every kernel once more.
+    """
+    told = hashlib.sha256(_identity(function).encode()).hexdigest()
+    return signature, codegen.magic_tuple(), told
+
+
+def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
+    """Return words for a value, or a function and all that it closes over, the same in every process."""
+    if isinstance(value, FunctionType):
+        if value in within:
+            return value.__qualname__
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = (value.__module__, value.__qualname__, value.__code__, value.__defaults__, held)
+        return _identity(parts, (*within, value))
+    if isinstance(value, CodeType):
+        return _identity((value.co_code, value.co_names, value.co_varnames, value.co_consts), within)
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_identity(part, within) for part in value)})"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(_identity(part, within) for part in value))}}}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tobytes()!r}"
+    return f"{type(value).__qualname__} {value!r}"
 
 
 def _if_possible(function: Callable[..., Any]) -> Callable[..., Any]:

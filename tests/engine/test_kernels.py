@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import marshal
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from signatures import recompiled, signatures
 import fmviz.engine
 from fmviz.choices import why_not
 from fmviz.engine import counting
-from fmviz.engine._jit import cache_directory, python_version
+from fmviz.engine._jit import _identity, cache_directory, python_version
 from fmviz.engine.design import STORAGES, Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.parameters import Parameters
@@ -23,6 +25,7 @@ from fmviz.engine.penalties.operators import squared_norm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS, pbcd, pcd
 from fmviz.engine.solvers.kernels import dense_entry_sweep, linear_part
+from fmviz.engine.solvers.kernels.sample_weights import unit_weight
 from fmviz.engine.solvers.stochastic import katyusha, monotone, psgd
 
 pytestmark = pytest.mark.needs_jit
@@ -285,6 +288,21 @@ def test_settings_never_recompile():
             use(strength, rank)
     assert signatures() == before
     assert recompiled(first) == []
+
+
+def test_a_kernel_is_known_by_what_it_closes_over_not_by_how_its_file_was_read():
+    def sweep(loss):
+        scalar_loss = problem_for("dense", loss, "ti", False).loss.scalar
+        view = PENALTIES["ti"].entry
+        return python_version(dense_entry_sweep.dense_entry_sweep(scalar_loss, view, unit_weight, False))
+
+    one = sweep("squared")
+    # As from bytecode: equal strings are other objects.
+    read = marshal.loads(marshal.dumps(one.__code__))
+    again = FunctionType(read, one.__globals__, one.__name__, one.__defaults__, one.__closure__)
+    again.__qualname__ = one.__qualname__
+    assert _identity(again) == _identity(one)
+    assert _identity(sweep("logistic")) != _identity(one)
 
 
 def test_cache_directory_falls_back_where_it_cannot_be_written(monkeypatch, tmp_path):
