@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
+from fmviz.lab.search.arena import make_ready
 from fmviz.ui.ordering import hear_endings
 
 __all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_can_reach_it"]
@@ -47,10 +49,14 @@ def guarded() -> list[Middleware]:
 
 
 def in_sessions(draw: Callable[[], None]) -> None:
-    """Draw in a session; the server, which imports the entry page first, is made ready and its reach told."""
+    """Draw in a session; the server, which imports the entry page first, is made ready and its reach told.
+
+    The kernels of the start page are loaded in the background, so that its first visitor need not wait.
+    """
     if get_script_run_ctx(suppress_warning=True) is None:
         hear_endings()
         tell_who_can_reach_it()
+        threading.Thread(target=make_ready, name="fmviz-make-ready", daemon=True).start()
     else:
         draw()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from streamlit import config
@@ -63,3 +65,12 @@ def test_a_public_address_is_warned_of(monkeypatch, capsys, address, private):
     monkeypatch.setattr(config, "get_option", {"server.address": address}.get)
     serving.tell_who_can_reach_it()
     assert ("without a login" in capsys.readouterr().err) != private
+
+
+def test_the_server_loads_what_its_first_visitor_waits_for(monkeypatch):
+    done = threading.Event()
+    for name in ("hear_endings", "tell_who_can_reach_it"):
+        monkeypatch.setattr(serving, name, lambda: None)
+    monkeypatch.setattr(serving, "make_ready", done.set)
+    serving.in_sessions(lambda: pytest.fail("no session is there to draw in"))
+    assert done.wait(10)

@@ -10,10 +10,19 @@ import numpy as np
 
 from fmviz.engine.drive import never
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.strength_path import PathFit, PathPlan, trace
 
-__all__ = ["PAIR", "REGULARIZERS", "STRENGTHS", "arena_fit", "arena_fits", "arena_plan", "arena_truth"]
+__all__ = [
+    "PAIR",
+    "REGULARIZERS",
+    "STRENGTHS",
+    "arena_fit",
+    "arena_fits",
+    "arena_plan",
+    "arena_truth",
+    "make_ready",
+]
 
 REGULARIZERS = ("l1", "l21", "ti", "cs")
 STRENGTHS = (
@@ -50,6 +59,13 @@ def arena_fits(plan: PathPlan, should_stop: Callable[[], bool] = never) -> Itera
     for fit in trace(plan, should_stop):
         _fits[fit.experiment] = fit
         yield fit
+
+
+def make_ready() -> None:
+    """Fit an epoch of every path: what a process loads and compiles for its first fits is there then."""
+    plan = arena_plan()
+    for name in plan.regularizers:
+        Run.prepare(replace(plan.method(name), max_epochs=1)).end()
 
 
 def arena_fit(regularizer: str, strength: float) -> PathFit:
