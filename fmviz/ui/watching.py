@@ -22,6 +22,8 @@ __all__ = ["connected", "done", "duration", "failure", "pace", "shared_task", "w
 _POLL_SECONDS = 0.5
 # What is ready so soon is not seen to load.
 _PATIENCE = 0.5
+# A first result that comes so soon is drawn at once, and not at the next poll.
+_FIRST_RESULT = 0.15
 
 
 def watch(task: Task, draw: Callable[[Any], None]) -> None:
@@ -37,6 +39,9 @@ def watch(task: Task, draw: Callable[[Any], None]) -> None:
     draw : callable
         ``draw(view)`` draws what there is to see.
     """
+    until = time.monotonic() + _FIRST_RESULT
+    while task.state.active and not task.view().items and time.monotonic() < until:
+        time.sleep(0.01)
     active = task.state.active
 
     def body() -> None:
