@@ -33,6 +33,7 @@ __all__ = [
     "cache_directory",
     "cached_factory",
     "compiling",
+    "has_compiled",
     "jitable",
     "named",
     "python_version",
@@ -98,6 +99,11 @@ def cache_directory() -> Path:
             if when < time.time() - _KEPT_SECONDS:
                 shutil.rmtree(old, ignore_errors=True)
     return directory
+
+
+def has_compiled() -> bool:
+    """Return whether kernels of this version are at hand, which need not be compiled."""
+    return any(cache_directory().glob("*/*.nbi"))
 
 
 _decorating = threading.Lock()

@@ -17,6 +17,7 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
+from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
 from fmviz.ui.ordering import hear_endings
 
@@ -51,12 +52,14 @@ def guarded() -> list[Middleware]:
 def in_sessions(draw: Callable[[], None]) -> None:
     """Draw in a session; the server, which imports the entry page first, is made ready and its reach told.
 
-    The kernels of the start page are loaded in the background, so that its first visitor need not wait.
+    The kernels of the start page are loaded in the background, so that its first visitor need not wait. Where
+    they must be compiled first, this would only compete with that visitor, whose page compiles what it shows.
     """
     if get_script_run_ctx(suppress_warning=True) is None:
         hear_endings()
         tell_who_can_reach_it()
-        threading.Thread(target=make_ready, name="fmviz-make-ready", daemon=True).start()
+        if has_compiled():
+            threading.Thread(target=make_ready, name="fmviz-make-ready", daemon=True).start()
     else:
         draw()
 

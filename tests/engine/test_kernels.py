@@ -239,6 +239,7 @@ def test_no_kernel_is_left_out():
         "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
         "solvers.kernels.entry_sweep.entry_sweep",
         "solvers.kernels.extrapolation.combine",
+        "solvers.kernels.extrapolation.note",
         "solvers.kernels.linear_part.linear_sweep",
         "solvers.kernels.matrix_factorization.add_products",
         "solvers.kernels.matrix_factorization.pair_entry_sweep",

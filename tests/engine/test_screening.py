@@ -19,8 +19,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation
 from fmviz.engine.solvers._sweeping import SweepingSolver
-from fmviz.engine.solvers.kernels.extrapolation import Iterates, combine, note
-from fmviz.engine.solvers.kernels.repeated import repeated
+from fmviz.engine.solvers.kernels.extrapolation import combine, note
+from fmviz.engine.solvers.kernels.repeated import end_sweep
 from fmviz.engine.solvers.pcd import PCD
 
 X, Y, _ = make_sparse_interactions(60, 16, 2, 4, random_state=0)
@@ -188,7 +188,7 @@ def test_active_sweeps_wait_until_the_zeros_are_settled():
 def noted(of, theta, bias=0.0, live=None):
     """Note an iterate without linear weights; return whether there are as many as are combined."""
     live = np.ones(theta.size, dtype=bool) if live is None else live
-    of.count = note(of.iterates(live), of.count, theta, np.empty(0), bias)
+    of.note(theta.reshape(1, -1), np.empty(0), bias, live)
     return of.full
 
 
@@ -219,63 +219,55 @@ def test_iterates_are_forgotten_where_other_entries_are_zero():
     assert not noted(of, np.array([0.0, 5.0]), live=live)
 
 
-def halve(P, by):
-    """Stand in for a sweep: P goes to a share of itself, and what has become small to 0."""
-    change = 0.0
-    for i in range(P.size):
-        new = P[i] * by[0]
-        if abs(new) < by[1]:
-            new = 0.0
-        change = max(change, abs(new - P[i]))
-        P[i] = new
-    return change
-
-
-def shrunk(sweeps, *, most, enough=0.0, share=0.5, cut=0.0, count=0):
-    """Return what repeated sweeps say, P after them, and what they noted."""
-    P, w, places = np.array([4.0, -1.0, 0.0, 2.0]), np.array([7.0, 8.0]), np.array([3, 0, 1])
-    iterates = Iterates(np.zeros((3, 6)), P != 0.0, places)
-    said = sweeps(most, enough, P, iterates, count, w, 0.5, P, np.array([share, cut]))
-    return said, P, iterates.noted, iterates.live
+def test_iterates_are_noted_by_features_whatever_the_order_of_their_solver():
+    outcomes = np.array([[4.0, -1.0, 0.0, 2.0], [2.0, -0.5, 0.0, 1.0], [1.0, 0.0, 0.0, 0.5]])
+    for how in (note, python_version(note)):
+        live, iterates = np.array([True, True, False, True]), np.zeros((3, 6))
+        places, w = np.array([3, 0, 1]), np.array([7.0, 8.0])
+        assert how(iterates, 0, outcomes[:2], places, w, 0.5, live) == 2
+        assert iterates.tolist() == [
+            [2.0, 4.0, -1.0, 7.0, 8.0, 0.5],
+            [1.0, 2.0, -0.5, 7.0, 8.0, 0.5],
+            [0.0] * 6,
+        ]
+        assert how(iterates, 2, outcomes[2:], places, w, 0.5, live) == 1
+        assert iterates[0].tolist() == [0.5, 1.0, 0.0, 7.0, 8.0, 0.5]
+        assert live.tolist() == [True, False, False, True]
+        # What a file says of their number is not trusted.
+        assert [how(iterates, count, outcomes[2:], places, w, 0.5, live) for count in (-9, 3, 99)] == [
+            1,
+            1,
+            1,
+        ]
 
 
 @pytest.mark.needs_jit
-def test_repeated_sweeps_end_as_told_compiled_and_in_python():
-    plain = repeated(halve)
-    compiled = numba.njit(plain)
-    ends = {
-        "full": ({"most": 9}, (3, 1.0, 1.0, 3)),
-        "most": ({"most": 2}, (2, 1.0, 1.0, 2)),
-        # The second sweep, the third and the fourth set entries to 0, and the fifth has none left to move.
-        "support": ({"most": 9, "cut": 0.3}, (5, 1.0, 0.0, 2)),
-        "enough": ({"most": 9, "share": 0.9, "enough": 0.2}, (1, 1 / 9, 1 / 9, 1)),
-        "behind others": ({"most": 9, "count": 1}, (2, 1.0, 1.0, 3)),
-        "beyond their room": ({"most": 1, "count": 3}, (1, 1.0, 1.0, 1)),
-        "beyond all numbers": ({"most": 1, "share": np.inf}, (1, np.inf, np.inf, 1)),
-        "none": ({"most": 0}, (0, 0.0, 0.0, 0)),
-    }
-    for name, (settings, expected) in ends.items():
-        with np.errstate(invalid="ignore"):
-            one, two = shrunk(plain, **settings), shrunk(compiled, **settings)
-        assert one[0] == pytest.approx(expected, abs=1e-15), name
-        for a, b in zip(one, two, strict=True):
-            assert np.array_equal(a, b, equal_nan=True), name
-    _, P, noted, live = shrunk(compiled, most=1)
-    assert noted[0].tolist() == [P[3], P[0], P[1], 7.0, 8.0, 0.5]
-    assert live.tolist() == [True, True, False, True]
+def test_a_sweep_ends_with_its_relative_change_compiled_and_in_python():
+    compiled = numba.njit(lambda outcomes, made, P, moved: end_sweep(outcomes, made, P, moved))
+    P = np.array([4.0, -1.0, 0.0, 2.0])
+    for moved, expected in ((2.0, 0.5), (8.0, 1.0), (0.0, 0.0), (np.inf, np.inf), (np.nan, np.inf)):
+        for end in (end_sweep, compiled):
+            outcomes = np.zeros((2, 4))
+            assert end(outcomes, 1, P, moved) == expected
+            assert outcomes.tolist() == [[0.0] * 4, P.tolist()]
+            # There is no room for more.
+            assert end(outcomes, 2, P, moved) == expected
 
 
+@pytest.mark.parametrize("design", ["dense", "sparse", "pairs"])
 @pytest.mark.parametrize(("regularizer", "solver"), [("ti", "pcd"), ("cs", "pbcd")])
-def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, monkeypatch):
+def test_sweeps_in_one_call_are_those_made_one_by_one(regularizer, solver, design, monkeypatch):
     settings = {"active_sweeps": 20, "anderson": 4}
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 12))
+    if design == "pairs":
+        X = np.eye(6)[rng.integers(0, 6, (40, 2))].reshape(40, 12)
     problem = build_problem(
-        X,
-        X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=40),
+        X if design == "dense" else csr_array(X),
+        rng.normal(size=40),
         regularizer=regularizer,
         rank=3,
-        lambda_sparse=0.02,
+        lambda_sparse=0.002,
         fit_linear=False,
         fit_intercept=False,
     )

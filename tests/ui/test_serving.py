@@ -67,10 +67,12 @@ def test_a_public_address_is_warned_of(monkeypatch, capsys, address, private):
     assert ("without a login" in capsys.readouterr().err) != private
 
 
-def test_the_server_loads_what_its_first_visitor_waits_for(monkeypatch):
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_server_loads_what_its_first_visitor_waits_for_but_compiles_nothing(monkeypatch, compiled):
     done = threading.Event()
     for name in ("hear_endings", "tell_who_can_reach_it"):
         monkeypatch.setattr(serving, name, lambda: None)
+    monkeypatch.setattr(serving, "has_compiled", lambda: compiled)
     monkeypatch.setattr(serving, "make_ready", done.set)
     serving.in_sessions(lambda: pytest.fail("no session is there to draw in"))
-    assert done.wait(10)
+    assert done.wait(10 if compiled else 0.1) == compiled

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..memory import aligned_copy
 from ..settings import ParamSpec
-from .kernels.extrapolation import Iterates, combine
+from .kernels.extrapolation import combine, note
 
 ANDERSON = ParamSpec(
     "anderson",
@@ -17,9 +17,6 @@ ANDERSON = ParamSpec(
     help="After so many sweeps that leave the zeros alone: try the affine combination of their iterates "
     "whose steps nearly cancel, and take it where it lowers the objective. 0: the paper's sweeps.",
 )
-
-NO_ITERATES = Iterates(np.empty((0, 0)), np.empty(0, dtype=bool), np.empty(0, dtype=np.int64))
-"""For sweeps after which nothing is noted."""
 
 
 class Extrapolation:
@@ -56,11 +53,20 @@ class Extrapolation:
     @property
     def full(self) -> bool:
         """Whether there are as many iterates as are combined."""
-        return self.count == len(self._iterates)
+        return self.count >= len(self._iterates)
 
-    def iterates(self, live: np.ndarray) -> Iterates:
-        """Return what kernels note iterates in; `live` says which entries of P, as it is kept, were not 0."""
-        return Iterates(self._iterates, live.reshape(-1), self._places)
+    @property
+    def room(self) -> int:
+        """For how many more iterates there is room; where they were not combined they make room."""
+        return len(self._iterates) - (0 if self.full else self.count)
+
+    def note(self, outcomes: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> None:
+        """Note the iterates of sweeps that end in the rows of `outcomes`, P as it is kept, and leave w alone.
+
+        `live` says which entries of P were not 0 in the last one, and is kept up to date: where one became 0
+        or left it, the iterates so far are forgotten.
+        """
+        self.count = note(self._iterates, self.count, outcomes, self._places, w, bias, live)
 
     def point(self) -> np.ndarray | None:
         """Return the combination, and forget the iterates; None where nothing moved or not all is finite."""

@@ -11,7 +11,7 @@ import numpy as np
 from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..settings import ParamSpec
-from ._anderson import ANDERSON, NO_ITERATES, Extrapolation
+from ._anderson import ANDERSON, Extrapolation
 from ._saddle_escape import ESCAPE, SaddleEscape
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change
@@ -45,8 +45,8 @@ class Rounds:
         The most sweeps.
     enough : float
         The relative change that ends them.
-    count : int
-        How many iterates are noted.
+    outcomes : (most, size) ndarray
+        P, as it is kept, after each sweep; no rows where nobody needs it.
     made : int
         The sweeps that were made.
     largest, last : float
@@ -55,14 +55,14 @@ class Rounds:
 
     most: int
     enough: float
-    count: int
+    outcomes: np.ndarray
     made: int = 0
     largest: float = 0.0
     last: float = 0.0
 
-    def take(self, said: tuple[int, float, float, int]) -> None:
+    def take(self, said: tuple[int, float, float]) -> None:
         """Take what a kernel says of its block, or what is known of other parameters."""
-        self.made, largest, last, self.count = said
+        self.made, largest, last = said
         self.largest, self.last = max(self.largest, largest), max(self.last, last)
 
 
@@ -233,22 +233,23 @@ class SweepingSolver(Solver):
         other = max(other, relative_change((linear_change, self._linear.sized(self._w), self._bias)))
         alone = self._coefficient_step is None and not self._linear.moves and len(self._views) == 1
         noting = self._extrapolation
-        rounds = Rounds(most if alone else 1, enough, 0 if noting is None else noting.count)
+        most = most if alone else 1
+        if noting is not None:
+            most = min(most, noting.room)
+        written = most if noting is not None and most > 1 else 0
+        rounds = Rounds(most, enough, np.empty((written, self._P.size)))
         self._sweep_factors(rounds)
         if noting is not None:
-            noting.count = rounds.count
+            outcomes = rounds.outcomes[: rounds.made] if written else self._P.reshape(1, -1)
+            noting.note(outcomes, self._w, self._bias, self._live.reshape(-1))
             if noting.full:
                 other = max(other, self._extrapolate(noting))
-        rounds.take((rounds.made, other, other, rounds.count))
+        rounds.take((rounds.made, other, other))
         return rounds
 
-    def _asked(self, rounds: Rounds, whole: bool = True) -> tuple[Any, ...]:
-        """Return what a kernel takes to repeat a sweep; `whole` says whether all of P is swept over then."""
-        noting = self._extrapolation
-        # An iterate is noted when all of P has been swept over.
-        iterates = NO_ITERATES if noting is None or not whole else noting.iterates(self._live)
-        flat = self._P.reshape(-1)
-        return rounds.most, rounds.enough, flat, iterates, rounds.count, self._w, self._bias
+    def _asked(self, rounds: Rounds) -> tuple[int, float, np.ndarray, np.ndarray]:
+        """Return what all kernels of `repeated` sweeps take."""
+        return rounds.most, rounds.enough, self._P.reshape(-1), rounds.outcomes
 
     def _extrapolated(self, depth: int, parameters: Parameters) -> Extrapolation:
         """Return what extrapolates sweeps, for P as it is laid."""

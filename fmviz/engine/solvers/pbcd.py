@@ -123,7 +123,7 @@ class PBCD(SweepingSolver):
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
             sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
             said = sweeps(
-                *self._asked(rounds, b + 1 == len(self._views)),
+                *self._asked(rounds),
                 *design.columns,
                 problem.y,
                 problem.weights,

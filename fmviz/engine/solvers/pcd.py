@@ -168,15 +168,15 @@ class PCD(SweepingSolver):
         problem = self.problem
         model: Model = problem.model
         weights = problem.lambda_p * model.shrinkage_weights(self.parameters())
-        for b, (view, entry, cache, state) in enumerate(
-            zip(self._views, self._entries, self._caches, self._states, strict=True), 1
+        for view, entry, cache, state in zip(
+            self._views, self._entries, self._caches, self._states, strict=True
         ):
             power = model.shrinkage_power
             sweeps = entry_sweep(
                 problem.design.storage, self._loss, entry, self._weight, view.entries, power, by_features
             )
             said = sweeps(
-                *self._asked(rounds, b == len(self._views)),
+                *self._asked(rounds),
                 *problem.design.columns,
                 problem.y,
                 problem.weights,

@@ -17,7 +17,7 @@ from ...design import DENSE
 from ...losses import ScalarLoss
 from ...penalties import EntryView
 from ...penalties.operators.thresholds import soft
-from .repeated import repeated
+from .repeated import end_sweep
 from .rounding import NOISE
 
 # For the rounding errors in the length of a path.
@@ -100,7 +100,11 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     nudged: Any = loss.nudged or derivative
     reach = loss.nudge_reach
 
-    def sweep(
+    def sweeps(
+        most,
+        enough,
+        whole_P,
+        outcomes,
         data,
         indices,
         indptr,
@@ -122,149 +126,154 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
     ):
         rank, d = P.shape
         n_samples = y.size
-        change = 0.0
-        exists = np.empty(rank, dtype=np.bool_)
-        tops = np.zeros(rank)
-        which = np.empty(rank, dtype=np.int64)
-        found = np.empty(rank)
-        force = np.empty(n_samples if by_features else 0)
-        # The columns of P that take turns at a feature.
-        together = rank if by_features else 1
-        for first in range(0, rank, together):
-            last = first + together
-            if stored:
-                for n in range(n_samples):
-                    slope[n] = derivative(f[n], y[n], theta)
-            for s in range(first, last):
-                begin(P, s, caches[s % caches.shape[0]])
-                live = 0
-                for j in range(d):
-                    live += P[s, j] != 0.0
-                # No entry has a slope while all others of its component are 0.
-                exists[s] = live > 0
-                if live == 0:
-                    continue
-                a = A[s]
-                size = 0
-                for n in range(n_samples):
-                    size = max(size, size_bits(a[n]))
-                tops[s] = from_bits(size)
-                largest[s] = max(largest[s], tops[s])
-                moved = 0.0
-                for n in range(n_samples):
-                    v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
-                    moved += v * v
-                screen.paths[s] += sqrt(moved)
-            # Taken out of the loops: to take a row costs as much as a short column.
-            if not by_features:
-                a = A[first]
-                cache = caches[first % caches.shape[0]]
-            for j in range(d):
-                column = data[indptr[j] : indptr[j + 1]]
-                if by_features and not live_only:
-                    # Zeros that the screen does not know are looked at together.
-                    unknown = 0
-                    for s in range(first, last):
-                        if exists[s] and P[s, j] == 0.0:
-                            t = lam * threshold(caches[s % caches.shape[0]], j, 0.0)
-                            path = screen.paths[s] - screen.marks[s, j]
-                            if not screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
-                                which[unknown] = s
-                                unknown += 1
-                    if unknown > 1:
-                        for n in range(n_samples):
-                            force[n] = weight(weights, n) * (slope[n] if stored else f[n]) * column[n]
-                        multiply(A, which[:unknown], force, found)
-                        for i in range(unknown):
-                            s = which[i]
-                            screen.slopes[s, j] = abs(found[i]) / n_samples
-                            screen.marks[s, j] = screen.paths[s]
+        made, largest_change, last_change = 0, 0.0, 0.0
+        while made < most and (made == 0 or last_change > enough):
+            change = 0.0
+            exists = np.empty(rank, dtype=np.bool_)
+            tops = np.zeros(rank)
+            which = np.empty(rank, dtype=np.int64)
+            found = np.empty(rank)
+            force = np.empty(n_samples if by_features else 0)
+            # The columns of P that take turns at a feature.
+            together = rank if by_features else 1
+            for first in range(0, rank, together):
+                last = first + together
+                if stored:
+                    for n in range(n_samples):
+                        slope[n] = derivative(f[n], y[n], theta)
                 for s in range(first, last):
-                    if not exists[s]:
+                    begin(P, s, caches[s % caches.shape[0]])
+                    live = 0
+                    for j in range(d):
+                        live += P[s, j] != 0.0
+                    # No entry has a slope while all others of its component are 0.
+                    exists[s] = live > 0
+                    if live == 0:
                         continue
-                    if by_features:
-                        a = A[s]
-                        cache = caches[s % caches.shape[0]]
-                    p = P[s, j]
-                    t = lam * threshold(cache, j, p)
-                    if p == 0.0:
-                        if live_only:
-                            continue
-                        path = screen.paths[s] - screen.marks[s, j]
-                        if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
-                            continue
-                    g = 0.0
-                    h = 0.0
+                    a = A[s]
                     size = 0
                     for n in range(n_samples):
-                        x = value(column, n)
-                        df = x * (a[n] - x * p)
-                        c_df = weight(weights, n) * df
-                        g += (slope[n] if stored else derivative(f[n], y[n], theta)) * c_df
-                        h += c_df * df
-                        if nudges:
-                            size = max(size, size_bits(df))
-                    g /= n_samples
-                    screen.slopes[s, j] = abs(g) if p == 0.0 else inf
-                    screen.marks[s, j] = screen.paths[s]
-                    # The only live entry of a component has no slope, but for rounding errors; a step of one
-                    # rounding error over the square of another must not be taken.
-                    bend = h
-                    if h <= NOISE * largest[s] * largest[s] * moments[j]:
+                        size = max(size, size_bits(a[n]))
+                    tops[s] = from_bits(size)
+                    largest[s] = max(largest[s], tops[s])
+                    moved = 0.0
+                    for n in range(n_samples):
+                        v = weight(weights, n) * (slope[n] if stored else f[n]) * a[n] - screen.ends[s, n]
+                        moved += v * v
+                    screen.paths[s] += sqrt(moved)
+                # Taken out of the loops: to take a row costs as much as a short column.
+                if not by_features:
+                    a = A[first]
+                    cache = caches[first % caches.shape[0]]
+                for j in range(d):
+                    column = data[indptr[j] : indptr[j + 1]]
+                    if by_features and not live_only:
+                        # Zeros that the screen does not know are looked at together.
+                        unknown = 0
+                        for s in range(first, last):
+                            if exists[s] and P[s, j] == 0.0:
+                                t = lam * threshold(caches[s % caches.shape[0]], j, 0.0)
+                                path = screen.paths[s] - screen.marks[s, j]
+                                if not screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
+                                    which[unknown] = s
+                                    unknown += 1
+                        if unknown > 1:
+                            for n in range(n_samples):
+                                force[n] = weight(weights, n) * (slope[n] if stored else f[n]) * column[n]
+                            multiply(A, which[:unknown], force, found)
+                            for i in range(unknown):
+                                s = which[i]
+                                screen.slopes[s, j] = abs(found[i]) / n_samples
+                                screen.marks[s, j] = screen.paths[s]
+                    for s in range(first, last):
+                        if not exists[s]:
+                            continue
+                        if by_features:
+                            a = A[s]
+                            cache = caches[s % caches.shape[0]]
+                        p = P[s, j]
+                        t = lam * threshold(cache, j, p)
+                        if p == 0.0:
+                            if live_only:
+                                continue
+                            path = screen.paths[s] - screen.marks[s, j]
+                            if screen.slopes[s, j] + ROOM * path * screen.norms[j] / n_samples < t:
+                                continue
                         g = 0.0
                         h = 0.0
-                    h *= mu / n_samples
-                    whole = h + 2.0 * lam_p
-                    q = p
-                    if whole > 0.0:
-                        q = soft(h * p - g, t) / whole
-                    elif t > 0.0:
-                        q = 0.0
-                    if q != p:
-                        step = q - p
-                        moved = 0.0
-                        # Computing df again is cheaper than writing it down and reading it back.
-                        if nudges and abs(step) * from_bits(size) <= reach:
-                            for n in range(n_samples):
-                                x = value(column, n)
-                                was, now = a[n], a[n] + step * x
-                                ahead = step * x * (was - x * p)
-                                old = slope[n]
-                                new = nudged(old, ahead, y[n], theta)
-                                f[n] += ahead
-                                a[n] = now
-                                slope[n] = new
-                                v = weight(weights, n) * (new * now - old * was)
-                                moved += v * v
-                        else:
-                            for n in range(n_samples):
-                                x = value(column, n)
-                                was, now = a[n], a[n] + step * x
-                                old = f[n]
-                                new = old + step * x * (was - x * p)
-                                f[n] = new
-                                a[n] = now
-                                if stored:
+                        size = 0
+                        for n in range(n_samples):
+                            x = value(column, n)
+                            df = x * (a[n] - x * p)
+                            c_df = weight(weights, n) * df
+                            g += (slope[n] if stored else derivative(f[n], y[n], theta)) * c_df
+                            h += c_df * df
+                            if nudges:
+                                size = max(size, size_bits(df))
+                        g /= n_samples
+                        screen.slopes[s, j] = abs(g) if p == 0.0 else inf
+                        screen.marks[s, j] = screen.paths[s]
+                        # The only live entry of a component has no slope, but for rounding errors; a step of
+                        # one rounding error over the square of another must not be taken.
+                        bend = h
+                        if h <= NOISE * largest[s] * largest[s] * moments[j]:
+                            g = 0.0
+                            h = 0.0
+                        h *= mu / n_samples
+                        whole = h + 2.0 * lam_p
+                        q = p
+                        if whole > 0.0:
+                            q = soft(h * p - g, t) / whole
+                        elif t > 0.0:
+                            q = 0.0
+                        if q != p:
+                            step = q - p
+                            moved = 0.0
+                            # Computing df again is cheaper than writing it down and reading it back.
+                            if nudges and abs(step) * from_bits(size) <= reach:
+                                for n in range(n_samples):
+                                    x = value(column, n)
+                                    was, now = a[n], a[n] + step * x
+                                    ahead = step * x * (was - x * p)
                                     old = slope[n]
-                                    new = derivative(new, y[n], theta)
+                                    new = nudged(old, ahead, y[n], theta)
+                                    f[n] += ahead
+                                    a[n] = now
                                     slope[n] = new
-                                v = weight(weights, n) * (new * now - old * was)
-                                moved += v * v
-                        screen.paths[s] += sqrt(moved)
-                        if by_features:
-                            # |ℓ'(f)| has moved by μ|Δf| at most, and f by step·df.
-                            turned = mu * abs(step) * sqrt(screen.heaviest * bend)
-                            tops[s] += abs(step) * screen.norms[j]
-                            for r in range(rank):
-                                if r != s:
-                                    screen.paths[r] += turned * tops[r]
-                        P[s, j] = q
-                        update(cache, j, p, q)
-                        change = max(change, abs(step))
-            for s in range(first, last):
-                if exists[s]:
-                    for n in range(n_samples):
-                        screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
-        return change
+                                    v = weight(weights, n) * (new * now - old * was)
+                                    moved += v * v
+                            else:
+                                for n in range(n_samples):
+                                    x = value(column, n)
+                                    was, now = a[n], a[n] + step * x
+                                    old = f[n]
+                                    new = old + step * x * (was - x * p)
+                                    f[n] = new
+                                    a[n] = now
+                                    if stored:
+                                        old = slope[n]
+                                        new = derivative(new, y[n], theta)
+                                        slope[n] = new
+                                    v = weight(weights, n) * (new * now - old * was)
+                                    moved += v * v
+                            screen.paths[s] += sqrt(moved)
+                            if by_features:
+                                # |ℓ'(f)| has moved by μ|Δf| at most, and f by step·df.
+                                turned = mu * abs(step) * sqrt(screen.heaviest * bend)
+                                tops[s] += abs(step) * screen.norms[j]
+                                for r in range(rank):
+                                    if r != s:
+                                        screen.paths[r] += turned * tops[r]
+                            P[s, j] = q
+                            update(cache, j, p, q)
+                            change = max(change, abs(step))
+                for s in range(first, last):
+                    if exists[s]:
+                        for n in range(n_samples):
+                            screen.ends[s, n] = weight(weights, n) * (slope[n] if stored else f[n]) * A[s, n]
+            last_change = end_sweep(outcomes, made, whole_P, change)
+            largest_change = max(largest_change, last_change)
+            made += 1
+        return made, largest_change, last_change
 
-    return repeated(sweep)
+    return sweeps

@@ -13,7 +13,7 @@ from ...models.columns import EntryColumnView
 from ...penalties import EntryView
 from ...penalties.operators.thresholds import soft
 from .power import power_minimum, power_slopes, power_value
-from .repeated import repeated
+from .repeated import end_sweep
 from .rounding import NOISE
 
 _MOST_TRIALS = 50
@@ -41,12 +41,12 @@ def entry_sweep(
     2 comes without Ω. Columns are swept one after the other or, `by_features`, take turns at every feature,
     which a view must allow (`independent`).
 
-    A sweep (`repeated`) takes X by columns, y and the sample weights c; f, the predictions shifted as by
-    `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its columns, shape (k,); the view's
-    `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope from a rounding error; `caches`
-    of the penalty, a row for each column of P or one for all; μ, the loss's parameters, lam_p, shape (k,),
-    with the penalty's own quadratic part, and lam. With `live_only` the entries that are 0 are passed over.
-    It changes f, P and the state in place and returns the largest change of an entry.
+    The kernel takes what all `repeated` sweeps take; X by columns, y and the sample weights c; f, the
+    predictions shifted as by `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its
+    columns, shape (k,); the view's `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope
+    from a rounding error; `caches` of the penalty, a row for each column of P or one for all; μ, the loss's
+    parameters, lam_p, shape (k,), with the penalty's own quadratic part, and lam. With `live_only` the
+    entries that are 0 are passed over. It changes f, P and the state in place.
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second = loss.value, loss.derivative, loss.second
@@ -57,7 +57,11 @@ def entry_sweep(
     difference: Any = view.change
     linear, rebuilt, needs = view.linear, view.rebuilt, view.needs
 
-    def sweep(
+    def sweeps(
+        most,
+        enough,
+        whole_P,
+        outcomes,
         data,
         indices,
         indptr,
@@ -77,136 +81,141 @@ def entry_sweep(
     ):
         rank, d = P.shape
         n_samples = y.size
-        change = 0.0
-        live = np.zeros(rank, dtype=np.int64)
-        squares = np.zeros(rank)
-        scales = np.zeros(rank)
-        # The columns of P that take turns at a feature.
-        together = rank if by_features else 1
-        for first in range(0, rank, together):
-            last = first + together
-            for s in range(first, last):
-                begin(P, s, caches[s % caches.shape[0]])
-                for j in range(d):
-                    live[s] += P[s, j] != 0.0
-                    if power > 2:
-                        squares[s] += P[s, j] * P[s, j]
-                if needs > 0 and live[s] == 0:
-                    continue
-                open_column(P, s, state)
-                if rebuilt:
-                    kept = column_of(P, s, state)
-                    for j in range(d):
-                        p = P[s, j]
-                        if p != 0.0:
-                            column = data[indptr[j] : indptr[j + 1]]
-                            rows = indices[indptr[j] : indptr[j + 1]]
-                            for i in range(indptr[j + 1] - indptr[j]):
-                                absorb(kept, row(rows, i), value(column, i), p)
-                scales[s] = scale_of(s, state)
-            # Taken out of the loops: to take a column costs as much as a short one.
-            if not by_features:
-                if needs > 0 and live[first] == 0:
-                    continue
-                kept = column_of(P, first, state)
-                cache = caches[first % caches.shape[0]]
-            for j in range(d):
-                column = data[indptr[j] : indptr[j + 1]]
-                rows = indices[indptr[j] : indptr[j + 1]]
-                count = indptr[j + 1] - indptr[j]
+        made, largest_change, last_change = 0, 0.0, 0.0
+        while made < most and (made == 0 or last_change > enough):
+            change = 0.0
+            live = np.zeros(rank, dtype=np.int64)
+            squares = np.zeros(rank)
+            scales = np.zeros(rank)
+            # The columns of P that take turns at a feature.
+            together = rank if by_features else 1
+            for first in range(0, rank, together):
+                last = first + together
                 for s in range(first, last):
-                    p = P[s, j]
-                    if live_only and p == 0.0:
+                    begin(P, s, caches[s % caches.shape[0]])
+                    for j in range(d):
+                        live[s] += P[s, j] != 0.0
+                        if power > 2:
+                            squares[s] += P[s, j] * P[s, j]
+                    if needs > 0 and live[s] == 0:
                         continue
-                    if by_features:
-                        if needs > 0 and live[s] == 0:
-                            continue
+                    open_column(P, s, state)
+                    if rebuilt:
                         kept = column_of(P, s, state)
-                        cache = caches[s % caches.shape[0]]
-                    own = partner(kept, j)
-                    scale = coefficients[s]
-                    g = 0.0
-                    h = 0.0
-                    q = p
-                    if linear:
-                        if live[s] - (p != 0.0) >= needs:
+                        for j in range(d):
+                            p = P[s, j]
+                            if p != 0.0:
+                                column = data[indptr[j] : indptr[j + 1]]
+                                rows = indices[indptr[j] : indptr[j + 1]]
+                                for i in range(indptr[j + 1] - indptr[j]):
+                                    absorb(kept, row(rows, i), value(column, i), p)
+                    scales[s] = scale_of(s, state)
+                # Taken out of the loops: to take a column costs as much as a short one.
+                if not by_features:
+                    if needs > 0 and live[first] == 0:
+                        continue
+                    kept = column_of(P, first, state)
+                    cache = caches[first % caches.shape[0]]
+                for j in range(d):
+                    column = data[indptr[j] : indptr[j + 1]]
+                    rows = indices[indptr[j] : indptr[j + 1]]
+                    count = indptr[j + 1] - indptr[j]
+                    for s in range(first, last):
+                        p = P[s, j]
+                        if live_only and p == 0.0:
+                            continue
+                        if by_features:
+                            if needs > 0 and live[s] == 0:
+                                continue
+                            kept = column_of(P, s, state)
+                            cache = caches[s % caches.shape[0]]
+                        own = partner(kept, j)
+                        scale = coefficients[s]
+                        g = 0.0
+                        h = 0.0
+                        q = p
+                        if linear:
+                            if live[s] - (p != 0.0) >= needs:
+                                for i in range(count):
+                                    n = row(rows, i)
+                                    x = value(column, i)
+                                    df = x * cofactor(kept, n, x, p, own)
+                                    c_df = weight(weights, n) * df
+                                    g += derivative(f[n], y[n], theta) * c_df
+                                    h += c_df * df
+                                # What rounding has left of a slope, over the square of as little, is no step.
+                                if h <= NOISE * scales[s] * scales[s] * moments[j]:
+                                    g = 0.0
+                                    h = 0.0
+                            g *= scale / n_samples
+                            h *= scale * scale * mu / n_samples
+                            t = lam * threshold(cache, j, p)
+                            whole = h + 2.0 * lam_p[s]
+                            if power > 2:
+                                q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
+                            elif whole > 0.0:
+                                q = soft(h * p - g, t) / whole
+                            elif t > 0.0:
+                                q = 0.0
+                        else:
+                            gauss = 0.0
                             for i in range(count):
                                 n = row(rows, i)
                                 x = value(column, i)
-                                df = x * cofactor(kept, n, x, p, own)
-                                c_df = weight(weights, n) * df
-                                g += derivative(f[n], y[n], theta) * c_df
-                                h += c_df * df
-                            # What rounding has left of a slope, over the square of as little, is no step.
-                            if h <= NOISE * scales[s] * scales[s] * moments[j]:
-                                g = 0.0
-                                h = 0.0
-                        g *= scale / n_samples
-                        h *= scale * scale * mu / n_samples
-                        t = lam * threshold(cache, j, p)
-                        whole = h + 2.0 * lam_p[s]
-                        if power > 2:
-                            q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
-                        elif whole > 0.0:
-                            q = soft(h * p - g, t) / whole
-                        elif t > 0.0:
-                            q = 0.0
-                    else:
-                        gauss = 0.0
-                        for i in range(count):
-                            n = row(rows, i)
-                            x = value(column, i)
-                            c = weight(weights, n)
-                            df = scale * x * cofactor(kept, n, x, p, own)
-                            outer = c * derivative(f[n], y[n], theta)
-                            g += outer * df
-                            gauss += c * df * df
-                            h += c * second(f[n], y[n], theta) * df * df
-                            h += outer * scale * x * x * curvature(kept, n)
-                        first_of, second_of = 2.0 * p, 2.0
-                        if power > 2:
-                            first_of, second_of = power_slopes(p, squares[s], power)
-                        g = g / n_samples + lam_p[s] * first_of
-                        gauss = gauss * mu / n_samples + lam_p[s] * second_of
-                        h = h / n_samples + lam_p[s] * second_of
-                        if h < 1e-3 * gauss:
-                            h = gauss
-                        if g != 0.0 and h > 0.0:
-                            step = -g / h
-                            tried = 0
-                            accepted = False
-                            while not accepted and tried < _MOST_TRIALS:
-                                rise = 0.0
-                                for i in range(count):
-                                    n = row(rows, i)
-                                    there = f[n] + scale * difference(kept, n, value(column, i), step)
-                                    rise += weight(weights, n) * (
-                                        loss_value(there, y[n], theta) - loss_value(f[n], y[n], theta)
-                                    )
-                                longer = step * (2.0 * p + step)
-                                if power > 2:
-                                    longer = power_value(squares[s] + longer, power) - power_value(
-                                        squares[s], power
-                                    )
-                                rise = rise / n_samples + lam_p[s] * longer
-                                accepted = rise <= _ARMIJO * g * step
-                                if not accepted:
-                                    step *= 0.5
-                                    tried += 1
-                            if accepted:
-                                q = p + step
-                    if q != p:
-                        for i in range(count):
-                            n = row(rows, i)
-                            f[n] += scale * advance(kept, n, value(column, i), p, q, own)
-                        live[s] += int(q != 0.0) - int(p != 0.0)
-                        if power > 2:
-                            squares[s] += q * q - p * p
-                        P[s, j] = q
-                        update(cache, j, p, q)
-                        change = max(change, abs(q - p))
-            for s in range(first, last):
-                close(s, state, live[s])
-        return change
+                                c = weight(weights, n)
+                                df = scale * x * cofactor(kept, n, x, p, own)
+                                outer = c * derivative(f[n], y[n], theta)
+                                g += outer * df
+                                gauss += c * df * df
+                                h += c * second(f[n], y[n], theta) * df * df
+                                h += outer * scale * x * x * curvature(kept, n)
+                            first_of, second_of = 2.0 * p, 2.0
+                            if power > 2:
+                                first_of, second_of = power_slopes(p, squares[s], power)
+                            g = g / n_samples + lam_p[s] * first_of
+                            gauss = gauss * mu / n_samples + lam_p[s] * second_of
+                            h = h / n_samples + lam_p[s] * second_of
+                            if h < 1e-3 * gauss:
+                                h = gauss
+                            if g != 0.0 and h > 0.0:
+                                step = -g / h
+                                tried = 0
+                                accepted = False
+                                while not accepted and tried < _MOST_TRIALS:
+                                    rise = 0.0
+                                    for i in range(count):
+                                        n = row(rows, i)
+                                        there = f[n] + scale * difference(kept, n, value(column, i), step)
+                                        rise += weight(weights, n) * (
+                                            loss_value(there, y[n], theta) - loss_value(f[n], y[n], theta)
+                                        )
+                                    longer = step * (2.0 * p + step)
+                                    if power > 2:
+                                        longer = power_value(squares[s] + longer, power) - power_value(
+                                            squares[s], power
+                                        )
+                                    rise = rise / n_samples + lam_p[s] * longer
+                                    accepted = rise <= _ARMIJO * g * step
+                                    if not accepted:
+                                        step *= 0.5
+                                        tried += 1
+                                if accepted:
+                                    q = p + step
+                        if q != p:
+                            for i in range(count):
+                                n = row(rows, i)
+                                f[n] += scale * advance(kept, n, value(column, i), p, q, own)
+                            live[s] += int(q != 0.0) - int(p != 0.0)
+                            if power > 2:
+                                squares[s] += q * q - p * p
+                            P[s, j] = q
+                            update(cache, j, p, q)
+                            change = max(change, abs(q - p))
+                for s in range(first, last):
+                    close(s, state, live[s])
+            last_change = end_sweep(outcomes, made, whole_P, change)
+            largest_change = max(largest_change, last_change)
+            made += 1
+        return made, largest_change, last_change
 
-    return repeated(sweep)
+    return sweeps

@@ -2,58 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..._jit import jitable, named
+from ..._jit import named
 
 # Keeps the small linear system regular where steps are nearly parallel, as they are when it pays.
 _RIDGE = 1e-12
 
 
-class Iterates(NamedTuple):
-    """Where the iterates of a solver are noted.
+@named()
+def note(iterates, count, outcomes, places, w, bias, live):
+    """Write iterates behind the `count` before them, if they have the same zeros; return how many there are.
 
-    Attributes
-    ----------
-    noted : (count, size) ndarray
-        Room for so many of them: P, row by row, then w and the bias. Where it is empty none is noted.
-    live : ndarray of bool
-        Which entries were not 0 in the last one, in the order of what the solver keeps.
-    places : ndarray of int
-        Where in that each entry of the (d, columns) matrix P is.
+    An iterate is a row of `outcomes`, P as its solver keeps it, of which the entries at `places` are taken,
+    then w and the bias. `live` says which entries of P were not 0 in the last one, and is kept up to date:
+    where one became 0 or left it the iterates so far are forgotten, and so they are where there is no room.
     """
-
-    noted: np.ndarray
-    live: np.ndarray
-    places: np.ndarray
-
-
-@jitable
-def note(iterates, count, P, w, bias):
-    """Write an iterate behind the `count` before it, if it has the same zeros; return how many there are.
-
-    `P` is what the solver keeps, flat. Where an entry became 0 or left it, the iterates so far are forgotten,
-    and so they are where there is no room behind them.
-    """
-    noted, live, places = iterates.noted, iterates.live, iterates.places
-    if noted.shape[0] == 0:
-        return count
-    if not 0 <= count < noted.shape[0]:
-        count = 0
-    for i in range(P.size):
-        now = P[i] != 0.0
-        if live[i] != now:
-            live[i] = now
+    for P in outcomes:
+        if not 0 <= count < iterates.shape[0]:
             count = 0
-    iterate = noted[count]
-    for i in range(places.size):
-        iterate[i] = P[places[i]]
-    for j in range(w.size):
-        iterate[places.size + j] = w[j]
-    iterate[places.size + w.size] = bias
-    return count + 1
+        for i in range(P.size):
+            now = P[i] != 0.0
+            if live[i] != now:
+                live[i] = now
+                count = 0
+        iterate = iterates[count]
+        for i in range(places.size):
+            iterate[i] = P[places[i]]
+        for j in range(w.size):
+            iterate[places.size + j] = w[j]
+        iterate[places.size + w.size] = bias
+        count += 1
+    return count
 
 
 @named()

@@ -16,7 +16,7 @@ from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
 from ...penalties.operators.thresholds import norm, soft
-from .repeated import repeated
+from .repeated import end_sweep
 from .rounding import BEYOND, NOISE
 
 _FOUR = 4
@@ -135,7 +135,11 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
     # Derivatives with cheap updates are dear by themselves: they are computed in vectors, from an array.
     dear = loss.nudged is not None
 
-    def sweep(
+    def sweeps(
+        most,
+        enough,
+        whole_P,
+        outcomes,
         partners,
         rows,
         edges,
@@ -158,112 +162,117 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
         rank, d = P.shape
         n_samples = f.size
         now, force = work[0], work[1]
-        for lane in range(rows.size):
-            held[lane] = f[rows[lane]]
-        table[:] = 0.0
-        steps[:] = 0.0
-        change = 0.0
-        for s in range(rank):
-            begin(P, s, cache)
-            largest = 0.0
-            for j in range(d):
-                largest = max(largest, abs(P[s, j]))
-            if largest == 0.0:
-                # No entry has a slope while all others of its component are 0.
-                continue
-            for j in range(d):
-                table[j, 1] = table[j, 0]
-                table[j, 0] = P[s, j]
-            for j in range(d):
-                p = P[s, j]
-                own = steps[j]
-                was = table[j, 1]
-                stays = live_only and p == 0.0
-                # Sums in four parts, which need not wait for each other.
-                g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
-                h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
-                if not (stays and own == 0.0 and was == 0.0):
-                    here, ends = edges[2 * j], edges[2 * j + 2]
-                    at, r, target, c = partners[here:ends], held[here:ends], y[here:], weights[here:]
-                    before = (edges[2 * j + 1] - here) // 4
-                    for block in range(before):
-                        # Unsigned: a kernel need not ask whether an index counts from the end.
-                        i: Any = np.uint64(4 * block)
-                        n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
-                        d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
-                        r0 = r[i] + own * table[n0, 1] + p * steps[n0]
-                        r1 = r[i + 1] + own * table[n1, 1] + p * steps[n1]
-                        r2 = r[i + 2] + own * table[n2, 1] + p * steps[n2]
-                        r3 = r[i + 3] + own * table[n3, 1] + p * steps[n3]
-                        r[i], r[i + 1], r[i + 2], r[i + 3] = r0, r1, r2, r3
-                        c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
-                        c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
-                        h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
+        made, largest_change, last_change = 0, 0.0, 0.0
+        while made < most and (made == 0 or last_change > enough):
+            for lane in range(rows.size):
+                held[lane] = f[rows[lane]]
+            table[:] = 0.0
+            steps[:] = 0.0
+            change = 0.0
+            for s in range(rank):
+                begin(P, s, cache)
+                largest = 0.0
+                for j in range(d):
+                    largest = max(largest, abs(P[s, j]))
+                if largest == 0.0:
+                    # No entry has a slope while all others of its component are 0.
+                    continue
+                for j in range(d):
+                    table[j, 1] = table[j, 0]
+                    table[j, 0] = P[s, j]
+                for j in range(d):
+                    p = P[s, j]
+                    own = steps[j]
+                    was = table[j, 1]
+                    stays = live_only and p == 0.0
+                    # Sums in four parts, which need not wait for each other.
+                    g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
+                    h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
+                    if not (stays and own == 0.0 and was == 0.0):
+                        here, ends = edges[2 * j], edges[2 * j + 2]
+                        at, r, target, c = partners[here:ends], held[here:ends], y[here:], weights[here:]
+                        before = (edges[2 * j + 1] - here) // 4
+                        for block in range(before):
+                            # Unsigned: a kernel need not ask whether an index counts from the end.
+                            i: Any = np.uint64(4 * block)
+                            n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
+                            d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
+                            r0 = r[i] + own * table[n0, 1] + p * steps[n0]
+                            r1 = r[i + 1] + own * table[n1, 1] + p * steps[n1]
+                            r2 = r[i + 2] + own * table[n2, 1] + p * steps[n2]
+                            r3 = r[i + 3] + own * table[n3, 1] + p * steps[n3]
+                            r[i], r[i + 1], r[i + 2], r[i + 3] = r0, r1, r2, r3
+                            c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
+                            c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
+                            h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
+                            if dear:
+                                now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
+                                force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
+                            else:
+                                g0 += derivative(r0, target[i], theta) * c0
+                                g1 += derivative(r1, target[i + 1], theta) * c1
+                                g2 += derivative(r2, target[i + 2], theta) * c2
+                                g3 += derivative(r3, target[i + 3], theta) * c3
+                        for block in range(before, at.size // 4):
+                            i = np.uint64(4 * block)
+                            n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
+                            d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
+                            r0 = r[i] + was * table[n0, 1]
+                            r1 = r[i + 1] + was * table[n1, 1]
+                            r2 = r[i + 2] + was * table[n2, 1]
+                            r3 = r[i + 3] + was * table[n3, 1]
+                            r[i], r[i + 1] = r0 - p * d0, r1 - p * d1
+                            r[i + 2], r[i + 3] = r2 - p * d2, r3 - p * d3
+                            c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
+                            c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
+                            h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
+                            if dear:
+                                now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
+                                force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
+                            else:
+                                g0 += derivative(r0, target[i], theta) * c0
+                                g1 += derivative(r1, target[i + 1], theta) * c1
+                                g2 += derivative(r2, target[i + 2], theta) * c2
+                                g3 += derivative(r3, target[i + 3], theta) * c3
                         if dear:
-                            now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
-                            force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
-                        else:
-                            g0 += derivative(r0, target[i], theta) * c0
-                            g1 += derivative(r1, target[i + 1], theta) * c1
-                            g2 += derivative(r2, target[i + 2], theta) * c2
-                            g3 += derivative(r3, target[i + 3], theta) * c3
-                    for block in range(before, at.size // 4):
-                        i = np.uint64(4 * block)
-                        n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
-                        d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
-                        r0 = r[i] + was * table[n0, 1]
-                        r1 = r[i + 1] + was * table[n1, 1]
-                        r2 = r[i + 2] + was * table[n2, 1]
-                        r3 = r[i + 3] + was * table[n3, 1]
-                        r[i], r[i + 1] = r0 - p * d0, r1 - p * d1
-                        r[i + 2], r[i + 3] = r2 - p * d2, r3 - p * d3
-                        c0, c1 = weight(c, i) * d0, weight(c, i + 1) * d1
-                        c2, c3 = weight(c, i + 2) * d2, weight(c, i + 3) * d3
-                        h0, h1, h2, h3 = h0 + d0 * c0, h1 + d1 * c1, h2 + d2 * c2, h3 + d3 * c3
-                        if dear:
-                            now[i], now[i + 1], now[i + 2], now[i + 3] = r0, r1, r2, r3
-                            force[i], force[i + 1], force[i + 2], force[i + 3] = c0, c1, c2, c3
-                        else:
-                            g0 += derivative(r0, target[i], theta) * c0
-                            g1 += derivative(r1, target[i + 1], theta) * c1
-                            g2 += derivative(r2, target[i + 2], theta) * c2
-                            g3 += derivative(r3, target[i + 3], theta) * c3
-                    if dear:
-                        i = np.uint64(at.size)
-                        force[i], force[i + 1], force[i + 2], force[i + 3] = 0.0, 0.0, 0.0, 0.0
-                        for i in range((at.size + _VECTORS - 1) // _VECTORS * _VECTORS):
-                            g0 += derivative(now[i], target[i], theta) * force[i]
-                q = p
-                if not stays:
-                    g = ((g0 + g1) + (g2 + g3)) / n_samples
-                    h = (h0 + h1) + (h2 + h3)
-                    # An entry that is a rounding error beside its peers gives a slope that is one as well:
-                    # divided by its square it would leave the range of numbers.
-                    if h <= NOISE * largest * largest * moments[j]:
-                        g = 0.0
-                        h = 0.0
-                    h *= mu / n_samples
-                    whole = h + 2.0 * lam_p
-                    t = lam * threshold(cache, j, p)
-                    if whole > 0.0:
-                        q = soft(h * p - g, t) / whole
-                    elif t > 0.0:
-                        q = 0.0
-                step = q - p
-                steps[j] = step
-                table[j, 0] = q
-                if step != 0.0:
-                    P[s, j] = q
-                    update(cache, j, p, q)
-                    change = max(change, abs(step))
-        for j in range(d):
-            for i in range(edges[2 * j], edges[2 * j + 1]):
-                n = partners[i]
-                if n < d:
-                    f[rows[i]] = held[i] + steps[j] * table[n, 0]
-        return change
+                            i = np.uint64(at.size)
+                            force[i], force[i + 1], force[i + 2], force[i + 3] = 0.0, 0.0, 0.0, 0.0
+                            for i in range((at.size + _VECTORS - 1) // _VECTORS * _VECTORS):
+                                g0 += derivative(now[i], target[i], theta) * force[i]
+                    q = p
+                    if not stays:
+                        g = ((g0 + g1) + (g2 + g3)) / n_samples
+                        h = (h0 + h1) + (h2 + h3)
+                        # An entry that is a rounding error beside its peers gives a slope that is one as
+                        # well: divided by its square it would leave the range of numbers.
+                        if h <= NOISE * largest * largest * moments[j]:
+                            g = 0.0
+                            h = 0.0
+                        h *= mu / n_samples
+                        whole = h + 2.0 * lam_p
+                        t = lam * threshold(cache, j, p)
+                        if whole > 0.0:
+                            q = soft(h * p - g, t) / whole
+                        elif t > 0.0:
+                            q = 0.0
+                    step = q - p
+                    steps[j] = step
+                    table[j, 0] = q
+                    if step != 0.0:
+                        P[s, j] = q
+                        update(cache, j, p, q)
+                        change = max(change, abs(step))
+            for j in range(d):
+                for i in range(edges[2 * j], edges[2 * j + 1]):
+                    n = partners[i]
+                    if n < d:
+                        f[rows[i]] = held[i] + steps[j] * table[n, 0]
+            last_change = end_sweep(outcomes, made, whole_P, change)
+            largest_change = max(largest_change, last_change)
+            made += 1
+        return made, largest_change, last_change
 
-    return repeated(sweep)
+    return sweeps
 
 
 @cached_factory()
@@ -276,7 +285,11 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
     derivative = loss.derivative
     begin, shrink, update = penalty.begin, penalty.shrink, penalty.update
 
-    def sweep(
+    def sweeps(
+        most,
+        enough,
+        whole_P,
+        outcomes,
         other,
         indices,
         indptr,
@@ -298,70 +311,75 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
         n_samples = f.size
         g = np.empty(rank)
         step = np.empty(rank)
-        change = 0.0
-        largest = 0.0
-        for j in range(d):
-            sizes[j] = 0.0
-            for s in range(rank):
-                sizes[j] += P[j, s] * P[j, s]
-            largest = max(largest, sizes[j])
-        begin(P, cache)
-        for j in range(d):
-            if live_only and norm(P[j]) == 0.0:
-                continue
-            rows = indices[indptr[j] : indptr[j + 1]]
-            at = other[indptr[j] : indptr[j + 1]]
-            u = slope[: at.size]
-            bend = 0.0
-            for i in range(at.size):
-                n = rows[i]
-                c = weight(weights, n)
-                u[i] = c * derivative(f[n], y[n], theta)
-                bend += c * sizes[at[i]]
-            g[:] = 0.0
-            # Four partners are taken together: g is then read and written a quarter as often.
-            fours = at.size // 4
-            for block in range(fours):
-                i = 4 * block
-                a0, a1, a2, a3 = P[at[i]], P[at[i + 1]], P[at[i + 2]], P[at[i + 3]]
-                u0, u1, u2, u3 = u[i], u[i + 1], u[i + 2], u[i + 3]
+        made, largest_change, last_change = 0, 0.0, 0.0
+        while made < most and (made == 0 or last_change > enough):
+            change = 0.0
+            largest = 0.0
+            for j in range(d):
+                sizes[j] = 0.0
                 for s in range(rank):
-                    g[s] += (u0 * a0[s] + u1 * a1[s]) + (u2 * a2[s] + u3 * a3[s])
-            for i in range(4 * fours, at.size):
-                a0 = P[at[i]]
-                for s in range(rank):
-                    g[s] += u[i] * a0[s]
-            if bend <= NOISE * largest * moments[j]:
-                g[:] = 0.0
+                    sizes[j] += P[j, s] * P[j, s]
+                largest = max(largest, sizes[j])
+            begin(P, cache)
+            for j in range(d):
+                if live_only and norm(P[j]) == 0.0:
+                    continue
+                rows = indices[indptr[j] : indptr[j + 1]]
+                at = other[indptr[j] : indptr[j + 1]]
+                u = slope[: at.size]
                 bend = 0.0
-            bend *= mu / n_samples
-            whole = bend + 2.0 * lam_p
-            if whole > 0.0:
-                for s in range(rank):
-                    step[s] = (bend * P[j, s] - g[s] / n_samples) / whole
-                shrink(step, lam / whole, j, P, cache)
-            else:
-                for s in range(rank):
-                    step[s] = P[j, s]
-                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
-            update(cache, j, P, step)
-            moved = 0.0
-            size = 0.0
-            for s in range(rank):
-                p = P[j, s]
-                P[j, s] = step[s]
-                size += step[s] * step[s]
-                step[s] -= p
-                moved = max(moved, abs(step[s]))
-            if moved > 0.0:
-                sizes[j] = size
                 for i in range(at.size):
-                    a = P[at[i]]
-                    inner = 0.0
+                    n = rows[i]
+                    c = weight(weights, n)
+                    u[i] = c * derivative(f[n], y[n], theta)
+                    bend += c * sizes[at[i]]
+                g[:] = 0.0
+                # Four partners are taken together: g is then read and written a quarter as often.
+                fours = at.size // 4
+                for block in range(fours):
+                    i = 4 * block
+                    a0, a1, a2, a3 = P[at[i]], P[at[i + 1]], P[at[i + 2]], P[at[i + 3]]
+                    u0, u1, u2, u3 = u[i], u[i + 1], u[i + 2], u[i + 3]
                     for s in range(rank):
-                        inner += a[s] * step[s]
-                    f[rows[i]] += inner
-                change = max(change, moved)
-        return change
+                        g[s] += (u0 * a0[s] + u1 * a1[s]) + (u2 * a2[s] + u3 * a3[s])
+                for i in range(4 * fours, at.size):
+                    a0 = P[at[i]]
+                    for s in range(rank):
+                        g[s] += u[i] * a0[s]
+                if bend <= NOISE * largest * moments[j]:
+                    g[:] = 0.0
+                    bend = 0.0
+                bend *= mu / n_samples
+                whole = bend + 2.0 * lam_p
+                if whole > 0.0:
+                    for s in range(rank):
+                        step[s] = (bend * P[j, s] - g[s] / n_samples) / whole
+                    shrink(step, lam / whole, j, P, cache)
+                else:
+                    for s in range(rank):
+                        step[s] = P[j, s]
+                    shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
+                update(cache, j, P, step)
+                moved = 0.0
+                size = 0.0
+                for s in range(rank):
+                    p = P[j, s]
+                    P[j, s] = step[s]
+                    size += step[s] * step[s]
+                    step[s] -= p
+                    moved = max(moved, abs(step[s]))
+                if moved > 0.0:
+                    sizes[j] = size
+                    for i in range(at.size):
+                        a = P[at[i]]
+                        inner = 0.0
+                        for s in range(rank):
+                            inner += a[s] * step[s]
+                        f[rows[i]] += inner
+                    change = max(change, moved)
+            last_change = end_sweep(outcomes, made, whole_P, change)
+            largest_change = max(largest_change, last_change)
+            made += 1
+        return made, largest_change, last_change
 
-    return repeated(sweep)
+    return sweeps

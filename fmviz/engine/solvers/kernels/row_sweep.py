@@ -10,7 +10,7 @@ from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
 from ...penalties import RowView
 from ...penalties.operators.thresholds import norm
-from .repeated import repeated
+from .repeated import end_sweep
 from .rounding import BEYOND, NOISE
 
 # Numbers in a cache line.
@@ -46,22 +46,26 @@ def row_sweep(
     f is linear in a row, so that its risk is below a parabola of curvature μ/N Σ_n c_n ‖∂f(x_n)/∂p_j‖²: the
     step is the minimum of that parabola plus the penalty. With `search` the first try takes the second
     derivative of the loss in its place, and is multiplied by rho until the objective falls by the share sigma
-    of what the slope promises (Tseng and Yun 2009), at most `most` times, after which the row stays.
+    of what the slope promises (Tseng and Yun 2009), at most `most_trials` times, after which the row stays.
 
-    A sweep (`repeated`) takes X by columns, y and the sample weights c; f, the predictions shifted as by
-    `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients` of its columns, shape (k,),
-    0 where P is padded, which are heeded if `weighted` and are 1 if not; the view's `state`; `moments`, the
-    Σ c x_j² of every column of X, which tells a slope from a rounding error; `places` and `work`, of shapes
-    (longest column,) and (4, longest column); the penalty's cache; μ, the loss's parameters, lam_p with the
-    penalty's own quadratic part, and lam. With `live_only` the rows that are 0 are passed over. It changes f,
-    P and the state in place and returns the largest change of an entry.
+    The kernel takes what all `repeated` sweeps take; X by columns, y and the sample weights c; f, the
+    predictions shifted as by `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients`
+    of its columns, shape (k,), 0 where P is padded, which are heeded if `weighted` and are 1 if not; the
+    view's `state`; `moments`, the Σ c x_j² of every column of X, which tells a slope from a rounding error;
+    `places` and `work`, of shapes (longest column,) and (4, longest column); the penalty's cache; μ, the
+    loss's parameters, lam_p with the penalty's own quadratic part, and lam. With `live_only` the rows that
+    are 0 are passed over. It changes f, P and the state in place.
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second_of = loss.value, loss.derivative, loss.second
     begin, shrink, update, penalty_of = penalty.begin, penalty.shrink, penalty.update, penalty.penalty
     scale_of, gather, rise_along, advance = view.scale, view.gather, view.rise, view.advance
 
-    def sweep(
+    def sweeps(
+        most,
+        enough,
+        whole_P,
+        outcomes,
         data,
         indices,
         indptr,
@@ -82,7 +86,7 @@ def row_sweep(
         live_only,
         sigma,
         rho,
-        most,
+        most_trials,
     ):
         d, rank = P.shape
         n_samples = y.size
@@ -91,142 +95,148 @@ def row_sweep(
         step = np.empty(rank)
         scaled = np.empty(rank) if weighted else step
         trial = np.empty(rank)
-        change = 0.0
-        scale = scale_of(state, live_only)
-        begin(P, cache)
-        for j in range(d):
-            own = P[j]
-            if live_only and norm(own) == 0.0:
-                continue
-            column = data[indptr[j] : indptr[j + 1]]
-            rows = indices[indptr[j] : indptr[j + 1]]
-            count = indptr[j + 1] - indptr[j]
-            at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
-            slope = work[3, :count]
-            for i in range(count):
-                n = row(rows, i)
-                c = weight(weights, n)
-                at[i] = n
-                x[i] = value(column, i)
-                first[i] = c * derivative(f[n], y[n], theta) * x[i]
-                if search:
-                    second[i] = c * second_of(f[n], y[n], theta) * x[i] * x[i]
-                else:
-                    second[i] = c * x[i] * x[i]
-            g[:] = 0.0
-            h[:] = 0.0
-            gather(state, at, x, first, second, own, g, h)
-            if weighted:
-                for s in range(rank):
-                    g[s] *= coefficients[s]
-                    h[s] *= coefficients[s] * coefficients[s]
-            bend = 0.0
-            noise = NOISE * scale * scale * moments[j]
-            if search:
-                for s in range(rank):
-                    bend = max(bend, h[s] / n_samples)
-                # Only next to nothing can be a rounding error, or a loss that is flat here: then the sum of
-                # squares tells, and it need not be computed elsewhere.
-                size = mu / n_samples * rank * scale * scale * moments[j]
-                if bend <= NOISE * size or bend + 2.0 * lam_p <= 1e-9 * size:
-                    for i in range(count):
-                        second[i] = weight(weights, at[i]) * x[i] * x[i]
-                    trial[:] = 0.0
-                    h[:] = 0.0
-                    gather(state, at, x, first, second, own, trial, h)
-                    trace = 0.0
+        made, largest_change, last_change = 0, 0.0, 0.0
+        while made < most and (made == 0 or last_change > enough):
+            change = 0.0
+            scale = scale_of(state, live_only)
+            begin(P, cache)
+            for j in range(d):
+                own = P[j]
+                if live_only and norm(own) == 0.0:
+                    continue
+                column = data[indptr[j] : indptr[j + 1]]
+                rows = indices[indptr[j] : indptr[j + 1]]
+                count = indptr[j + 1] - indptr[j]
+                at, x, first, second = places[:count], work[0, :count], work[1, :count], work[2, :count]
+                slope = work[3, :count]
+                for i in range(count):
+                    n = row(rows, i)
+                    c = weight(weights, n)
+                    at[i] = n
+                    x[i] = value(column, i)
+                    first[i] = c * derivative(f[n], y[n], theta) * x[i]
+                    if search:
+                        second[i] = c * second_of(f[n], y[n], theta) * x[i] * x[i]
+                    else:
+                        second[i] = c * x[i] * x[i]
+                g[:] = 0.0
+                h[:] = 0.0
+                gather(state, at, x, first, second, own, g, h)
+                if weighted:
                     for s in range(rank):
-                        if weighted:
-                            h[s] *= coefficients[s] * coefficients[s]
-                        trace += h[s]
-                    if trace <= noise:
+                        g[s] *= coefficients[s]
+                        h[s] *= coefficients[s] * coefficients[s]
+                bend = 0.0
+                noise = NOISE * scale * scale * moments[j]
+                if search:
+                    for s in range(rank):
+                        bend = max(bend, h[s] / n_samples)
+                    # Only next to nothing can be a rounding error, or a loss that is flat here: then the sum
+                    # of squares tells, and it need not be computed elsewhere.
+                    size = mu / n_samples * rank * scale * scale * moments[j]
+                    if bend <= NOISE * size or bend + 2.0 * lam_p <= 1e-9 * size:
+                        for i in range(count):
+                            second[i] = weight(weights, at[i]) * x[i] * x[i]
+                        trial[:] = 0.0
+                        h[:] = 0.0
+                        gather(state, at, x, first, second, own, trial, h)
+                        trace = 0.0
+                        for s in range(rank):
+                            if weighted:
+                                h[s] *= coefficients[s] * coefficients[s]
+                            trace += h[s]
+                        if trace <= noise:
+                            g[:] = 0.0
+                            bend = 0.0
+                            trace = 0.0
+                        trace *= mu / n_samples
+                        # Where the loss is flat the second derivative says nothing: its Lipschitz bound does.
+                        if bend + 2.0 * lam_p <= 1e-12 * trace:
+                            bend = trace
+                else:
+                    for s in range(rank):
+                        bend += h[s]
+                    if bend <= noise:
                         g[:] = 0.0
                         bend = 0.0
-                        trace = 0.0
-                    trace *= mu / n_samples
-                    # Where the loss is flat the second derivative says nothing; its Lipschitz constant does.
-                    if bend + 2.0 * lam_p <= 1e-12 * trace:
-                        bend = trace
-            else:
-                for s in range(rank):
-                    bend += h[s]
-                if bend <= noise:
-                    g[:] = 0.0
-                    bend = 0.0
-                bend *= mu / n_samples
-            whole = bend + 2.0 * lam_p
-            if whole > 0.0:
-                for s in range(rank):
-                    step[s] = (bend * own[s] - g[s] / n_samples) / whole
-                shrink(step, lam / whole, j, P, cache)
-            else:
-                for s in range(rank):
-                    step[s] = own[s]
-                shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
-            if search:
-                before = lam * penalty_of(own, j, P, cache)
-                predicted = lam * penalty_of(step, j, P, cache) - before
-            else:
-                update(cache, j, P, step)
-            moved = 0.0
-            along = 0.0
-            for s in range(rank):
-                p = own[s]
-                if not search:
-                    own[s] = step[s]
-                step[s] -= p
-                if weighted:
-                    scaled[s] = coefficients[s] * step[s]
-                along += p * scaled[s]
-                moved = max(moved, abs(step[s]))
+                    bend *= mu / n_samples
+                whole = bend + 2.0 * lam_p
+                if whole > 0.0:
+                    for s in range(rank):
+                        step[s] = (bend * own[s] - g[s] / n_samples) / whole
+                    shrink(step, lam / whole, j, P, cache)
+                else:
+                    for s in range(rank):
+                        step[s] = own[s]
+                    shrink(step, BEYOND if lam > 0.0 else 0.0, j, P, cache)
                 if search:
-                    predicted += (g[s] / n_samples + 2.0 * lam_p * p) * step[s]
-                    before += lam_p * p * p
-            if moved == 0.0:
-                continue
-            if search:
-                for i in range(count):
-                    slope[i] = x[i] * rise_along(state, at[i], x[i], own, scaled, along)
-                alpha = 1.0
-                tried = 0
-                accepted = False
-                while not accepted and tried < most:
-                    rise = -before
-                    for s in range(rank):
-                        trial[s] = own[s] + alpha * step[s]
-                        rise += lam_p * trial[s] * trial[s]
-                    rise += lam * penalty_of(trial, j, P, cache)
-                    risk = 0.0
-                    for i in range(count):
-                        n = at[i]
-                        risk += weight(weights, n) * (
-                            loss_value(f[n] + alpha * slope[i], y[n], theta) - loss_value(f[n], y[n], theta)
-                        )
-                    rise += risk / n_samples
-                    accepted = rise <= sigma * alpha * predicted
-                    if not accepted:
-                        alpha *= rho
-                        tried += 1
-                if accepted:
-                    update(cache, j, P, trial)
-                    for s in range(rank):
-                        step[s] *= alpha
-                        if weighted:
-                            scaled[s] *= alpha
-                    for i in range(count):
-                        f[at[i]] += alpha * slope[i]
-                        advance(state, at[i], x[i], own, step, scaled, alpha * along)
-                    for s in range(rank):
-                        own[s] = trial[s]
-                    change = max(change, alpha * moved)
-            else:
-                # What the row was.
+                    before = lam * penalty_of(own, j, P, cache)
+                    predicted = lam * penalty_of(step, j, P, cache) - before
+                else:
+                    update(cache, j, P, step)
+                moved = 0.0
+                along = 0.0
                 for s in range(rank):
-                    trial[s] = own[s] - step[s]
-                for i in range(count):
-                    rise = advance(state, at[i], x[i], trial, step, scaled, along)
-                    f[at[i]] += x[i] * rise
-                change = max(change, moved)
-        return change
+                    p = own[s]
+                    if not search:
+                        own[s] = step[s]
+                    step[s] -= p
+                    if weighted:
+                        scaled[s] = coefficients[s] * step[s]
+                    along += p * scaled[s]
+                    moved = max(moved, abs(step[s]))
+                    if search:
+                        predicted += (g[s] / n_samples + 2.0 * lam_p * p) * step[s]
+                        before += lam_p * p * p
+                if moved == 0.0:
+                    continue
+                if search:
+                    for i in range(count):
+                        slope[i] = x[i] * rise_along(state, at[i], x[i], own, scaled, along)
+                    alpha = 1.0
+                    tried = 0
+                    accepted = False
+                    while not accepted and tried < most_trials:
+                        rise = -before
+                        for s in range(rank):
+                            trial[s] = own[s] + alpha * step[s]
+                            rise += lam_p * trial[s] * trial[s]
+                        rise += lam * penalty_of(trial, j, P, cache)
+                        risk = 0.0
+                        for i in range(count):
+                            n = at[i]
+                            risk += weight(weights, n) * (
+                                loss_value(f[n] + alpha * slope[i], y[n], theta)
+                                - loss_value(f[n], y[n], theta)
+                            )
+                        rise += risk / n_samples
+                        accepted = rise <= sigma * alpha * predicted
+                        if not accepted:
+                            alpha *= rho
+                            tried += 1
+                    if accepted:
+                        update(cache, j, P, trial)
+                        for s in range(rank):
+                            step[s] *= alpha
+                            if weighted:
+                                scaled[s] *= alpha
+                        for i in range(count):
+                            f[at[i]] += alpha * slope[i]
+                            advance(state, at[i], x[i], own, step, scaled, alpha * along)
+                        for s in range(rank):
+                            own[s] = trial[s]
+                        change = max(change, alpha * moved)
+                else:
+                    # What the row was.
+                    for s in range(rank):
+                        trial[s] = own[s] - step[s]
+                    for i in range(count):
+                        rise = advance(state, at[i], x[i], trial, step, scaled, along)
+                        f[at[i]] += x[i] * rise
+                    change = max(change, moved)
+            last_change = end_sweep(outcomes, made, whole_P, change)
+            largest_change = max(largest_change, last_change)
+            made += 1
+        return made, largest_change, last_change
 
-    return repeated(sweep)
+    return sweeps
