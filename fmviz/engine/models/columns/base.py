@@ -20,7 +20,8 @@ class EntryColumnView:
     """K(p_s, x_n) along one entry p_js, for all rows x_n of X: what `entry_sweep` is built from.
 
     The functions are jitable. P has shape (k, d), and `state` is what the function of that name returned.
-    With x = x_nj, every K here depends on p_js by way of x·p_js, so that ∂K/∂p_js = x·cofactor.
+    With x = x_nj, every K here depends on p_js by way of x·p_js. It is linear in it, so that
+    ∂K/∂p_js = x·cofactor, or a power of what `kept` holds, which is.
 
     Attributes
     ----------
@@ -42,24 +43,21 @@ class EntryColumnView:
         tells a slope from a rounding error; 0 where nothing is ever subtracted.
     partner : callable
         ``partner(kept, j)``: what the functions below need besides p_js, `own`; 0 for most.
-    cofactor : callable
-        ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n.
-    advance : callable
-        ``advance(kept, n, x, p, q, own)``: the entry moves from p to q; the change of K at row n.
+    cofactor : callable or None
+        ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n. None where `degree` is not 1.
+    advance : callable or None
+        ``advance(kept, n, x, p, q, own)``: the entry moves from p to q; the change of K at row n. None where
+        `degree` is not 1.
     close : callable
         ``close(s, state, live)``: the sweep leaves column s, of which `live` entries are not 0.
     needs : int
         How many other entries of the column must not be 0 for an entry to have a slope.
-    linear : bool
-        Whether K is linear in the entry. Where it is not, the two functions below exist.
+    degree : int
+        The degree of K in the entry. Above 1, K at row n is ``kept[n]`` to this power.
     rebuilt : bool
         Whether the state of a column is made of its entries when it is opened, rather than kept.
     independent : bool
         Whether columns may take turns: no column's state depends on another column of P.
-    curvature : callable, optional
-        ``curvature(kept, n)``: ∂²K/∂(x·p)² at row n.
-    change : callable, optional
-        ``change(kept, n, x, step)``: by how much K would change at row n.
     """
 
     name: str
@@ -69,15 +67,13 @@ class EntryColumnView:
     absorb: Callable[..., None]
     scale: Callable[..., float]
     partner: Callable[..., float]
-    cofactor: Callable[..., float]
-    advance: Callable[..., float]
+    cofactor: Callable[..., float] | None
+    advance: Callable[..., float] | None
     close: Callable[..., None]
     needs: int = 0
-    linear: bool = True
+    degree: int = 1
     rebuilt: bool = False
     independent: bool = False
-    curvature: Callable[..., float] | None = None
-    change: Callable[..., float] | None = None
 
 
 @dataclass(frozen=True)

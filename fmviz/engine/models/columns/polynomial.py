@@ -43,32 +43,6 @@ def polynomial_entries(degree: int) -> EntryColumnView:
 
     A row's state is ⟨p_s, x⟩, kept from sweep to sweep.
     """
-
-    @jitable
-    def power(a, exponent):
-        product = 1.0
-        for _ in range(exponent):
-            product *= a
-        return product
-
-    @jitable
-    def cofactor(kept, n, x, p, own):
-        return degree * power(kept[n], degree - 1)
-
-    @jitable
-    def curvature(kept, n):
-        return degree * (degree - 1) * power(kept[n], degree - 2)
-
-    @jitable
-    def change(kept, n, x, step):
-        return power(kept[n] + step * x, degree) - power(kept[n], degree)
-
-    @jitable
-    def advance(kept, n, x, p, q, own):
-        rise = change(kept, n, x, q - p)
-        kept[n] += (q - p) * x
-        return rise
-
     return EntryColumnView(
         f"polynomial({degree})",
         _state,
@@ -77,13 +51,11 @@ def polynomial_entries(degree: int) -> EntryColumnView:
         _absorb,
         _scale,
         no_partner,
-        cofactor,
-        advance,
+        None,
+        None,
         nothing_to_close,
-        linear=False,
+        degree=degree,
         independent=True,
-        curvature=curvature,
-        change=change,
     )
 
 

@@ -52,10 +52,11 @@ def entry_sweep(
     loss_value, derivative, second = loss.value, loss.derivative, loss.second
     begin, threshold, update = penalty.begin, penalty.threshold, penalty.update
     open_column, column_of, absorb, scale_of = view.open, view.column, view.absorb, view.scale
-    partner, cofactor, advance, close = view.partner, view.cofactor, view.advance, view.close
-    curvature: Any = view.curvature
-    difference: Any = view.change
-    linear, rebuilt, needs = view.linear, view.rebuilt, view.needs
+    partner, close = view.partner, view.close
+    cofactor: Any = view.cofactor
+    advance: Any = view.advance
+    degree, rebuilt, needs = view.degree, view.rebuilt, view.needs
+    linear = degree == 1
 
     def sweeps(
         most,
@@ -81,6 +82,8 @@ def entry_sweep(
     ):
         rank, d = P.shape
         n_samples = y.size
+        moves = np.empty(0 if linear else n_samples)
+        step = 0.0
         made, largest_change, last_change = 0, 0.0, 0.0
         while made < most and (made == 0 or last_change > enough):
             change = 0.0
@@ -95,8 +98,11 @@ def entry_sweep(
                     begin(P, s, caches[s % caches.shape[0]])
                     for j in range(d):
                         live[s] += P[s, j] != 0.0
-                        if power > 2:
-                            squares[s] += P[s, j] * P[s, j]
+                    if power > 2:
+                        size = 0.0
+                        for j in range(d):
+                            size += P[s, j] * P[s, j]
+                        squares[s] = size
                     if needs > 0 and live[s] == 0:
                         continue
                     open_column(P, s, state)
@@ -163,12 +169,13 @@ def entry_sweep(
                                 n = row(rows, i)
                                 x = value(column, i)
                                 c = weight(weights, n)
-                                df = scale * x * cofactor(kept, n, x, p, own)
+                                less = kept[n] ** (degree - 2)
+                                along = scale * degree * less * kept[n] * x
                                 outer = c * derivative(f[n], y[n], theta)
-                                g += outer * df
-                                gauss += c * df * df
-                                h += c * second(f[n], y[n], theta) * df * df
-                                h += outer * scale * x * x * curvature(kept, n)
+                                g += outer * along
+                                gauss += c * along * along
+                                h += c * second(f[n], y[n], theta) * along * along
+                                h += outer * scale * degree * (degree - 1) * less * x * x
                             first_of, second_of = 2.0 * p, 2.0
                             if power > 2:
                                 first_of, second_of = power_slopes(p, squares[s], power)
@@ -185,9 +192,11 @@ def entry_sweep(
                                     rise = 0.0
                                     for i in range(count):
                                         n = row(rows, i)
-                                        there = f[n] + scale * difference(kept, n, value(column, i), step)
+                                        moved = kept[n] + step * value(column, i)
+                                        moves[i] = scale * (moved**degree - kept[n] ** degree)
                                         rise += weight(weights, n) * (
-                                            loss_value(there, y[n], theta) - loss_value(f[n], y[n], theta)
+                                            loss_value(f[n] + moves[i], y[n], theta)
+                                            - loss_value(f[n], y[n], theta)
                                         )
                                     longer = step * (2.0 * p + step)
                                     if power > 2:
@@ -204,10 +213,14 @@ def entry_sweep(
                         if q != p:
                             for i in range(count):
                                 n = row(rows, i)
-                                f[n] += scale * advance(kept, n, value(column, i), p, q, own)
+                                if linear:
+                                    f[n] += scale * advance(kept, n, value(column, i), p, q, own)
+                                else:
+                                    f[n] += moves[i]
+                                    absorb(kept, n, value(column, i), step)
                             live[s] += int(q != 0.0) - int(p != 0.0)
                             if power > 2:
-                                squares[s] += q * q - p * p
+                                squares[s] += q * q - p * p if linear else step * (2.0 * p + step)
                             P[s, j] = q
                             update(cache, j, p, q)
                             change = max(change, abs(q - p))
