@@ -44,23 +44,6 @@ _WAITING = "Being trained"
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
 # What the pictures of all strengths, or epochs, may weigh on their way to the browser.
 _MOST_BYTES = 6_000_000
-# What the names stand for.
-_NAMES = {
-    "l1": "**ℓ₁**, the lasso: the sizes of all entries of P, added up.",
-    "l21": "**ℓ₂,₁**, the group lasso: the lengths of its rows, added up.",
-    "ti": "**TI**, for *triangular inequality*: the squared ℓ₁ norms of its columns.",
-    "cs": "**CS**, for *Cauchy–Schwarz*: the square of ℓ₂,₁.",
-}
-_MECHANISMS = {
-    "l1": "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
-    "those of its own group: features of different groups share columns until λ is large.",
-    "l21": "ℓ₂,₁ removes whole rows of P, that is features. Those that stay share all columns, and so "
-    "interact with each other.",
-    "ti": "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
-    "group, small ones of the other go. Every column is left to one group.",
-    "cs": "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
-    "Features that stay share all columns, and so interact with each other.",
-}
 
 
 def how(name: str) -> ParamSpec:
@@ -130,7 +113,8 @@ def draw(
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
-    if words := [_NAMES[name] for name in plan.regularizers if name in _NAMES]:
+    chosen = [PENALTIES[name] for name in plan.regularizers]
+    if words := [f"**{one.label}**, {one.stands_for}." for one in chosen if one.stands_for]:
         st.caption(" ".join(words))
     if pair is not None:
         _draw_why(settings, plan, task.view(), nearest, pair, called)
@@ -163,7 +147,7 @@ def _draw_why(
                 label_visibility="collapsed",
             )
     if (name := settings["why"]) != "none":
-        st.markdown(_MECHANISMS.get(name, ""))
+        st.markdown(PENALTIES[name].mechanism)
         _explain(plan, view, name, strength, pair)
 
 

@@ -131,6 +131,10 @@ class Penalty(Bound):
         LaTeX of Ω(P) and of its operator.
     selects : str
         What it makes sparse, in words.
+    stands_for : str
+        What the label means, and Ω in words; "" where the label says it.
+    mechanism : str
+        How it joins a pair of features, or keeps them apart, in words; may be "".
     source : str
         Paper and equation.
     algorithms : tuple of str
@@ -177,6 +181,8 @@ class Penalty(Bound):
     formula: ClassVar[str]
     prox_formula: ClassVar[str]
     selects: ClassVar[str]
+    stands_for: ClassVar[str] = ""
+    mechanism: ClassVar[str] = ""
     source: ClassVar[str]
     algorithms: ClassVar[tuple[str, ...]] = ()
     row_wise: ClassVar[bool] = False

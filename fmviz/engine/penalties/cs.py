@@ -27,6 +27,11 @@ class CS(Penalty):
         r"c^* = \operatorname{prox}_{\lambda\|\cdot\|_1^2}(\|p_1\|_2,\dots,\|p_d\|_2)"
     )
     selects = "features: rows of P whose norm is large relative to the others"
+    stands_for = "for *Cauchy–Schwarz*: the square of ℓ₂,₁"
+    mechanism = (
+        "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
+        "Features that stay share all columns, and so interact with each other."
+    )
     source = "atarashi2021, Eq. 33 and 35, Theorem 8"
     algorithms = tuple(ALGORITHMS)
     row_wise = True

@@ -20,6 +20,11 @@ class L1(Penalty):
     formula = r"\|P\|_1 = \sum_{j,s} |p_{js}|"
     prox_formula = r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda,\,0)"
     selects = "entries of P that are large in absolute terms; it works as feature selection"
+    stands_for = "the lasso: the sizes of all entries of P, added up"
+    mechanism = (
+        "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
+        "those of its own group: features of different groups share columns until λ is large."
+    )
     source = "atarashi2021, Eq. 8"
     on_weights = True
     row_norm = 1.0

@@ -34,6 +34,11 @@ class TI(Penalty):
         r",\quad S_{\theta,s} = \|q_{:,s}\|_1"
     )
     selects = "interactions: in each column, entries that are large relative to the others"
+    stands_for = "for *triangular inequality*: the squared ℓ₁ norms of its columns"
+    mechanism = (
+        "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
+        "group, small ones of the other go. Every column is left to one group."
+    )
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)
     quad = 1.0

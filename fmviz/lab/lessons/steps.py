@@ -62,6 +62,7 @@ from pathlib import Path
 from typing import Any
 
 from fmviz.engine.errors import one_of
+from fmviz.lab.typography import with_minus
 from fmviz.lab.values import to_query
 
 FOLDER = Path(__file__).parents[2] / "lessons"
@@ -282,7 +283,7 @@ def fill(text: str, values: Mapping[str, float]) -> str:
     def number(found: re.Match[str]) -> str:
         value, form = values[found[1]], found[2] or ""
         whole = float(value).is_integer() and not form.endswith(("f", "%", "e"))
-        return f"{int(value) if whole else value:{form}}".replace("-", "−")
+        return with_minus(f"{int(value) if whole else value:{form}}")
 
     return _NUMBER.sub(number, text)
 

@@ -14,6 +14,7 @@ from fmviz.figures import geometry as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.operators import geometry as lab
 from fmviz.lab.runs.provenance import array_hash
+from fmviz.lab.typography import with_minus
 from fmviz.operators import certificate
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
@@ -258,7 +259,7 @@ def _clicked(settings: Settings, key: str) -> None:
 
 
 def _point(values: np.ndarray) -> str:
-    return "(" + ", ".join("0" if v == 0 else f"{v:.3g}".replace("-", "−") for v in values) + ")"
+    return "(" + ", ".join("0" if v == 0 else with_minus(f"{v:.3g}") for v in values) + ")"
 
 
 def _numbers(
@@ -272,7 +273,7 @@ def _numbers(
     for letter, before, after, when in zip(_LETTERS, point, moved, vanishing, strict=False):
         if before == 0:
             continue
-        state = "**is 0**" if after == 0 else f"{after:.3g}".replace("-", "−")
+        state = "**is 0**" if after == 0 else with_minus(f"{after:.3g}")
         said.append(f"{letter} {state}, " + ("never 0" if when is None else f"0 from λ = {when:.4g}"))
     st.caption("  \n".join(said))
     P, Q = section.embed(point), section.embed(moved)

@@ -11,6 +11,7 @@ import streamlit as st
 from fmviz.figures.operators import Curve, counts_figure, describe
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.lab.typography import with_minus
 from fmviz.ui import capsule, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.matrix_view import FactorFrame, Panel, encode_view, matrix_view
@@ -271,7 +272,7 @@ def _table(worked: lab.Worked) -> str:
 
 
 def _number(value: float) -> str:
-    return "**0**" if value == 0 else f"{value:.4g}".replace("-", "−")
+    return "**0**" if value == 0 else with_minus(f"{value:.4g}")
 
 
 def _paper(settings: Settings, token: tuple[object, ...], P: np.ndarray) -> None:
