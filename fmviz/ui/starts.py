@@ -65,9 +65,9 @@ def _threshold(experiment: Experiment) -> str | None:
         return None
     low, high = found
     if experiment.machine.multi_output:
-        return f"From $\\lambda = {low:.3g}$ on no basis is left."
+        return f"No basis remains from $\\lambda = {low:.3g}$ on."
     if high == 0.0:
-        return "No interaction is left at any $\\lambda$: lower $\\lambda_p$."
+        return "No interaction remains at any $\\lambda$: lower $\\lambda_p$."
     if high <= 1.001 * low:
-        return f"From $\\lambda = {low:.3g}$ on no interaction is left."
-    return f"From a $\\lambda$ between {low:.3g} and {high:.3g} on no interaction is left."
+        return f"No interaction remains from $\\lambda = {low:.3g}$ on."
+    return f"No interaction remains from a $\\lambda$ between {low:.3g} and {high:.3g} on."

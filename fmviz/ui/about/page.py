@@ -152,7 +152,7 @@ def _keys() -> None:
         for place, keys in KEYS.items()
         for number, (key, words) in enumerate(keys)
     ]
-    with st.expander("Keys", icon=":material/keyboard:"):
+    with st.expander("Keyboard shortcuts", icon=":material/keyboard:"):
         st.markdown("| Where | Key | What it does |\n|---|---|---|\n" + "\n".join(rows))
 
 
@@ -167,7 +167,7 @@ def _findings(should_stop: Callable[[], bool]) -> Iterator[Finding]:
 
 
 def _test() -> None:
-    st.subheader("Does it work here?")
+    st.subheader("Check this installation")
     st.markdown(
         "The self-test reports versions and folders, checks every proximal operator against its certificate, "
         "and fits a model: seconds, or a minute where kernels have to be compiled first."

@@ -140,7 +140,7 @@ def render() -> None:
             settings,
             "Your data",
             "Upload a table, say what is to be predicted, and see which interactions matter in it. The file "
-            "stays on the computer that serves this page; nothing in it is executed.",
+            "stays on the computer that serves this page.",
         )
         if settings["file"]:
             _file(settings, linked)
@@ -188,7 +188,7 @@ def _bring(settings: Settings) -> None:
 
 
 def _uploader(settings: Settings) -> None:
-    label = "A file: CSV, TSV, libsvm or Parquet, compressed with gzip or not"
+    label = "A file: CSV, TSV, libsvm or Parquet, optionally gzipped"
     if not settings.shows("upload", label):
         return
     number = st.session_state.setdefault(_UPLOAD, 0)

@@ -122,7 +122,7 @@ def _section(settings: Settings) -> None:
                 which = "plane" if settings["dims"] == "2" else "solid"
                 among = lab.PLANES if which == "plane" else lab.SOLIDS
                 words = {name: one.label for name, one in among.items()}
-                widgets.param(settings, which, "which lie in", labels=words)
+                widgets.param(settings, which, "taken from", labels=words)
             with st.container(width="content"):
                 widgets.regularizers(settings, "penalties")
         for cell, (name, label) in zip(
@@ -291,7 +291,7 @@ def _legend(settings: Settings, dims: int) -> None:
                 f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
                 f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
                 f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
-                "its way as λ grows. **Click** to move the point.",
+                "its way as λ grows. **Click** or tap to move the point.",
                 unsafe_allow_html=True,
             )
         else:

@@ -211,7 +211,7 @@ def _empty(settings: Settings) -> None:
     shell.example(
         settings,
         "run",
-        "No run is chosen yet. Open one from *Train* or *Runs*, or try an example, which takes some seconds.",
+        "No run is chosen yet. Open one from *Train* or *Runs*, or try an example: it takes a few seconds.",
         f"Train on {spec.title}",
         example,
     )

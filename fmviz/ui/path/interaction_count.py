@@ -30,7 +30,7 @@ from fmviz.ui.watching import failure, watch
 
 # Where the paper's search gives up (atarashi2021, 8.3).
 _NARROWEST = 1e-12
-SLACK = {"paper": "As the paper", "5": "±5 %", "20": "±20 %"}
+SLACK = {"paper": "As in the paper", "5": "±5 %", "20": "±20 %"}
 """How many interactions are near enough to a target."""
 ACCEPT = ParamSpec(
     "accept",

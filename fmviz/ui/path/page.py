@@ -32,8 +32,8 @@ from fmviz.ui.watching import watch
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
 _ORDER_HELP = {
-    "informed": "Paths of regularizers that let P leave 0, as TI and CS do, come down from the largest λ; "
-    "those of others, as ℓ₁, go up from a fit with ℓ₂² in their place.",
+    "informed": "Where P can leave 0, as under TI and CS, from the largest λ down; elsewhere, as under ℓ₁, "
+    "up from a fit with ℓ₂² in its place.",
     "up": "Every fit begins where that of the next smaller λ ended.",
     "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
     "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
@@ -188,7 +188,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
             with right:
                 widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3))
             draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
-            widgets.param(settings, "points", r"Values of $\lambda$", style="slider")
+            widgets.param(settings, "points", r"Number of $\lambda$", style="slider")
         with second:
             cells = st.columns(2)
             with cells[0]:

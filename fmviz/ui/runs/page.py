@@ -59,8 +59,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Runs",
-            "Every run is kept here with its settings, curves and parameters, also when it failed or was cut "
-            "off. Pick rows to open, compare, export or delete them.",
+            "Every run is kept here with its settings, curves and parameters, even if it failed or was "
+            "interrupted. Pick rows to open, compare, export or delete them.",
         )
         try:
             runs = store()

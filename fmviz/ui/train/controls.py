@@ -14,7 +14,7 @@ from fmviz.ui import widgets
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import epoch_trace
 
-SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Watch", 30.0), "full": ("Full speed", 0.0)}
+SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed", 0.0)}
 """Words and epochs a second, 0 without a limit."""
 VIEW = (
     ParamSpec(
