@@ -1,29 +1,34 @@
-"""How soon the start page's models are there, and how their pictures follow λ.
+"""How soon models under one λ are there, and how their pictures follow λ.
 
     python -m bench.arena
 
-Fits the four paths in this process, kernels compiled, and takes when each fit is there. Then serves the
-dashboard, opens the start page, drags the handle of λ from end to end, and counts the pictures that are
-painted and the messages that the browser sends meanwhile; and once more with the arrow keys.
-Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
+Fits the four paths of the start page (40 features), and those of 200 samples of 100 features, in this
+process, kernels compiled, and takes when each fit is there. Then serves the dashboard, opens the start page
+and Compare with the flights from New York (196 features), drags the handle of λ from end to end, and counts
+the pictures that are painted and the messages that the browser sends meanwhile; and once more with the arrow
+keys. Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from playwright.sync_api import Page, sync_playwright
 
 from fmviz.lab.search.arena import arena_plan
-from fmviz.lab.search.strength_path import trace
+from fmviz.lab.search.strength_path import PathPlan, trace
 
 from .pages import browser_of, served_apart
 
-VIEW = ".st-key-start_models"
+# Pages, and the key of their models.
+VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}
+# 200 samples of 100 features.
+LARGER = (("n_samples", 200), ("d_true", 80), ("b", 8), ("d_noise", 20))
 # Paints of a frame: at each, whether any of the pictures has changed since the last.
-WATCH = """() => {
-  const view = document.querySelector('.st-key-start_models');
+WATCH = """(place) => {
+  const view = document.querySelector(place);
   const roots = [...view.querySelectorAll('*')].flatMap((e) => (e.shadowRoot ? [e.shadowRoot] : []));
   const canvases = [view, ...roots].flatMap((root) => [...root.querySelectorAll('.gram canvas')]);
   const seen = () => canvases.map((c) => c.toDataURL().length + c.toDataURL().slice(-400)).join();
@@ -45,17 +50,17 @@ STOP = """() => { window.enough = true;
   return { ...window.painted, seconds: (performance.now() - window.painted.began) / 1000 }; }"""
 
 
-def paths() -> tuple[list[float], float]:
-    """Return after how many seconds each fit of the arena is there, and the processor time of all."""
+def paths(plan: PathPlan) -> tuple[list[float], float]:
+    """Return after how many seconds each fit of a plan is there, and the processor time of all."""
     began, spent = time.perf_counter(), time.process_time()
-    times = [time.perf_counter() - began for _ in trace(arena_plan())]
+    times = [time.perf_counter() - began for _ in trace(plan)]
     return times, time.process_time() - spent
 
 
-def moved(page: Page, sent: list[int], how: Callable[[], None]) -> str:
+def moved(page: Page, place: str, sent: list[int], how: Callable[[], None]) -> str:
     """Return what is painted and sent while λ is moved."""
     page.wait_for_timeout(1_500)
-    page.evaluate(WATCH)
+    page.evaluate(WATCH, place)
     sent.clear()
     how()
     messages = len(sent)
@@ -67,51 +72,73 @@ def moved(page: Page, sent: list[int], how: Callable[[], None]) -> str:
     )
 
 
+def follow(page: Page, address: str, place: str) -> None:
+    """Open a page, wait for its models, and move λ by the handle and by keys."""
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
+    page.goto(address)
+    page.locator(f"{place} .gram canvas").first.wait_for(timeout=180_000)
+    began = time.perf_counter()
+    for words, left, what in (
+        ("Being trained", 3, "a first matrix"),
+        ("Being trained", 0, "four matrices"),
+        ("So far", 0, "all four at the λ that is shown"),
+    ):
+        while page.locator(place).get_by_text(words).count() > left:
+            page.wait_for_timeout(20)
+        print(f"{what}: {time.perf_counter() - began:.2f} s after the empty view")
+    # While models are still being trained the page asks for them.
+    quiet = False
+    while not quiet:
+        before = len(sent)
+        page.wait_for_timeout(4_000)
+        quiet = len(sent) == before
+    slider = page.get_by_role("slider", name="Strength λ")
+    slider.press("Home")
+    thumb = slider.locator("xpath=..").bounding_box()
+    assert thumb is not None
+    x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
+
+    def drag() -> None:
+        for step in range(120):
+            page.mouse.move(x + 5 * step, y)
+        for step in range(120, 0, -1):
+            page.mouse.move(x + 5 * step, y)
+
+    def press() -> None:
+        for key in ["ArrowRight"] * 24 + ["ArrowLeft"] * 24:
+            page.keyboard.press(key)
+
+    page.mouse.move(x, y)
+    page.mouse.down()
+    print(f"dragged: {moved(page, place, sent, drag)}")
+    page.mouse.up()
+    page.wait_for_timeout(2_000)
+    slider.press("Home")
+    print(f"keys: {moved(page, place, sent, press)}")
+
+
 def main() -> None:
     """Measure and print."""
-    paths()
-    for _ in range(3):
-        times, spent = paths()
-        print(f"first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, processors {spent:.2f} s")
+    start = arena_plan()
+    for name, plan in (
+        ("40 features", start),
+        ("100 features", replace(start, base=replace(start.base, dataset_params=LARGER))),
+    ):
+        paths(plan)
+        for _ in range(3):
+            times, spent = paths(plan)
+            print(
+                f"{name}: first fit {times[0]:.2f} s, all {len(times)} {times[-1]:.2f} s, "
+                f"processors {spent:.2f} s"
+            )
     with served_apart() as url, sync_playwright() as playwright:
-        page = browser_of(playwright).new_page(viewport={"width": 1440, "height": 900})
-        sent: list[int] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
-        page.goto(url)
-        page.locator(f"{VIEW} .gram canvas").first.wait_for(timeout=180_000)
-        began = time.perf_counter()
-        for words, left, what in (
-            ("Being trained", 3, "a first matrix"),
-            ("Being trained", 0, "four matrices"),
-            ("So far", 0, "all four at the λ that is shown"),
-        ):
-            while page.locator(VIEW).get_by_text(words).count() > left:
-                page.wait_for_timeout(20)
-            print(f"{what}: {time.perf_counter() - began:.2f} s after the empty view")
-        page.wait_for_timeout(6_000)
-        slider = page.get_by_role("slider", name="Strength λ")
-        slider.press("Home")
-        thumb = slider.locator("xpath=..").bounding_box()
-        assert thumb is not None
-        x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
-
-        def drag() -> None:
-            for step in range(120):
-                page.mouse.move(x + 5 * step, y)
-            for step in range(120, 0, -1):
-                page.mouse.move(x + 5 * step, y)
-
-        def press() -> None:
-            for key in ["ArrowRight"] * 24 + ["ArrowLeft"] * 24:
-                page.keyboard.press(key)
-
-        page.mouse.move(x, y)
-        page.mouse.down()
-        print(f"dragged: {moved(page, sent, drag)}")
-        page.mouse.up()
-        page.wait_for_timeout(2_000)
-        slider.press("Home")
-        print(f"keys: {moved(page, sent, press)}")
+        browser = browser_of(playwright)
+        for path, key in VIEWS.items():
+            print(f"/{path}")
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            follow(page, f"{url}/{path}", f".st-key-{key}")
+            page.close()
 
 
 if __name__ == "__main__":
