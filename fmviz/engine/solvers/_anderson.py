@@ -36,29 +36,24 @@ class Extrapolation:
     sizes : ndarray
         What takes the units out of a step: a factor for each entry of P, for w and for the bias; steps of P,
         and of w with the bias, then count as shares of their norms. Empty to measure them as they are.
-
-    Attributes
-    ----------
-    count : int
-        How many iterates are noted.
     """
 
-    memory = ("_iterates", "count")
+    memory = ("_iterates", "_count")
 
     def __init__(self, depth: int, places: np.ndarray, linear: int, sizes: np.ndarray) -> None:
         self._iterates = aligned_copy(np.zeros((depth + 1, places.size + linear + 1)))
-        self.count = 0
+        self._count = 0
         self._places, self._sizes = places, sizes
 
     @property
     def full(self) -> bool:
         """Whether there are as many iterates as are combined."""
-        return self.count >= len(self._iterates)
+        return self._count >= len(self._iterates)
 
     @property
     def room(self) -> int:
         """For how many more iterates there is room; where they were not combined they make room."""
-        return len(self._iterates) - (0 if self.full else self.count)
+        return len(self._iterates) - (0 if self.full else self._count)
 
     def note(self, outcomes: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> None:
         """Note the iterates of sweeps that end in the rows of `outcomes`, P as it is kept, and leave w alone.
@@ -66,10 +61,10 @@ class Extrapolation:
         `live` says which entries of P were not 0 in the last one, and is kept up to date: where one became 0
         or left it, the iterates so far are forgotten.
         """
-        self.count = note(self._iterates, self.count, outcomes, self._places, w, bias, live)
+        self._count = note(self._iterates, self._count, outcomes, self._places, w, bias, live)
 
     def point(self) -> np.ndarray | None:
         """Return the combination, and forget the iterates; None where nothing moved or not all is finite."""
-        self.count = 0
+        self._count = 0
         found = np.empty(self._iterates.shape[1])
         return found if combine(self._iterates, self._sizes, self._places.size, found) else None
