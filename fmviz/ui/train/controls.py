@@ -22,7 +22,7 @@ VIEW = (
         "choice",
         "watch",
         choices=tuple(SPEEDS),
-        help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Watch at most 30 "
+        help="Slow makes 3 epochs a second, or 2 to 3 of the steps chosen beside it; Normal at most 30 "
         "epochs, Full speed as many as it can. The results are the same; you can change it during a run.",
     ),
     *epoch_trace.VIEW,
