@@ -188,7 +188,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
             with right:
                 widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3))
             draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
-            widgets.param(settings, "points", r"Number of $\lambda$", style="slider")
+            widgets.param(settings, "points", r"$\lambda$ values", style="slider")
         with second:
             cells = st.columns(2)
             with cells[0]:

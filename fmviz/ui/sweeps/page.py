@@ -103,7 +103,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         widgets.regularizers(settings, "penalties")
         for column, (name, label) in zip(
             st.columns(4),
-            (("low", "λ from"), ("high", "λ to"), ("points", "Number of λ"), ("seeds", "Seeds")),
+            (("low", "λ from"), ("high", "λ to"), ("points", "λ values"), ("seeds", "Seeds")),
             strict=True,
         ):
             with column:
