@@ -24,7 +24,7 @@ class Remembering(Protocol):
 
     @property
     def memory(self) -> tuple[str, ...]:
-        """Their names."""
+        """Their names, which checkpoints are read by: whoever renames one breaks runs that were cut off."""
 
 
 @dataclass(frozen=True, eq=False)
