@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
@@ -205,6 +206,40 @@ def test_the_matrix_follows_the_slider_over_epochs(server, page):
     page.get_by_role("slider", name="Look back").focus()
     page.keyboard.press("Home")
     view.get_by_text(re.compile(r"epoch 0: 6 interactions")).first.wait_for()
+
+
+def test_the_slices_of_three_classes_show_the_last_epoch_and_follow_look_back(server, page, shoot):
+    page.goto(
+        f"{server.url}/train?dataset=iris&rank=3&lambda_p=0.001&lambda_sparse=0.001&init_scale=0.1&tol=0.0"
+        "&max_epochs=30&speed=full&play=1"
+    )
+    wait_for_state(page, LIMIT)
+    slices = page.locator(".st-key-train_slices .fmviz-matrix-view")
+    slices.and_(page.locator('[data-frame="epoch 30"]')).wait_for()
+    shoot(page, "train-classes")
+    with page.expect_download() as caught:
+        slices.get_by_role("button", name="CSV").click()
+    drawn = pd.read_csv(caught.value.path())
+    with page.expect_download() as caught:
+        press(page, "npz")
+    model = np.load(caught.value.path())
+    names = model["feature_names"].tolist()
+    P_ = model["P"]
+    assert P_.shape == (3, 4, 3)
+    for P, (_, cells) in zip(P_, drawn.groupby("panel", sort=False), strict=True):
+        W = P @ P.T
+        np.fill_diagonal(W, 0.0)
+        seen = np.zeros_like(W)
+        for row, column, value in zip(cells.row, cells.column, cells.value, strict=True):
+            i, j = names.index(row), names.index(column)
+            seen[i, j] = seen[j, i] = value
+        # Codes of 127 levels, written with three digits.
+        np.testing.assert_allclose(seen, W, rtol=5e-3, atol=0.51 / 127 * np.abs(W).max())
+    page.get_by_role("slider", name="Look back").focus()
+    page.keyboard.press("Home")
+    slices.and_(page.locator('[data-frame="epoch 0"]')).wait_for()
+    page.keyboard.press("ArrowRight")
+    slices.and_(page.locator('[data-frame="epoch 1"]')).wait_for()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ const PLAY_SECONDS = 4;
 const MIN_FACTOR = 26;
 const MAX_NAME = 120;
 const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
+const PLAYER = "fmviz-player"; // the event of a player that has taken its frames
 const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
 
 // ---------------------------------------------------------------------------------------------- payload
@@ -172,8 +173,9 @@ function isDark(element) {
 
 const squeeze = (text) => (text || "").replace(/\s+/g, " ").trim();
 
-// Follows the slider of a Streamlit widget while it moves. Streamlit sends nothing to Python before the thumb
-// is released, but it keeps the text of aria-valuetext current on each step of a drag and each arrow key.
+// Follows the slider of a Streamlit widget, or the player of another view, while it moves. Streamlit sends nothing
+// to Python before the thumb is released, but it keeps the text of aria-valuetext current on each step of a drag
+// and each arrow key.
 class Driver {
   constructor(key, listener) {
     this.selector = `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
@@ -182,10 +184,13 @@ class Driver {
     this.thumb = null;
     this.inner = new MutationObserver(() => listener());
     // Streamlit may build the slider after us or build it anew.
-    this.outer = new MutationObserver(() => {
+    this.search = () => {
       if (!this.thumb || !this.thumb.isConnected) this.attach();
-    });
+    };
+    this.outer = new MutationObserver(this.search);
     this.outer.observe(document.body, { childList: true, subtree: true });
+    // A player is built in the shadow of its component, where no mutation is seen.
+    document.addEventListener(PLAYER, this.search);
     this.attach();
   }
 
@@ -193,7 +198,8 @@ class Driver {
     this.inner.disconnect();
     this.thumb = null;
     for (const box of document.querySelectorAll(this.selector)) {
-      const thumb = box.querySelector('input[type="range"], [role="slider"]');
+      const shadow = box.querySelector('[data-testid="stBidiComponentIsolated"]')?.shadowRoot;
+      const thumb = (shadow || box).querySelector('input[type="range"], [role="slider"]');
       if (thumb) this.thumb = thumb;
     }
     if (!this.thumb) return;
@@ -222,6 +228,7 @@ class Driver {
   destroy() {
     this.inner.disconnect();
     this.outer.disconnect();
+    document.removeEventListener(PLAYER, this.search);
   }
 }
 
@@ -258,10 +265,11 @@ class Player {
     if (rests) {
       if (!this.timer) this.pause();
       if (!same) this.go(keys.length - 1);
-      return;
+    } else {
+      this.range.value = "0";
+      this.play();
     }
-    this.range.value = "0";
-    this.play();
+    this.box.dispatchEvent(new Event(PLAYER, { bubbles: true, composed: true }));
   }
 
   play() {
@@ -311,15 +319,21 @@ class Player {
   }
 }
 
+// The number of a frame by its name: a strength such as 0.01, or an epoch such as "epoch 1,200".
+function numeric(key) {
+  const digits = key.replace(/^epoch |,/g, "").trim();
+  return digits === "" ? NaN : Number(digits);
+}
+
 function frameAt(frames, position) {
   if (frames.length === 1 || !position) return frames.length - 1;
   const byText = frames.findIndex((f) => squeeze(f.key) === position.text);
   if (byText >= 0) return byText;
-  const value = Number(position.text);
-  if (position.text !== "" && Number.isFinite(value)) {
-    const byValue = frames.findIndex((f) => f.key.trim() !== "" && Number(f.key) === value);
+  const value = numeric(position.text);
+  if (Number.isFinite(value)) {
+    const byValue = frames.findIndex((f) => numeric(f.key) === value);
     if (byValue >= 0) return byValue;
-    if (position.nearest) return Math.max(0, frames.filter((f) => Number(f.key) <= value).length - 1);
+    if (position.nearest) return Math.max(0, frames.filter((f) => numeric(f.key) <= value).length - 1);
   }
   if (position.count === frames.length) return Math.min(frames.length - 1, Math.max(0, position.index));
   return -1;
@@ -998,8 +1012,7 @@ class View {
     for (const panel of this.panels) {
       if (!panel.width) continue;
       let index = frameAt(panel.spec.frames, position);
-      if (this.driver && !position && panel.shown < 0) index = 0;
-      else if (this.driver && !position) index = panel.shown;
+      if (this.driver && !position && panel.shown >= 0) index = panel.shown;
       if (index < 0 && panel.shown < 0) index = 0;
       drawn = panel.draw(index < 0 ? panel.shown : index, force) || drawn;
     }

@@ -273,9 +273,8 @@ class Stage {
   // Follows the frame that the view shows.
   turnTo() {
     const key = this.view.root.dataset.frame || "";
-    const epoch = Number((/^epoch ([\d,]+)$/.exec(key) || ["", ""])[1].replaceAll(",", ""));
     const epochs = this.columns.epoch || [];
-    const at = this.played && /^epoch/.test(key) ? epochs.indexOf(epoch) : -1;
+    const at = this.played ? epochs.indexOf(numeric(key)) : -1;
     this.back = at < 0 || at === epochs.length - 1 ? null : at;
     this.tell();
   }
