@@ -203,6 +203,12 @@ class Design:
         return self.matrix.shape[1]
 
     @cached_property
+    def largest(self) -> np.ndarray:
+        """The largest |x_nj| of every column, shape (d,)."""
+        largest = abs(self.matrix).max(axis=0)
+        return (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
+
+    @cached_property
     def longest_column(self) -> int:
         """The largest number of stored entries in a column."""
         return int(np.diff(self.columns.indptr).max())

@@ -19,10 +19,8 @@ from .schedule import Schedule
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver, get_solver
 from .solvers._saddle_escape import SETTLED, SaddleEscape
+from .verdicts import doubted, epochs_in_words, finished, judged, with_cause, without_rounding
 from .warmup import make_ready
-
-# Line searches compare objectives, which are alike to the last digit at points about 1e-8 apart.
-_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,10 @@ class Budget:
         between epochs.
     tol : float
         A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch (of P, and of w and the bias; see `Solver.unit_free`), and, where that alone is no proof
-        (`Solver.vouches`), the certificate is at most `tol`; else it has stalled. 0 never converges.
+        epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
+        stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
+        (`Solver.vouches`). With a larger certificate it goes on while the budget lasts, and has stalled if
+        the certificate is as large at the end, or no step is found. 0 never converges.
     fall : float
         A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
         lowered the objective by less than this share of it: enough where many strengths are compared. 0 asks
@@ -260,7 +260,7 @@ def _loop(
             resume.change,
             course.method.parameters(),
         )
-    status = _finished(budget, epoch, seconds, float("inf"), should_stop)
+    status = finished(budget, epoch, seconds, float("inf"), should_stop)
     begun = partial(_report, course.problem, start, epoch, seconds, change)
     finite = None if every is None and status is None else begun(True, status is not None)
     if finite is not None and not np.isfinite(finite.objective):
@@ -291,35 +291,41 @@ def _loop(
         finite_now = bool(np.isfinite(change))
         pending = course.schedule.pending(epoch, budget.epochs)
         status = (
-            _finished(budget, epoch, seconds, float("inf") if pending else change, should_stop)
+            finished(budget, epoch, seconds, float("inf") if pending else change, should_stop)
             if finite_now
             else _diverged(epoch, cause + method.diverged_hint)
         )
         if finite_now and status is None and not pending and falls.end(method, change):
             status = Status(
                 Reason.CONVERGED,
-                f"Converged after {_epochs(epoch)}: the last one lowered the objective by less than "
+                f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by less than "
                 f"{budget.fall:g} of it.",
             )
+        last = None
+        if status is not None and status.converged and doubted(method, change, budget.tol):
+            here = without_rounding(problem, method.parameters())
+            last = _report(problem, here, epoch, seconds, change, True, True)
+            ended = finished(budget, epoch, seconds, float("inf"), should_stop)
+            status = judged(status, ended, method, last, budget.tol)
         if finite_now and status is None and method.at_rest():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
             continue
         reports += 1
         if finite_now:
-            doubted = status is not None and status.converged and not _vouched(method, change)
-            if budget.certify_every is None:
-                certify = doubted
-            else:
-                certify = status is not None or reports % budget.certify_every == 0
-            last = _report(problem, method.parameters(), epoch, seconds, change, certify, status is not None)
+            if last is None:
+                due = budget.certify_every is not None and reports % budget.certify_every == 0
+                certify = due or (status is not None and budget.certify_every is not None)
+                here = method.parameters()
+                if status is not None:
+                    here = without_rounding(problem, here)
+                last = _report(problem, here, epoch, seconds, change, certify, status is not None)
             if np.isfinite(last.objective):
                 finite = last
-                if doubted and last.certificate > max(budget.tol, _ROUNDING):
-                    status = _stalled(last, budget.tol)
+                status = status and with_cause(status, method, last, budget.tol)
             else:
                 status = _diverged(epoch, cause + method.diverged_hint)
-        if status is None:
+        if status is None and last is not None:
             yield last
     yield replace(begun(False, False) if finite is None else finite, status=status)
 
@@ -382,50 +388,6 @@ def _report(
         parameters=parameters,
         metrics=metrics,
     )
-
-
-def _finished(
-    budget: Budget, epoch: int, seconds: float, change: float, should_stop: Callable[[], bool]
-) -> Status | None:
-    if change <= budget.tol and budget.tol > 0:
-        return Status(
-            Reason.CONVERGED,
-            f"Converged after {_epochs(epoch)}: no parameter changed by more than {budget.tol:g} of the "
-            "largest one.",
-        )
-    if epoch >= budget.epochs:
-        return Status(
-            Reason.EPOCHS,
-            f"Stopped at the limit of {_epochs(budget.epochs)} before convergence; allow more epochs or a "
-            "larger tolerance.",
-        )
-    if budget.seconds is not None and seconds >= budget.seconds:
-        return Status(
-            Reason.SECONDS,
-            f"Stopped at the limit of {budget.seconds:g} s after {_epochs(epoch)}, before convergence.",
-        )
-    if should_stop():
-        return Status(Reason.STOPPED, f"Stopped on request after {_epochs(epoch)}.")
-    return None
-
-
-def _vouched(method: Solver, change: float) -> bool:
-    """Return whether a change within the tolerance is convergence, whatever the certificate is."""
-    # A gap bounds the objective, not the change: the two have no common tolerance.
-    return method.problem.model.certificate != "stationarity" or method.vouches(change)
-
-
-def _stalled(last: Snapshot, tol: float) -> Status:
-    return Status(
-        Reason.STALLED,
-        f"Stalled after {_epochs(last.epoch)}: no step of more than {tol:g} of the largest parameter was "
-        f"found, but the certificate of {last.certificate:.1e} does not confirm a stationary point. Go on "
-        "from here with another solver, or start elsewhere.",
-    )
-
-
-def _epochs(n: int) -> str:
-    return f"{n:,} epoch" + ("" if n == 1 else "s")
 
 
 def _diverged(epoch: int, hint: str) -> Status:

@@ -264,8 +264,21 @@ class Problem(Formulation):
         return float(np.mean(values) if self.sample_weight is None else np.mean(self.weights * values))
 
     def start(self, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0."""
-        return self.model.start(self.design.n_features, self.rank, init_scale, rng)
+        """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0.
+
+        Of a constant target whose bias is fitted, it is the minimum: P = 0, and f is the constant.
+        """
+        start = self.model.start(self.design.n_features, self.rank, init_scale, rng)
+        if not self.at_constant:
+            return start
+        start = start.replace(P=np.zeros_like(start.P))
+        return start.replace(intercept=self.y[0] - self.predict(start)[0])
+
+    @property
+    def at_constant(self) -> bool:
+        """Whether the minimum is where f is the one value of all targets, with P = 0."""
+        follows = self.fit_intercept and self.model.certificate == "stationarity"
+        return follows and self.loss.scalar.of_residual is not None and bool((self.y == self.y[0]).all())
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -13,12 +13,13 @@ from .parameters import Parameters
 class Reason(StrEnum):
     """Why a run ended.
 
-    A run has stalled when its steps became as small as for convergence, which for its solver is no proof of
-    a stationary point, and the certificate gives none either.
+    A run has stalled when its steps became as small as for convergence and the certificate is far from that
+    of a stationary point. It ended for its rank where no step is left but to add a column beyond it.
     """
 
     CONVERGED = "converged"
     STALLED = "stalled"
+    RANK = "rank"
     EPOCHS = "epochs"
     SECONDS = "seconds"
     STOPPED = "stopped"

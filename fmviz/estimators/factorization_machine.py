@@ -99,8 +99,9 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     max_iter : int, default=1000
         The maximum number of epochs.
     tol : float, default=1e-4
-        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch;
-        a fit that does not get there in `max_iter` epochs warns. 0 makes all of them.
+        The fit has converged once no parameter changes by more than `tol` times the largest one in an epoch
+        and the certificate is at most 100 `tol`; a fit that does not get there in `max_iter` epochs warns. 0
+        makes all of them.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit, or from `P_`, `w_` and `intercept_` as
         set by hand. On the same rows and with the same strengths it goes on as if it had not been

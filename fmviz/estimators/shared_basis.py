@@ -214,7 +214,8 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
     max_iter : int, default=100
         The maximum number of epochs; each adds up to ten bases and refits.
     tol : float, default=1e-4
-        The fit has converged once the objective falls by no more than this share of itself in an epoch.
+        The fit has converged once the objective falls by no more than this share of itself in an epoch, or
+        ends there with the reason "rank" where all `rank` bases are in use.
     fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback, dtype

@@ -117,8 +117,8 @@ def test_no_kink_is_taken_for_convergence(solver, seed):
     X = rng.normal(size=(60, 6))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=60)
     problem = build_problem(X, y, regularizer="omega_star", rank=3, lambda_p=0.02, lambda_sparse=0.1)
-    run = iterate(problem, solver, Budget(5_000, tol=1e-4, report_every=5_000), init_scale=0.5, rng=rng)
+    run = iterate(problem, solver, Budget(300, tol=1e-4, report_every=300), init_scale=0.5, rng=rng)
     first, *_, last = run
     assert last.objective <= first.objective
     assert last.status.reason is (Reason.CONVERGED if last.certificate <= 1e-4 else Reason.STALLED)
-    assert last.status.converged or "does not confirm" in last.status.message
+    assert last.status.converged or "confirms no stationary point" in last.status.message

@@ -22,7 +22,15 @@ from .side_by_side import AnyProblem, SideBySide, outputs_in_words, union
 
 _MACHINES = "machines"
 # Of several ends the first of these is told.
-_WORST = (Reason.DIVERGED, Reason.STALLED, Reason.EPOCHS, Reason.SECONDS, Reason.STOPPED, Reason.CONVERGED)
+_WORST = (
+    Reason.DIVERGED,
+    Reason.STALLED,
+    Reason.EPOCHS,
+    Reason.SECONDS,
+    Reason.STOPPED,
+    Reason.RANK,
+    Reason.CONVERGED,
+)
 
 
 def iterate(

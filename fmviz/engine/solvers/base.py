@@ -225,11 +225,16 @@ class Solver:
         raise NotImplementedError
 
     def vouches(self, change: float) -> bool:
-        """Return whether so small a change of an epoch means that the point is nearly stationary.
+        """Return whether so small a change of an epoch is evidence of a nearly stationary point.
 
-        Where it does not, the driver asks the certificate. A change of 0 may mean that no step was found.
+        Where it is not, the certificate has to be as small as the tolerance. A change of 0 may mean that no
+        step was found.
         """
         return change > 0.0
+
+    def at_rank(self) -> bool:
+        """Return whether a solver that adds columns has as many as `Problem.rank` allows."""
+        return False
 
     def at_rest(self) -> bool:
         """Return whether `memory` alone tells, after the last epoch, how the solver goes on."""

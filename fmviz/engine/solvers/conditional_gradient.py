@@ -222,6 +222,10 @@ class ConditionalGradient(BasisSolver):
             self._keep_live()
         return self._fall(before)
 
+    def at_rank(self) -> bool:
+        """See `Solver.at_rank`."""
+        return self._H.shape[1] == self.problem.rank
+
     def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
         problem = self.problem
         if count <= 0:

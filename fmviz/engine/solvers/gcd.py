@@ -187,6 +187,10 @@ class GCD(Solver):
         self._moved = self._change(before)
         return self._moved
 
+    def at_rank(self) -> bool:
+        """See `Solver.at_rank`: W has a rank of at most d."""
+        return self._now.multipliers.size == self.problem.rank < self.problem.design.n_features
+
     def _steepest(self) -> np.ndarray:
         """Return the leading eigenvectors beyond λ_tr, shape (d, at most `bases`)."""
         problem = self.problem

@@ -302,7 +302,7 @@ class RunStore:
             sql = (
                 f"SELECT {COLUMNS} FROM runs WHERE deleted IS NULL "
                 f"AND digest IN ({', '.join('?' * len(part))}) "
-                "AND status IN ('converged', 'stalled', 'epochs', 'diverged') ORDER BY created"
+                "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
             )
             found |= {row["digest"]: StoredRun.of(row) for row in self.database.read(sql, part)}
         return found

@@ -34,6 +34,7 @@ _STATUS = {
     "epochs": "◷ epoch limit",
     "seconds": "◷ time limit",
     "stalled": "◌ stalled",
+    "rank": "◷ rank limit",
     "stopped": "■ stopped",
     "diverged": "↗ diverged",
     "failed": "✕ failed",
