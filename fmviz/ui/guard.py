@@ -114,4 +114,4 @@ def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
                 on_click=settings.reset,
                 help="Puts the settings of this page back to their defaults.",
             )
-        st.page_link(navigation.START.script, label="Back to the start", icon=navigation.START.icon)
+        navigation.page_link(navigation.START, label="Back to the start")

@@ -1,8 +1,13 @@
-"""The pages of the dashboard: scripts, labels and icons, and the order of the sidebar."""
+"""The pages of the dashboard: scripts, labels and icons, the order of the sidebar, and links to them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from fmviz.ui.settings.state import Settings
 
 
 class Link(NamedTuple):
@@ -37,3 +42,13 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
 FIRST = (START, LESSONS, PROX, TRAIN, DATA)
 """What the sidebar offers who has not chosen Expert; all else is folded."""
 REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)
+
+
+def page_link(link: Link, query: Mapping[str, str] | None = None, **options: Any) -> None:
+    """Draw a link to a page; wherever it is opened, it shows the level that is shown here."""
+    level: str = Settings("link")["level"]
+    st.page_link(
+        link.script,
+        query_params={**(query or {}), "level": level},
+        **{"label": link.label, "icon": link.icon, **options},
+    )

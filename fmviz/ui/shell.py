@@ -24,7 +24,7 @@ from fmviz.ui import session_uploads, widgets
 from fmviz.ui.collecting import spare_modules
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
-from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link
+from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets, restrictions
 from fmviz.ui.settings.state import LEVEL_COOKIE, Settings
 from fmviz.ui.status import draw_status
@@ -125,7 +125,7 @@ def _navigation(settings: Settings) -> None:
 
 def _links(links: Sequence[Link]) -> None:
     for link in links:
-        st.page_link(link.script, label=link.label, icon=link.icon, width="stretch")
+        page_link(link, width="stretch")
 
 
 def _shared(settings: Settings) -> None:
@@ -152,8 +152,7 @@ def _shared(settings: Settings) -> None:
     widgets.param(settings, "level", "Controls", then=lambda: _remember(settings))
     if settings.widened:
         st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
-    # Simple is remembered unchosen, too: addresses hold what is suggested for the data, which a reload must
-    # not take for a link that needs Expert.
+    # Simple is remembered unchosen, too: whoever has been here is no stranger to a link that names no level.
     level = st.session_state.get(_CHOSEN)
     if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
         level = "simple"

@@ -12,6 +12,8 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from fmviz.ui.settings.state import LEVELS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,6 +26,13 @@ def page(name: str, **query: str) -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+def address(app: AppTest) -> dict[str, str]:
+    """Return the settings in the address, without the level, which every address names."""
+    found = {name: one[0] if isinstance(one, list) else one for name, one in app.query_params.items()}
+    assert found.pop("level") in LEVELS
+    return found
 
 
 def words(app: AppTest) -> str:

@@ -8,7 +8,7 @@ import time
 import pytest
 from lab.hostile_files import FILES
 from streamlit.testing.v1 import AppTest
-from ui.driving import page, run_here, words
+from ui.driving import address, page, run_here, words
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
@@ -42,10 +42,6 @@ def brought(content: str = CSV, name: str = "people.csv", **query: str) -> AppTe
     app = upload(page("data", **query), name, content.encode())
     assert not app.exception
     return app
-
-
-def address(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
 def figures(app: AppTest) -> dict[str, str]:

@@ -8,14 +8,10 @@ import time
 
 import numpy as np
 import pytest
+from ui.driving import address, words
 from ui.driving import page as open_page
-from ui.driving import words
 
 from fmviz.lab.operators import geometry as lab
-
-
-def address(app) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
 def fine(app) -> bool:
@@ -134,7 +130,7 @@ def test_a_click_and_a_key_move_the_point(new_page, server, wait_idle, shoot, re
     page.mouse.click(
         box["x"] + box["width"] * (0.5 + 1.0 / 4.24), box["y"] + box["height"] * (0.5 + 0.5 / 4.24)
     )
-    page.wait_for_url("**/geometry?a=1.0&b=-0.5")
+    page.wait_for_url("**/geometry?level=simple&a=1.0&b=-0.5")
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.0, -0.5]]), 0.4)[0]
     text = "(1, −0.5) → (" + ", ".join("0" if x == 0 else f"{x:.3g}".replace("-", "−") for x in q) + ")"
     page.locator(".st-key-geometry_panel_ti").get_by_text(text).wait_for()
@@ -144,7 +140,7 @@ def test_a_click_and_a_key_move_the_point(new_page, server, wait_idle, shoot, re
     wait_idle(page)
     page.locator(".st-key-geometry_a").locator("[role=slider], input[type=range]").first.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**/geometry?a=1.05&b=-0.5")
+    page.wait_for_url("**/geometry?level=simple&a=1.05&b=-0.5")
     wait_idle(page)
 
     fresh = new_page(color_scheme="dark", viewport={"width": 700, "height": 900})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, page, words
+from ui.driving import ROOT, address, page, words
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.lessons.steps import lessons
@@ -19,10 +19,6 @@ from fmviz.ui.settings.types import from_link
 from fmviz.ui.sweeps import page as sweeps
 from fmviz.ui.train import page as train
 from fmviz.ui.train.settings import OWN
-
-
-def address(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
 def states():

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
-from ui.driving import numbers, words
+from ui.driving import address, numbers, words
 from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
@@ -29,10 +29,6 @@ SMALL = {
 }
 # A link leaves out what is the default.
 ADDRESS = {name: value for name, value in SMALL.items() if name != "low"}
-
-
-def address(app) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
 
 
 def fine(app) -> bool:

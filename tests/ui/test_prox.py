@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
+from ui.driving import address
 
 from fmviz.lab import operators as lab
 from fmviz.ui.widgets import power_label
@@ -31,10 +32,6 @@ def app(**query: str) -> AppTest:
 
 def fine(test: AppTest) -> bool:
     return not test.exception and not test.error
-
-
-def address(test: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in test.query_params.items()}
 
 
 def words(test: AppTest) -> str:
@@ -263,7 +260,7 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
     record_property("key_to_picture", took)
     print("arrow key to picture:", [f"{1000 * x:.0f} ms" for x in took])
     start = time.perf_counter()
-    page.wait_for_url("**/prox?distribution=blocks&d=40&k=8&log2lambda=0")
+    page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=0")
     one = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     page.get_by_text(f"{one.interactions[one.at(0)]:,} interactions").first.wait_for()
     print("and to the words and the link:", f"{time.perf_counter() - start:.2f} s")
@@ -281,7 +278,7 @@ def test_fast_keys_are_not_lost(page, server, wait_idle):
     for _ in range(8):
         page.keyboard.press("ArrowRight", delay=20)
         page.wait_for_timeout(60)
-    page.wait_for_url("**/prox?distribution=blocks&d=40&k=8&log2lambda=5")
+    page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=5")
     wait_idle(page)
     expect(slider).to_have_attribute("aria-valuetext", power_label(5))
 

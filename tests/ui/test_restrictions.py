@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, page, words
+from ui.driving import ROOT, address, page, words
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.ui import widgets
@@ -23,8 +24,9 @@ def keys(app: AppTest) -> set[str]:
     return {item.key for item in drawn if item.key}
 
 
-def address(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+def level(app: AppTest) -> str:
+    found = app.query_params["level"]
+    return found[0] if isinstance(found, list) else found
 
 
 def test_hidden_controls_are_not_drawn_and_keep_their_values(store):
@@ -65,7 +67,7 @@ def test_a_teacher_hides_locks_copies_and_goes_back():
     assert app.select_slider(key="prox_log2lambda").disabled
     assert not keys(app) & {"prox_k", "prox_distribution"}
     (code,) = [block.value for block in app.sidebar.code]
-    assert code.endswith("?hide=k,distribution&lock=log2lambda")
+    assert code.endswith("?level=expert&hide=k,distribution&lock=log2lambda")
     # What is hidden is still offered, by the words that it had.
     assert "Rank k" in app.multiselect(key="prox_hide").options
     app.button(key="prox_teach_end").click().run()
@@ -121,7 +123,7 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
     assert store.runs()[0].settings["max_epochs"] == 7
     app.button_group(key="shared_level").set_value("expert").run()
     assert app.number_input(key="train_max_epochs").value == 7
-    assert address(app)["level"] == "expert"
+    assert level(app) == "expert"
 
 
 @pytest.mark.simple
@@ -165,7 +167,56 @@ def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
     app = page("prox", size="large")
     assert "prox_source" in keys(app)
     assert "Expert, since the link sets 'size'" in words(app)
-    assert address(app) == {"size": "large", "level": "expert"}
+    assert (level(app), address(app)) == ("expert", {"size": "large"})
+
+
+def test_every_link_to_a_page_is_drawn_in_one_place():
+    # Only what goes through fmviz.ui.navigation.page_link names the level.
+    folder = ROOT / "fmviz" / "ui"
+    users = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.py")
+        if "st.page_link(" in path.read_text(encoding="utf-8")
+    }
+    assert users == {"navigation.py"}
+
+
+@pytest.mark.simple
+@pytest.mark.parametrize(
+    ("name", "press", "query"),
+    [
+        ("train", "train_play", {"dataset": "balance_scale"}),
+        ("path", "", {}),
+        ("sweeps", "", {"points": "2"}),
+        ("compare", "", {}),
+    ],
+)
+def test_who_opens_a_link_sees_the_level_of_its_sender(store, name, press, query):
+    for chosen in ("simple", "expert"):
+        sender = page(name, level=chosen)
+        for setting, value in query.items():
+            sender.query_params[setting] = value
+        sender.run()
+        if press:
+            sender.button(key=press).click().run()
+        taught = dict(parse_qsl(urlsplit(sender.sidebar.code[-1].value).query))
+        assert taught == {**address(sender), "level": chosen}
+        offered = sender.sidebar.get("page_link")
+        assert all(f"level={chosen}" in link.proto.query_string for link in offered)
+        reader = page(name, **taught)
+        assert level(reader) == chosen
+        assert len(reader.sidebar.get("page_link")) == len(offered)
+        assert keys(reader) == keys(sender)
+
+
+@pytest.mark.simple
+def test_the_sidebar_leads_to_pages_as_they_were_left():
+    app = page("prox", d="30")
+    app.switch_page("app.py").run()
+    app.switch_page("pages/prox.py")
+    app.query_params["level"] = "expert"
+    app.run()
+    assert (level(app), address(app)) == ("expert", {"d": "30"})
 
 
 def test_the_keys_of_a_page_are_told(store):

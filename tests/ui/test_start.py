@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
+from ui.driving import address
 
 from fmviz.lab.datasets import DATASETS
 from fmviz.ui.prox import page as prox
@@ -29,10 +30,6 @@ def app(script: str = "app.py", **query: str) -> AppTest:
 
 def words(test: AppTest) -> str:
     return "\n".join(element.value for element in [*test.title, *test.markdown, *test.caption])
-
-
-def address(test: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in test.query_params.items()}
 
 
 def test_it_says_what_this_is():

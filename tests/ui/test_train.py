@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import figures, numbers, stage
+from ui.driving import address, figures, numbers, stage
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
@@ -75,10 +75,6 @@ def enabled(app: AppTest) -> set[str]:
     return {name for name in names if not app.button(key=f"train_{name}").disabled}
 
 
-def query(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-
-
 def words(app: AppTest) -> str:
     groups = (app.markdown, app.caption, app.error, app.warning, app.info)
     said = [stage(app)["stage"]["state"]["sentence"], *(item.value for group in groups for item in group)]
@@ -111,7 +107,7 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_page, manager):
     assert shown["Objective"] == f"{last['objective']:.5g}"
     assert shown["Interactions"] == f"{last['used_interactions']:,}"
     assert enabled(app) == {"play", "reset", "reseed"}
-    assert query(app)["run"] == job.id
+    assert address(app)["run"] == job.id
     assert job.view().message in words(app)
 
 
@@ -140,9 +136,9 @@ def test_stop_ends_a_paused_run_and_reset_goes_to_the_start(open_page, sentences
 def test_reseed_takes_the_next_seed_and_reset_does_not(open_page):
     app = press(open_page(**SMALL, seed="4"), "train_step")
     first = figures(press(app, "train_reset"))["Objective"]
-    assert query(app)["seed"] == "4"
+    assert address(app)["seed"] == "4"
     other = figures(press(app, "train_reseed"))
-    assert query(app)["seed"] == "5"
+    assert address(app)["seed"] == "5"
     assert other["Epoch"] == "0"
     assert other["Objective"] != first
 
@@ -168,7 +164,7 @@ def test_a_full_server_is_a_sentence(open_page, sentences):
     tasks.install(TaskManager(InlineExecutor(hold=True), limits=Limits(active=0, waiting=0)))
     app = press(open_page(**SMALL), "train_play")
     sentences(app, "train", "a full server")
-    assert "run" not in query(app)
+    assert "run" not in address(app)
 
 
 # ------------------------------------------------------------------------------------------------ settings
@@ -261,11 +257,11 @@ def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_page, mana
     )
     assert app.number_input(key="train_dataset_n_samples").value == 50
     checked(app.number_input(key="train_dataset_d_noise").set_value(6).run())
-    assert query(app)["dataset_d_noise"] == "6"
+    assert address(app)["dataset_d_noise"] == "6"
     press(app, "train_play")
     (job,) = manager.jobs()
     assert job.view().dataset.X.shape == (50, 18)
-    assert Experiment.from_query({k: v for k, v in query(app).items() if k != "run"})[0] == job.experiment
+    assert Experiment.from_query({k: v for k, v in address(app).items() if k != "run"})[0] == job.experiment
 
 
 def test_data_that_cannot_be_made_is_a_sentence(open_page):
@@ -293,14 +289,14 @@ def test_an_unexpected_error_is_a_sentence_with_folded_details(open_page):
 def test_a_link_with_play_starts_once(open_page, manager):
     app = open_page(**SMALL, play="1")
     assert "Epoch" in figures(app)
-    assert "play" not in query(app)
+    assert "play" not in address(app)
     checked(app.run())
     assert len(manager.jobs()) == 1
 
 
 def test_a_link_of_a_known_run_shows_it_and_starts_nothing(open_page, manager):
     first = press(open_page(**SMALL), "train_step")
-    again = open_page(**query(first))
+    again = open_page(**address(first))
     assert figures(again) == figures(first)
     assert len(manager.jobs()) == 1
 
@@ -320,13 +316,13 @@ def test_somebody_elses_run_is_watched_and_not_stopped(open_page, manager):
 
 def test_a_link_of_an_unknown_run_repeats_it_with_the_same_numbers(open_page, manager):
     first = press(open_page(**SMALL), "train_play")
-    link = query(first)
+    link = address(first)
     tasks.install(TaskManager(InlineExecutor()))
     again = open_page(**link)
     for name in ("Epoch", "Objective", "Features", "Interactions", "Certificate"):
         assert figures(again)[name] == figures(first)[name]
     assert "started again" in words(again)
-    assert query(again)["run"] != link["run"]
+    assert address(again)["run"] != link["run"]
 
 
 # ------------------------------------------------------------------------------------------------- exports
@@ -412,8 +408,8 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, mana
     )
     assert sum("has no factors" in item.value for item in app.caption) == 1
     assert {"136", "17"} <= numbers(app)
-    assert query(app)["model"] == "qr"
-    link = {name: text for name, text in query(app).items() if name != "run"}
+    assert address(app)["model"] == "qr"
+    link = {name: text for name, text in address(app).items() if name != "run"}
     assert Experiment.from_query(link)[0] == suggested("monks1", "qr")
     press(app, "train_play")
     (job,) = manager.jobs()

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import figures, page, words
+from ui.driving import address, figures, page, words
 
 from fmviz.engine.schedule import Change
 from fmviz.lab.background import tasks
@@ -45,10 +45,6 @@ def run(app: AppTest) -> AppTest:
     return app
 
 
-def query(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-
-
 def the_job() -> Job:
     return tasks.manager().jobs()[-1]
 
@@ -58,11 +54,11 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     app.select_slider(key="train_now_lambda_sparse").set_value(0.02)
     run(app)
     assert the_job().experiment.changes == (Change(4, "lambda_sparse", 0.02),)
-    assert query(app)["changes"] == "4:lambda_sparse:0.02"
+    assert address(app)["changes"] == "4:lambda_sparse:0.02"
     assert "after epoch 4: λ = 0.02" in words(app)
     assert "Settings changed" not in words(app)
     press(app, "play")
-    seen, link = figures(app), query(app)
+    seen, link = figures(app), address(app)
     assert seen["Epoch"] == "12"
     view = the_job().view()
     repeated = Run.prepare(view.experiment).end()
@@ -84,14 +80,14 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     assert figures(opened)["Objective"] == seen["Objective"]
     assert the_job().experiment == view.experiment
     press(opened, "forget")
-    assert "changes" not in query(opened)
+    assert "changes" not in address(opened)
     sentences(opened, "train", "changes forgotten")
 
 
 def test_a_link_with_changes_that_cannot_be_says_so(store):
     app = page("train", **SMALL, changes="4:rank:3")
     assert "name of a change" in words(app)
-    assert "changes" not in query(app)
+    assert "changes" not in address(app)
 
 
 def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
@@ -101,7 +97,7 @@ def test_steps_inside_an_epoch_lead_into_the_next(store, sentences):
     assert "The bias" in words(app)
     assert figures(app)["Epoch"] == "0"
     press(app, "step", 6)
-    assert query(app)["inside"] == "7"
+    assert address(app)["inside"] == "7"
     sentences(app, "train", "inside an epoch")
     assert any("soft" in item.value for item in app.latex)
     app.slider(key="train_inside").set_value(17)
@@ -146,18 +142,18 @@ def Run_epoch(epoch: int) -> np.ndarray:
 @pytest.mark.slow
 def test_slow_motion_goes_through_the_steps_by_itself(store):
     app = page("train", **SMALL, speed="slow", grain="block", play="1")
-    assert query(app)["motion"] == "1"
+    assert address(app)["motion"] == "1"
     # Every run of the script is a tick, of which there are four an epoch.
     for _ in range(6):
         run(app)
     assert figures(app)["Epoch"] in ("1", "2")
     assert ", step by step." in words(app)
     press(app, "pause")
-    assert "motion" not in query(app)
+    assert "motion" not in address(app)
     app.segmented_control(key="train_speed").set_value("full")
     run(app)
     assert figures(press(app, "play"))["Epoch"] == "12"
-    assert "inside" not in query(app)
+    assert "inside" not in address(app)
 
 
 def test_planted_support_is_compared_pair_by_pair(store):
@@ -171,7 +167,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     assert found.f1 == pytest.approx(view.last["support_f1"])
     assert found.exact == bool(view.last["support_recovered"])
     assert sum(found.counts) == 100 * 99 // 2
-    assert query(app)["support"] == "1"
+    assert address(app)["support"] == "1"
 
 
 def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
@@ -190,7 +186,7 @@ def test_a_cell_is_explained_by_its_rows_and_thresholds(store, sentences):
         if i < j and not ((P[i] != 0) & (P[j] != 0)).any()
     ]
     i, j = map(int, disjoint[0])
-    app = page("train", **{**query(app), "cell_i": str(i), "cell_j": str(j)})
+    app = page("train", **{**address(app), "cell_i": str(i), "cell_j": str(j)})
     assert "their rows are disjoint" in words(app)
     assert "threshold" in words(app)
     app.selectbox(key="train_cell_j").set_value(i)
@@ -204,9 +200,9 @@ def test_only_changes_of_the_run_itself_are_adopted(store):
     assert adopt is not None
     job.change(lambda_p=0.5)
     run(app)
-    assert query(app)["changes"] == "2:lambda_p:0.5"
+    assert address(app)["changes"] == "2:lambda_p:0.5"
     press(app, "forget")
     run(app)
-    assert "changes" not in query(app)
+    assert "changes" not in address(app)
     press(app, "reset")
     assert the_job().experiment == Experiment(**{**vars(job.experiment), "changes": ()})

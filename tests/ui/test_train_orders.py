@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import figures, stage
+from ui.driving import address, figures, stage
 
 from fmviz.engine.interactions.of_order import interactions_of
 from fmviz.lab.background import tasks
@@ -53,17 +53,13 @@ def checked(app: AppTest) -> AppTest:
     return app
 
 
-def query(app: AppTest) -> dict[str, str]:
-    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-
-
 def words(app: AppTest) -> str:
     groups = (app.markdown, app.caption, app.error, app.warning, app.info)
     return "\n".join(item.value for group in groups for item in group)
 
 
 def said(app: AppTest) -> Experiment:
-    link = {k: v for k, v in query(app).items() if k not in ("run", "order", "slice", "subset")}
+    link = {k: v for k, v in address(app).items() if k not in ("run", "order", "slice", "subset")}
     experiment, notices = Experiment.from_query(link)
     assert not notices
     return experiment
@@ -100,20 +96,20 @@ def test_triples_are_trained_looked_at_and_linked(open_page, manager, sentences)
     assert "The pairs: P⁽²⁾P⁽²⁾ᵀ" in words(app)
     checked(app.segmented_control(key="train_order").set_value(3).run())
     assert "Σₛ pᵢₛ pⱼₛ pₗₛ" in words(app)
-    assert query(app)["order"] == "3"
+    assert address(app)["order"] == "3"
     (table,) = app.dataframe
     assert list(table.value.columns)[:4] == ["Feature", "with", "and", "Weight"]
     assert len(table.value) == last["used_interactions_3"]
     checked(app.multiselect(key="train_slice").set_value([1]).run())
-    assert query(app)["slice"] == "1"
+    assert address(app)["slice"] == "1"
     name = job.view().dataset.feature_names[1]
     assert f"The triples with {name}" in words(app)
-    again = open_page(**query(app))
+    again = open_page(**address(app))
     assert f"The triples with {name}" in words(again)
     assert len(manager.jobs()) == 1
     # Another order is another run, and the page goes on showing the old one.
     checked(app.number_input(key="train_model_order").set_value(2).run())
-    assert query(app)["model_order"] == "2"
+    assert address(app)["model_order"] == "2"
     sentences(app, "train", "another order")
     assert said(app).model_params == (("order", 2),)
 
@@ -217,7 +213,7 @@ def test_a_subset_has_a_weight(open_page, manager):
     (job,) = manager.jobs()
     assert "Choose some features" in app.multiselect(key="train_subset").placeholder
     checked(app.multiselect(key="train_subset").set_value([0, 1, 3]).run())
-    assert query(app)["subset"] == "0,1,3"
+    assert address(app)["subset"] == "0,1,3"
     P = job.view().parameters.P
     assert f"{P[[0, 1, 3]].prod(axis=0).sum():.4g}" in {metric.value for metric in app.metric}
     assert "By order" in words(app)

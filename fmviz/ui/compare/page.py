@@ -194,7 +194,7 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                     key="compare_example",
                     on_click=lambda: st.session_state.update({_EXAMPLE: True}),
                 )
-                st.page_link(navigation.TRAIN.script, label="Train", icon=navigation.TRAIN.icon)
+                navigation.page_link(navigation.TRAIN)
         else:
             _example(settings, runs)
 

@@ -38,11 +38,10 @@ def draw_shelf(settings: Settings, open_set: Callable[[Settings, Upload], None])
                 f"{in_words(one.bytes)}",
                 width="stretch",
             )
-            st.page_link(
-                navigation.TRAIN.script,
+            navigation.page_link(
+                navigation.TRAIN,
+                train_query(one.name, settings["seed"]),
                 label="Train",
-                icon=navigation.TRAIN.icon,
-                query_params=train_query(one.name, settings["seed"]),
             )
             st.button(
                 "Open",

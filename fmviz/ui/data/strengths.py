@@ -217,17 +217,15 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
     better = average is not None and average.better
     name = f"{experiment.dataset}-seed{experiment.seed}"
     with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
-        st.page_link(
-            navigation.TRAIN.script,
+        navigation.page_link(
+            navigation.TRAIN,
+            {**experiment.to_query(), "run": fit.run},
             label="Open in Train",
-            icon=navigation.TRAIN.icon,
-            query_params={**experiment.to_query(), "run": fit.run},
         )
-        st.page_link(
-            navigation.INTERACTIONS.script,
+        navigation.page_link(
+            navigation.INTERACTIONS,
+            {"run": fit.run} | ({"samples": "1"} if better else {}),
             label="Its interactions, with intervals" if better else "Its interactions in words",
-            icon=navigation.INTERACTIONS.icon,
-            query_params={"run": fit.run} | ({"samples": "1"} if better else {}),
         )
         widgets.download(
             "All trials (CSV)",

@@ -177,11 +177,11 @@ def _header(reading: Opened) -> None:
             f"**{dataset.title}**, {reading.whole_model.label.lower()}: {what}. {' · '.join(figures)}.",
             width="content",
         )
-        st.page_link(
-            navigation.TRAIN.script,
+        navigation.page_link(
+            navigation.TRAIN,
+            {**reading.experiment.to_query(), "run": run.id},
             label="Open in Train",
             icon=":material/open_in_new:",
-            query_params={**reading.experiment.to_query(), "run": run.id},
         )
     if changed_data(reading):
         st.warning(

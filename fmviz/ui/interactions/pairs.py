@@ -101,11 +101,10 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
         "Orange raises, blue lowers; wider is stronger, and larger nodes have more strength in all. Click a "
         "node to list its pairs."
     )
-    st.page_link(
-        navigation.COMPARE.script,
+    navigation.page_link(
+        navigation.COMPARE,
+        {"runs": reading.run.id},
         label="Do these pairs come back from other seeds? See Compare",
-        icon=navigation.COMPARE.icon,
-        query_params={"runs": reading.run.id},
     )
 
 
@@ -176,9 +175,8 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
             st.markdown(
                 "The model uses no pair: its regularizer has set all of them to zero. Train with less of it."
             )
-            st.page_link(
-                navigation.TRAIN.script,
+            navigation.page_link(
+                navigation.TRAIN,
+                {**reading.experiment.to_query(), "run": reading.run.id},
                 label="Open in Train",
-                icon=navigation.TRAIN.icon,
-                query_params={**reading.experiment.to_query(), "run": reading.run.id},
             )

@@ -129,9 +129,9 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
         st.caption(
             f"{'Our result' if ours else 'Last run'} of {result.when(last)}, {last.budget} budget{less}."
         )
-    st.page_link(
-        navigation.PAPER.script,
+    navigation.page_link(
+        navigation.PAPER,
+        settings.link(artefact=one.name, budget=last.budget if last else settings["budget"]),
         label="Open",
         icon=":material/arrow_forward:",
-        query_params=settings.link(artefact=one.name, budget=last.budget if last else settings["budget"]),
     )

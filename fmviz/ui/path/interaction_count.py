@@ -321,9 +321,8 @@ def _ways_out(settings: Settings, no_below: bool, no_above: bool) -> tuple[str, 
 
 
 def _open(fit: SearchFit, label: str) -> None:
-    st.page_link(
-        navigation.TRAIN.script,
+    navigation.page_link(
+        navigation.TRAIN,
+        train_query(fit.experiment),
         label=label,
-        icon=navigation.TRAIN.icon,
-        query_params=train_query(fit.experiment),
     )

@@ -244,11 +244,10 @@ def _point(
                 st.metric(label, value, help=words, width=132)
             widgets.certificate_badge(float(picked["certificate"]), 1e-3)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.page_link(
-                navigation.TRAIN.script,
+            navigation.page_link(
+                navigation.TRAIN,
+                train_query(experiment),
                 label="**Open in Train**",
-                icon=navigation.TRAIN.icon,
-                query_params=train_query(experiment),
             )
             st.caption(_train_words(plan, picked))
 

@@ -176,11 +176,11 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
             return
         if one is not None:
             words = "Go on in Train" if one.status == INTERRUPTED else "Open in Train"
-            st.page_link(
-                navigation.TRAIN.script,
+            navigation.page_link(
+                navigation.TRAIN,
+                _link(one),
                 label=words,
                 icon=":material/open_in_new:",
-                query_params=_link(one),
                 help="The run as it ended; one that was cut off goes on from where it was last saved.",
             )
         else:
@@ -192,18 +192,16 @@ def _actions(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> Non
                 help="Pick one run.",
             )
         if one is not None and one.ended and one.last:
-            st.page_link(
-                navigation.INTERACTIONS.script,
+            navigation.page_link(
+                navigation.INTERACTIONS,
+                {"run": one.id},
                 label="Interactions in words",
-                icon=navigation.INTERACTIONS.icon,
-                query_params={"run": one.id},
             )
         if len(picked) > 1:
-            st.page_link(
-                navigation.COMPARE.script,
+            navigation.page_link(
+                navigation.COMPARE,
+                {"runs": ",".join(ids), "fold": "1"},
                 label=f"Compare {len(picked)}",
-                icon=navigation.COMPARE.icon,
-                query_params={"runs": ",".join(ids), "fold": "1"},
             )
         else:
             st.button(
@@ -327,11 +325,11 @@ def _empty(settings: Settings) -> None:
         st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
         name = "planted_interactions"
         example = {"dataset": name, "seed": 0, **DATASETS[name].suggested, "play": True}
-        st.page_link(
-            navigation.TRAIN.script,
+        navigation.page_link(
+            navigation.TRAIN,
+            to_query(example),
             label="Train the example",
             icon=":material/play_circle:",
-            query_params=to_query(example),
         )
 
 

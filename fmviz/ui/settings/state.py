@@ -2,7 +2,7 @@
 
 A setting lives under a session key of its own, not under a widget's: Streamlit forgets a widget as soon as
 another page is drawn. `Settings.bind` ties a widget to a setting and back. The query string carries every
-setting that differs from its default, so that a link opens the page as it was.
+setting that differs from its default, and the level always, so that a link opens the page as it was.
 
 In a page::
 
@@ -85,7 +85,6 @@ SHARED: tuple[Setting, ...] = (
     ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson."),
 )
 """The settings that all pages share."""
-_STICKY = ("level",)
 _FOLLOWED = f"{_PREFIX}:followed"
 _LEAVING = f"{_PREFIX}:leaving"
 _SHORTCUTS = f"{_PREFIX}:shortcuts"
@@ -289,7 +288,8 @@ class Settings:
         out = {}
         for name, item in self.table.items():
             value = item.check(changes[name]) if name in changes else self[name]
-            if value != item.default and (text := to_link(item, value)) is not None:
+            # Whoever opens a link that names no level may be shown another one.
+            if (value != item.default or name == "level") and (text := to_link(item, value)) is not None:
                 out[name] = text
         return out
 
@@ -320,17 +320,18 @@ class Settings:
 
         A query string is a link where the page has just been opened, or where it is not one that this page
         wrote itself a moment ago. What a link leaves out gets its default. An invalid value is replaced by
-        the default, and `notices` says so.
+        the default, and `notices` says so. Within a session, what names the level alone is no link.
         """
         given = st.query_params.to_dict()
         came = _PAGE not in st.session_state
+        within = not came and set(given) <= {"level"}
         opened = st.session_state.get(_PAGE) != self.page
         if opened:
             st.session_state[_PAGE] = self.page
             st.session_state[_WRITTEN] = []
             st.session_state[_DRAWN] = {}
             st.session_state.pop(self._notice_key, None)
-            for name, value in ({} if given else self.fresh).items():
+            for name, value in (self.fresh if within or not given else {}).items():
                 st.session_state.setdefault(self._home(name), value)
             if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
                 came = False
@@ -342,7 +343,7 @@ class Settings:
             notices = []
             for name, item in self.table.items():
                 value = item.default
-                if name in _STICKY and name not in given:
+                if name not in given and (within or name == "level"):
                     continue
                 if name in given:
                     try:
@@ -365,10 +366,10 @@ class Settings:
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
-            st.session_state[_BARE] = set(given) <= {"lesson", "step"}
+            st.session_state[_BARE] = set(given) <= {"lesson", "step", "level"}
             self._widen(given, came)
         self.write_url(again=linked and not opened)
-        return linked
+        return linked and not within
 
     def _widen(self, given: Collection[str], came: bool) -> None:
         """Show all controls where a stranger `came` by a link that sets one that Simple leaves out.

@@ -87,13 +87,12 @@ def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
             st.markdown(f"#### :primary[{preset.icon}] {preset.title}")
             st.markdown(preset.text)
             if preset.missing is None:
-                st.page_link(
-                    preset.target.script,
+                navigation.page_link(
+                    preset.target,
+                    preset.query,
                     label=f"**{preset.action}**",
                     icon=":material/arrow_forward:",
                     icon_position="right",
-                    # Opened in a tab of its own, too, it widens nothing.
-                    query_params={**preset.query, "level": settings["level"]},
                 )
             else:
                 st.caption(f":material/folder_off: {preset.missing}")

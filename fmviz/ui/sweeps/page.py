@@ -266,11 +266,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     if not view.state.active:
         best = best_runs(table, list(plan.grid), metric, MOST)
         if len(best) > 1:
-            st.page_link(
-                navigation.COMPARE.script,
+            navigation.page_link(
+                navigation.COMPARE,
+                {"runs": ",".join(best), "fold": "1"},
                 label="Compare the methods, each at its best",
-                icon=navigation.COMPARE.icon,
-                query_params={"runs": ",".join(best), "fold": "1"},
                 help=f"By the mean of {words} over the seeds.",
             )
     axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
@@ -309,11 +308,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
         )
         widgets.download("The sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
-        st.page_link(
-            navigation.RUNS.script,
+        navigation.page_link(
+            navigation.RUNS,
+            {"origin": "sweep"},
             label="See the runs",
-            icon=navigation.RUNS.icon,
-            query_params={"origin": "sweep"},
         )
     if not view.state.active:
         found = capsule.capsule(

@@ -245,11 +245,10 @@ def _body(settings: Settings, reason: str | None) -> None:
         return
     if not job.state.active and settings.shows("exports", "Downloads and code"):
         if job.state.ended and (view := job.view()).saved and view.parameters is not None:
-            st.page_link(
-                navigation.INTERACTIONS.script,
+            navigation.page_link(
+                navigation.INTERACTIONS,
+                {"run": view.id},
                 label="Interactions in words",
-                icon=navigation.INTERACTIONS.icon,
-                query_params={"run": view.id},
                 help="Its pairs in sentences, as a network and window by window, and one prediction "
                 "taken apart.",
             )

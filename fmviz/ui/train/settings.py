@@ -62,9 +62,10 @@ _OF_OUTPUTS = ("rank", "loss")
 
 def own_specs() -> tuple[ParamSpec, ...]:
     """Return the own parameters of what is chosen, under the names that they have in a link."""
-    # A link leaves defaults out, and so does the address that this page wrote. Where there is no query at
-    # all the session tells.
+    # A link leaves defaults out, and so does the address that this page wrote. Where there is no query, or
+    # the level alone, the session tells.
     given, present = st.query_params.to_dict(), Settings("train", OWN)
+    given.pop("level", None)
     found: list[ParamSpec] = []
     for owner, specs_of in OWNERS.items():
         spec = present.spec(owner)
