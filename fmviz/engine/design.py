@@ -344,11 +344,21 @@ def check_format(X: Any) -> None:
             for indices, size in zip(X.coords, X.shape, strict=True):
                 if indices.size and not 0 <= indices.min() <= indices.max() < size:
                     raise ValueError("an index is outside the shape")
+        elif X.format == "lil":
+            _check_lists(X)
     except ValueError as error:
         raise ValueError(
             f"X is a broken sparse matrix ({error}). Build it anew from rows, columns and values, for "
             "instance with scipy.sparse.coo_array."
         ) from None
+
+
+def _check_lists(X: Any) -> None:
+    for n, (indices, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if len(indices) != len(values):
+            raise ValueError(f"row {n} has {len(indices)} indices and {len(values)} values")
+        if indices and not 0 <= min(indices) <= max(indices) < X.shape[1]:
+            raise ValueError(f"an index of row {n} is outside the shape")
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

@@ -9,15 +9,14 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fmviz.choices import bound
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import DTYPES, Design, augmented, check_format
+from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.losses import Loss
@@ -32,6 +31,7 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.target import Target
 
+from .fitting.checks import checked_data
 from .fitting.held_out import HeldOut
 from .fitting.met_features import met_part, widened
 from .fitting.warm_start import Memory, overlaid
@@ -150,8 +150,7 @@ class ModelEstimator(BaseEstimator):
     def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
         """Return X, or X and y, as arrays of finite numbers."""
         dtype = one_of("dtype", self.dtype, DTYPES)
-        check_format(X)
-        return validate_data(self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
+        return checked_data(self, X, *y, reset=reset, dtype=dtype, **checks)
 
     def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
         # The parameters are checked before the data.
@@ -282,7 +281,7 @@ class ModelEstimator(BaseEstimator):
         unfinished = budget.tol > 0 and end.status.reason in (Reason.EPOCHS, Reason.STALLED)
         if unfinished or end.status.reason is Reason.DIVERGED:
             warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
-        if end.status.converged and (why := why_empty(problem, end.parameters)) is not None:
+        if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         # Labels are needed for predictions, values are not.
@@ -295,6 +294,10 @@ class ModelEstimator(BaseEstimator):
         self.n_iter_ = snapshot.epoch
         beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
         return {} if beyond else left
+
+    def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
+        """Return why a fit ended without interactions, None where it did not."""
+        return why_empty(problem, end)
 
     def _store_outputs(self, end: Snapshot) -> None:
         """Store the end of a run with any number of outputs: of several each attribute, stacked."""
@@ -413,12 +416,6 @@ def _stacked(each: Sequence[Any]) -> Any:
     if isinstance(first, dict):
         return {name: _stacked([one[name] for one in each]) for name in first}
     return np.stack(each)
-
-
-def one_column(y: Any) -> np.ndarray:
-    """Return a checked target without a second axis of length 1, about which scikit-learn warns."""
-    dense = np.asarray(y.toarray() if sp.issparse(y) else y)
-    return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
 
 
 def takes_parts(estimator: ModelEstimator) -> bool:

@@ -10,17 +10,17 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fmviz.engine.design import Design, check_format
+from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.pairs import FactoredPairs
 from fmviz.engine.sampling.gibbs import Draw, GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 
-from .base import one_column
 from .classifier import classes_of
+from .fitting.checks import checked_data, one_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,8 +108,7 @@ class _BayesianFM(BaseEstimator):
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        check_format(X)
-        return validate_data(self, X, reset=False, accept_sparse=("csc", "csr"), dtype=np.float64)
+        return checked_data(self, X, reset=False)
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
         """Return the pairs of features of largest mean weight, with what the samples say of each.
@@ -261,9 +260,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         ValueError
             If a parameter or the data are not allowed, with the reason.
         """
-        checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
-        check_format(X)
-        X, y = validate_data(self, X, y, y_numeric=True, **checks)
+        X, y = checked_data(self, X, y, y_numeric=True, multi_output=True)
         chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
         noise = [np.array([draw.noise for draw in draws]) for draws in chains]
         self.noise_ = np.stack(noise) if self.P_.ndim == 4 else noise[0]
@@ -374,9 +371,7 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         ValueError
             If a parameter or the data are not allowed, with the reason.
         """
-        checks = {"accept_sparse": ("csc", "csr"), "dtype": np.float64, "multi_output": True}
-        check_format(X)
-        X, y = validate_data(self, X, y, **checks)
+        X, y = checked_data(self, X, y, multi_output=True)
         target = classes_of(one_column(y))
         self.classes_ = np.arange(target.n_outputs) if target.labels is None else target.labels
         self._sample(X, target, binary=True)

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from fmviz.engine.losses import get_loss
 from fmviz.engine.target import Target
 
-from .base import ModelEstimator, one_column, takes_parts
+from .base import ModelEstimator, takes_parts
+from .fitting.checks import one_column
 
 Weights: TypeAlias = Mapping[Any, float] | str
 """What each class counts: by its label, or "balanced"."""

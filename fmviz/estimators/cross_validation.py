@@ -11,6 +11,9 @@ from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
+from fmviz.engine.outputs.side_by_side import AnyProblem
+from fmviz.engine.outputs.starts import why_empty
+from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
@@ -70,6 +73,15 @@ class _CrossValidated:
         problem, _ = self._completed(problem, anew=False)
         start = problem.stacked([one.start for one in found])
         self._run(problem, self._chosen_solver(problem), budget, start, rng, met=met)
+
+    def _why_empty(self, problem: AnyProblem, end: Parameters) -> str | None:
+        """Return a sentence where no interactions are left, by strengths that nobody has set."""
+        if why_empty(problem, end) is None:
+            return None
+        return (
+            "Validation prefers no interactions: of all strengths tried (path_), those with P = 0 have the "
+            "least loss on rows kept out."
+        )
 
 
 class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):

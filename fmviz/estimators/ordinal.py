@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
 from fmviz.engine.target import Target
 
 from .factorization_machine import FactorizationMachineClassifier
+from .fitting.checks import checked_data
 
 
 class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -89,7 +89,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         ValueError
             If a parameter or the data are not allowed, or the classifier gives no probabilities.
         """
-        _, numbers = self._checked(X, y, y_numeric=True)
+        _, numbers = checked_data(self, X, y, y_numeric=True)
         levels, place = _levels(numbers, int(whole_number("max_levels", self.max_levels, 2)))
         chosen = clone(self._chosen())
         if not get_tags(chosen).classifier_tags.multi_label:
@@ -105,12 +105,6 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
                 "Choose a classifier with predict_proba, for instance one with loss='logistic'."
             )
         return self
-
-    def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
-        check_format(X)
-        return validate_data(
-            self, X, *y, reset=reset, accept_sparse=("csc", "csr"), dtype=np.float64, **checks
-        )
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of every level for every row of X.
@@ -128,7 +122,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         (N, m) ndarray, columns in the order of `classes_`
         """
         check_is_fitted(self)
-        self._checked(X, reset=False)
+        checked_data(self, X, reset=False)
         at_most = self.estimator_.predict_proba(X)
         # Of a single label the classifier has two classes, of which the second says that it applies.
         return self._target.probabilities(at_most[:, 1:] if self.classes_.size == 2 else at_most)

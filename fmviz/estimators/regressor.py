@@ -10,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from fmviz.engine.target import Target
 
-from .base import ModelEstimator, one_column, takes_parts
+from .base import ModelEstimator, takes_parts
+from .fitting.checks import one_column
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):

@@ -138,3 +138,14 @@ def test_sparse_matrices_that_point_outside_themselves_are_refused(form, index):
         Design(matrix)
     with pytest.raises(ValueError, match="broken sparse matrix"):
         fmviz.FactorizationMachineRegressor().fit(matrix, np.zeros(9))
+
+
+@pytest.mark.parametrize("broken", ["index", "length"])
+def test_broken_lists_of_rows_are_refused_before_scipy_reads_them(broken):
+    matrix = sp.random_array((9, 6), density=0.5, rng=np.random.default_rng(0), format="lil")
+    matrix.rows[2] = [0, 99] if broken == "index" else [0]
+    matrix.data[2] = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"broken sparse matrix \(.*row 2"):
+        Design(matrix)
+    with pytest.raises(ValueError, match="broken sparse matrix"):
+        fmviz.BayesianFMRegressor().fit(matrix, np.zeros(9))

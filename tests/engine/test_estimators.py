@@ -105,6 +105,31 @@ def test_grid_search_works():
     assert search.best_params_ == {"lambda_sparse": 1e-3}
 
 
+def test_a_search_that_ends_without_interactions_blames_no_strength_that_nobody_set():
+    noise = np.random.default_rng(1)
+    machine = fmviz.FactorizationMachineRegressorCV(rank=2, random_state=0, max_iter=50)
+    with pytest.warns(fmviz.CollapseWarning, match="Validation prefers no interactions"):
+        machine.fit(noise.normal(size=(80, 4)), noise.normal(size=80))
+    assert machine.n_used_interactions_ == 0
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        fmviz.SharedBasisClassifier(),
+        fmviz.FactorizationMachineClassifier(),
+        fmviz.BayesianFMClassifier(),
+        fmviz.OrdinalRegressor(),
+    ],
+)
+def test_a_target_of_none_is_refused_in_words(estimator):
+    y = np.array([1.0, 0.0, None, 1.0], dtype=object)
+    if not isinstance(estimator, fmviz.OrdinalRegressor):
+        y = np.c_[y, y]
+    with pytest.raises(ValueError, match=r"y is None in row 2 .*Leave out the rows"):
+        estimator.fit(np.eye(4), y)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
