@@ -30,12 +30,12 @@ def _check_present(y: Any) -> None:
     if y is None or sp.issparse(y) or isinstance(y, str):
         return
     values = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    missing = (
-        [n for n, row in enumerate(values) if None in np.atleast_1d(row)] if values.dtype == object else []
-    )
-    if missing:
+    if values.dtype != object:
+        return
+    missing = next((n for n, value in enumerate(values.ravel().tolist()) if value is None), None)
+    if missing is not None:
         raise ValueError(
-            f"y is None in row {missing[0]} (counted from 0), and every row needs a target. Leave out the "
+            f"y is None in row {missing * len(values) // values.size} (counted from 0), and every row needs a target. Leave out the "
             "rows without one."
         )
 
