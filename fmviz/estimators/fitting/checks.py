@@ -34,9 +34,10 @@ def _check_present(y: Any) -> None:
         return
     missing = next((n for n, value in enumerate(values.ravel().tolist()) if value is None), None)
     if missing is not None:
+        row = missing * len(values) // values.size
         raise ValueError(
-            f"y is None in row {missing * len(values) // values.size} (counted from 0), and every row needs a target. Leave out the "
-            "rows without one."
+            f"y is None in row {row} (counted from 0), and every row needs a target. Leave out the rows "
+            "without one."
         )
 
 
