@@ -65,8 +65,8 @@ class _Robust(PairEstimator):
     def _caps(self) -> Caps:
         return Caps(
             self._number("eps_insensitive", high=self._largest_epsilon),
-            self._number("cap_loss", 1e-12),
-            self._number("cap_spectrum", 1e-12),
+            self._number("cap_loss", 1e-300),
+            self._number("cap_spectrum", 1e-300),
             self._number("lambda_spectrum"),
         )
 

@@ -53,8 +53,8 @@ class RobustFM(EigenModel):
     )
     cap: float = setting(
         1.0,
-        low=1e-12,
-        high=1e12,
+        low=1e-300,
+        high=1e300,
         log=True,
         symbol=r"\epsilon_3",
         help="Eigenvalues of Z whose square is beyond it are free; for the capped norm.",

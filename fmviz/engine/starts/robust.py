@@ -51,7 +51,7 @@ _INTERPOLATED, _AT_EDGE = 1e-5, 1e-4
 _GENEROUS = 1.8
 _SAFETY = 1.5
 _CAP_OF_HINGE = 2.0
-_NO_CAP, _LEAST = 1e12, 1e-12
+_NO_CAP, _LEAST = 1e12, 1e-300
 # What the fits on the way need not be nearer to their optima than.
 _ACCURACY = 1e-5
 _MOST_ROUNDS = 400

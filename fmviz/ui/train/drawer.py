@@ -275,7 +275,13 @@ def _own(
         if spec.symbol:
             label += f" ${spec.symbol}$"
         if spec.log and spec.kind == "float":
-            widgets.scale(settings, name, label, lowest=spec.low or 1e-8, highest=spec.high or 1e3)
+            widgets.scale(
+                settings,
+                name,
+                label,
+                lowest=max(spec.low or 1e-8, 1e-12),
+                highest=min(spec.high or 1e3, 1e12),
+            )
         else:
             labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
             style: Literal["auto", "number"] = "number" if spec.kind in ("int", "float") else "auto"
