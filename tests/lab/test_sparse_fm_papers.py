@@ -291,6 +291,22 @@ def test_data_that_are_not_here_are_said(monkeypatch):
     assert benchmarks.wanted(repro) == [benchmarks.DRAWN]
     assert [note.split()[0] for note in repro.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
     assert all(note.endswith(".") for note in repro.notes)
+    assert "stand in for ML100K, a9a, RCV1, FD" in repro.notes[-1]
+
+
+def test_stand_ins_settle_nothing():
+    tables = {"data": [{"data": "drawn ratings", "score": "RMSE", "features_in_training": 20}]}
+    for table in ("table3a", "table3b"):
+        for n, method in enumerate(("TI", "CS", "L1", "L21", "FM")):
+            row = {"data": "drawn ratings", "method": method, "score": 0.9 + 0.01 * n, "used": 190.0}
+            tables.setdefault(table, []).append({**row, "reached": 1, "starts": 1})
+    checks = TABLE3.judge(tables, TABLE3.configured("quick"))
+    assert {check.verdict for check in checks} == {"not settled"}
+    assert any("Ahead by" in check.measured for check in checks)
+
+
+def test_no_score_of_another_program_stands_in_the_words_of_table_3():
+    assert not any("0.71" in words for words in TABLE3.differences)
 
 
 def test_statements_of_table_3_follow_from_the_printed_numbers():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -183,8 +183,20 @@ class Artefact:
     published: tuple[Published, ...] = ()
 
     def judge(self, tables: Tables, settings: Settings) -> list[Check]:
-        """Return what the tables of a run, complete or not, say to every statement."""
-        return judged(self.statements, tables, settings)
+        """Return what the tables of a run, complete or not, say to every statement.
+
+        Stand-ins settle nothing: the paper says nothing of them.
+        """
+        checks = judged(self.statements, tables, settings)
+        used = {row["data"] for row in tables.get("data", ())}
+        if not used or "data" not in settings or used & set(settings["data"]):
+            return checks
+        return [
+            replace(
+                check, verdict="not settled", measured=f"On data in place of the paper's: {check.measured}"
+            )
+            for check in checks
+        ]
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
         """Return the settings of a budget, some of them changed.

@@ -59,8 +59,9 @@ def available(repro: Reproduction, sets: Mapping[str, str], instead: Sequence[st
         else:
             repro.note(f"{name} is not here and left out. {reason}")
     if not names:
-        told = " and ".join(instead).capitalize()
-        repro.note(f"{told} stand in, since none of the data sets is here.")
+        missing = ", ".join(repro.settings["data"])
+        used = " and ".join(instead).capitalize()
+        repro.note(f"{used} stand in for {missing}; they settle none of the paper's statements.")
     return names or list(instead)
 
 
