@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 from fmviz.cli._terminal import Progress
@@ -17,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile the kernels and keep them for later processes."""
-    from fmviz.engine._jit import cache_directory
+    from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.engine.warmup import warm_everything, warm_operators, warm_training
 
     begin = time.perf_counter()
@@ -27,7 +28,12 @@ def run(arguments: argparse.Namespace) -> int:
         count += 1
         progress.tell(f"Readying kernels: {word}")
     progress.clear()
-    print(
-        f"Kernels ready: {count} combinations in {time.perf_counter() - begin:.1f} s ({cache_directory()})."
-    )
+    place, spent = cache_directory(), time.perf_counter() - begin
+    print(f"Kernels ready: {count} combinations in {spent:.1f} s ({place}).")
+    if not is_writable(place):
+        print(
+            f"{place} cannot be written, so that nothing new is kept; name another folder with "
+            "FMVIZ_CACHE_DIR.",
+            file=sys.stderr,
+        )
     return 0

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -23,6 +24,7 @@ from typing import Any
 import numba
 import numba.core.event
 import numpy as np
+from numba.core import caching
 from numba.extending import register_jitable
 
 # Read through Any: Numba fills its configuration at run time, which a type checker cannot see.
@@ -34,6 +36,7 @@ __all__ = [
     "cached_factory",
     "compiling",
     "has_compiled",
+    "is_writable",
     "jitable",
     "named",
     "python_version",
@@ -70,9 +73,9 @@ def _digest() -> str:
     return state.hexdigest()[:16]
 
 
-def _writable(directory: Path) -> bool:
+def is_writable(directory: Path) -> bool:
+    """Return whether files can be made in a directory."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             return True
     except OSError:
@@ -81,17 +84,15 @@ def _writable(directory: Path) -> bool:
 
 @cache
 def cache_directory() -> Path:
-    """Return the directory of this version's compiled kernels, created and writable.
+    """Return the directory of this version's compiled kernels; ``FMVIZ_CACHE_DIR`` names another place.
 
-    ``FMVIZ_CACHE_DIR`` names another place than the user's cache; where neither can be written, a
-    temporary directory serves this process.
+    Where it cannot be written it is still read, and what is not in it is compiled in every process.
     """
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fmviz"
     root = Path(os.environ.get("FMVIZ_CACHE_DIR") or default) / "kernels"
     directory = root / _digest()
-    if not _writable(directory):
-        return Path(tempfile.mkdtemp(prefix="fmviz-kernels-"))
     with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
         # What was used today may be at work in another process: another version, another checkout.
         used = sorted((p.stat().st_mtime, p) for p in root.iterdir() if p.is_dir())
@@ -106,40 +107,80 @@ def has_compiled() -> bool:
     return any(cache_directory().glob("*/*.nbi"))
 
 
-_decorating = threading.Lock()
-
-
 def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
     """Compile `function` in nopython mode, without the GIL, and keep the result across processes."""
     fastmath: bool | set[str] = False if exact else _FASTMATH
-    # All kernels of a factory would share one index, in which Numba numbers their files without a lock:
-    # two processes that compile at once could leave the code of one kernel under the key of another.
-    directory = cache_directory() / hashlib.sha256(name.encode()).hexdigest()[:12]
-    # The cache directory is read from Numba's configuration while a function is decorated. It is set
-    # for just that long: programs that import fmviz keep their own.
-    with _decorating:
-        before = _config.CACHE_DIR
-        _config.CACHE_DIR = str(directory)
-        try:
-            compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
-        finally:
-            _config.CACHE_DIR = before
-    if (kept := getattr(compiled, "_cache", None)) is not None:
-        kept._index_key = partial(_cache_key, function)
-        kept.load_overload = _if_possible(kept.load_overload)
-        kept.save_overload = _if_possible(kept.save_overload)
+    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    if compiled is not function:  # As it is where compilation is switched off.
+        # All kernels of a factory would share one index, in which Numba numbers their files without a lock:
+        # two processes that compile at once could leave the code of one kernel under the key of another.
+        compiled._cache = _Cache(function, cache_directory() / hashlib.sha256(name.encode()).hexdigest()[:12])
     return compiled
 
 
-def _cache_key(function: Callable[..., Any], signature: Any, codegen: Any) -> Any:
-    """Return what Numba finds a compiled function by.
+class _Locator(caching.UserProvidedCacheLocator):
+    """Where a kernel is kept: Numba's own takes no directory that cannot be written."""
 
-    Its own key pickles what a function closes over, and the bytes of a pickle tell which equal strings are
-    one object. That is another matter in the process that compiles a source file than in those that read its
-    bytecode: they would compile every kernel once more.
-    """
-    told = hashlib.sha256(_identity(function).encode()).hexdigest()
-    return signature, codegen.magic_tuple(), told
+    def __init__(self, function: Callable[..., Any], directory: Path) -> None:
+        self._py_file = function.__code__.co_filename
+        self._lineno = function.__code__.co_firstlineno
+        self._cache_path = str(directory)
+
+
+class _Results(caching.CompileResultCacheImpl):
+    def __init__(self, function: Callable[..., Any], directory: Path) -> None:
+        self._locator = _Locator(function, directory)
+        self._lineno = function.__code__.co_firstlineno
+        self._filename_base = self.get_filename_base(function.__qualname__, getattr(sys, "abiflags", ""))
+
+
+class _Files(caching.IndexDataCacheFile):
+    """An index and machine code, which is not run unless it is as it was written."""
+
+    def _dump(self, value: Any) -> bytes:
+        data = super()._dump(value)
+        return data + hashlib.sha256(data).digest()
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+            raise ValueError(f"{name} is damaged")
+        return super()._load_data(name)
+
+
+class _Cache(caching.FunctionCache):
+    """What is kept of one kernel. Whatever is wrong with its files, the kernel is compiled."""
+
+    def __init__(self, function: Callable[..., Any], directory: Path) -> None:
+        self._impl_class = partial(_Results, directory=directory)
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, or None; remove files that are damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+        except Exception:  # Reading a pickle that is cut off may raise anything.
+            shutil.rmtree(self._cache_path, ignore_errors=True)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if that is possible."""
+        # The disk may be full or read-only; there, a damaged index is still in the way.
+        with contextlib.suppress(Exception):
+            super().save_overload(sig, data)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Return what a compiled function is found by.
+
+        Numba's own key pickles what a function closes over, and the bytes of a pickle tell which equal
+        strings are one object. That is another matter in the process that compiles a source file than in
+        those that read its bytecode: they would compile every kernel once more.
+        """
+        return sig, codegen.magic_tuple(), hashlib.sha256(_identity(self._py_func).encode()).hexdigest()
 
 
 def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
@@ -159,18 +200,6 @@ def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {value.tobytes()!r}"
     return f"{type(value).__qualname__} {value!r}"
-
-
-def _if_possible(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let kernels be used also where the disk is full, or their folder has gone: compiled, and not kept."""
-
-    def trying(*args: Any) -> Any:
-        try:
-            return function(*args)
-        except OSError:
-            return None
-
-    return trying
 
 
 def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:

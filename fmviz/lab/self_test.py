@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -15,7 +14,7 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from fmviz.engine._jit import cache_directory
+from fmviz.engine._jit import cache_directory, is_writable
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -118,11 +117,13 @@ def _cache() -> Finding:
     kernels = sum(path.suffix == ".nbc" for path in files)
     size = sum(path.stat().st_size for path in files)
     values = {"path": str(directory), "kernels": kernels, "bytes": size}
-    if directory.parent == Path(tempfile.gettempdir()):
-        words = f"cannot be written; {directory} serves this process alone. Name another with FMVIZ_CACHE_DIR"
-        return Finding("cache", "compiled kernels", words, fine=False, values=values)
     filled = f"{kernels:,} kernels, {size / 1e6:.1f} MB" if kernels else "empty; fmviz warmup fills it"
-    return Finding("cache", "compiled kernels", f"{directory}, writable, {filled}", values=values)
+    state, fine = "writable", True
+    if not is_writable(directory):
+        state, fine = "cannot be written", kernels > 0
+        filled = filled if kernels else "and is empty; name another with FMVIZ_CACHE_DIR"
+    words = f"{directory}, {state}, {filled}"
+    return Finding("cache", "compiled kernels", words, fine=fine, values=values)
 
 
 def _store(path: Path) -> Finding:

@@ -16,7 +16,7 @@ from signatures import recompiled, signatures
 import fmviz.engine
 from fmviz.choices import why_not
 from fmviz.engine import counting
-from fmviz.engine._jit import _identity, cache_directory, python_version
+from fmviz.engine._jit import _identity, python_version
 from fmviz.engine.design import STORAGES, Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.parameters import Parameters
@@ -304,15 +304,3 @@ def test_a_kernel_is_known_by_what_it_closes_over_not_by_how_its_file_was_read()
     again.__qualname__ = one.__qualname__
     assert _identity(again) == _identity(one)
     assert _identity(sweep("logistic")) != _identity(one)
-
-
-def test_cache_directory_falls_back_where_it_cannot_be_written(monkeypatch, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("not a directory")
-    monkeypatch.setenv("FMVIZ_CACHE_DIR", str(blocked))
-    cache_directory.cache_clear()
-    try:
-        assert cache_directory().is_dir()
-        assert blocked not in cache_directory().parents
-    finally:
-        cache_directory.cache_clear()

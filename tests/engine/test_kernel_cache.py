@@ -1,0 +1,111 @@
+"""The folder of compiled kernels: damaged, read-only, or impossible."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fmviz
+from fmviz.engine import _jit
+
+pytestmark = pytest.mark.needs_jit
+
+
+def add_one(x):
+    return x + 1.0
+
+
+def hits(place: Path) -> int:
+    """Call a kernel of that folder as a new process does; return how often it came from the cache."""
+    kernel = _jit._kernel(add_one, "add_one", False)
+    assert kernel(1.0) == 2.0
+    return sum(kernel.stats.cache_hits.values())
+
+
+def zeroed(data: bytes) -> bytes:
+    """Return the machine code with a run of zeros in its middle, as after a power failure."""
+    middle = len(data) // 2
+    return data[:middle] + bytes(64) + data[middle + 64 :]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    place = tmp_path / "kernels"
+    monkeypatch.setattr(_jit, "cache_directory", lambda: place)
+    return place
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"", lambda data: data[:100], lambda data: data[:-1], zeroed]
+)
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_damaged_file_is_replaced(place, suffix, damage):
+    assert (hits(place), hits(place)) == (0, 1)
+    (file,) = place.rglob(f"*.{suffix}")
+    file.write_bytes(damage(file.read_bytes()))
+    hits(place)
+    assert hits(place) == 1
+
+
+READ_ONLY = """
+import errno, json, os, sys, tempfile
+place = os.environ["FMVIZ_CACHE_DIR"]
+
+def refuse(event, arguments):
+    # As on a disk that is mounted read-only, also for root.
+    writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if writes or event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.utime"):
+        if str(arguments[0]).startswith(place):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), arguments[0])
+
+if len(sys.argv) > 1:
+    sys.addaudithook(refuse)
+from fmviz.engine import _jit
+from fmviz.engine.counting import used_interactions
+from fmviz.lab.self_test import _cache
+import numpy as np
+used_interactions(np.eye(2))
+stats = [kernel.stats for kernel in _jit.KERNELS.values() if kernel.signatures]
+print(json.dumps({
+    "hits": sum(sum(one.cache_hits.values()) for one in stats),
+    "misses": sum(sum(one.cache_misses.values()) for one in stats),
+    "ready": _jit.has_compiled(),
+    "words": _cache().words,
+    "fine": _cache().fine,
+    "temporary": os.listdir(tempfile.gettempdir()),
+}))
+"""
+
+
+def in_a_process(tmp_path: Path, place: Path, *given: str) -> dict:
+    (tmp_path / "temporary").mkdir(exist_ok=True)
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(fmviz.__file__).parents[1]),
+        "FMVIZ_CACHE_DIR": str(place),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
+    line = [sys.executable, "-c", READ_ONLY, *given]
+    return json.loads(subprocess.run(line, env=environment, capture_output=True, check=True).stdout)
+
+
+def test_a_cache_that_cannot_be_written_is_read(tmp_path):
+    first = in_a_process(tmp_path, tmp_path / "place")
+    assert (first["hits"], first["ready"], first["fine"]) == (0, True, True)
+    assert first["misses"] > 0
+    second = in_a_process(tmp_path, tmp_path / "place", "read-only")
+    assert (second["hits"], second["misses"]) == (first["misses"], 0)
+    assert (second["ready"], second["fine"]) == (True, True)
+    assert "cannot be written" in second["words"]
+    assert second["temporary"] == []
+
+
+def test_kernels_are_compiled_where_no_cache_can_be(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    found = in_a_process(tmp_path, tmp_path / "file")
+    assert (found["hits"], found["fine"], found["temporary"]) == (0, False, [])
+    assert "name another with FMVIZ_CACHE_DIR" in found["words"]
