@@ -1,7 +1,7 @@
 """fmviz: see and train sparse factorization machines.
 
-The names below are stable. Estimators, sweeps and data sets are imported when first used, so that
-``import fmviz`` stays quick.
+The names below are stable. They are imported when first used, so that ``import fmviz`` takes no time, and a
+command line is in charge of Ctrl-C before anything is loaded.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
-from fmviz.engine import losses, models, penalties, solvers
-from fmviz.engine.design import augmented
-from fmviz.engine.errors import CollapseWarning
-from fmviz.operators import certificate, prox, regularizer_value
-
 if TYPE_CHECKING:
     from fmviz import datasets, metrics
+    from fmviz.choices import list_losses, list_models, list_regularizers, list_solvers, why_not
+    from fmviz.engine import losses, models, penalties, solvers
+    from fmviz.engine.design import augmented
+    from fmviz.engine.errors import CollapseWarning
     from fmviz.engine.interactions.conversion import absorb_coefficients, to_expansion, to_weights
     from fmviz.engine.interactions.tensors import (
         ranked_subsets,
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
     )
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.search.sweep import sweep
+    from fmviz.operators import certificate, prox, regularizer_value
     from fmviz.paths import find_lambda, lambda_max, regularization_path
 
 __version__ = "0.1.0"
@@ -116,6 +115,7 @@ _LAZY = {
     "AllSubsetsRegressor": "fmviz.estimators",
     "BayesianFMClassifier": "fmviz.estimators",
     "BayesianFMRegressor": "fmviz.estimators",
+    "CollapseWarning": "fmviz.engine.errors",
     "ConvexFMClassifier": "fmviz.estimators",
     "ConvexFMRegressor": "fmviz.estimators",
     "Experiment": "fmviz.lab.experiment",
@@ -132,22 +132,31 @@ _LAZY = {
     "PolynomialNetworkRegressor": "fmviz.estimators",
     "QuadraticClassifier": "fmviz.estimators",
     "QuadraticRegressor": "fmviz.estimators",
-    "SharedBasisClassifier": "fmviz.estimators",
-    "SharedBasisRegressor": "fmviz.estimators",
     "RobustFMClassifier": "fmviz.estimators",
     "RobustFMRegressor": "fmviz.estimators",
+    "SharedBasisClassifier": "fmviz.estimators",
+    "SharedBasisRegressor": "fmviz.estimators",
     "absorb_coefficients": "fmviz.engine.interactions.conversion",
+    "augmented": "fmviz.engine.design",
+    "certificate": "fmviz.operators",
     "find_lambda": "fmviz.paths",
     "lambda_max": "fmviz.paths",
+    "list_losses": "fmviz.choices",
+    "list_models": "fmviz.choices",
+    "list_regularizers": "fmviz.choices",
+    "list_solvers": "fmviz.choices",
+    "prox": "fmviz.operators",
     "ranked_subsets": "fmviz.engine.interactions.tensors",
     "regularization_path": "fmviz.paths",
+    "regularizer_value": "fmviz.operators",
     "subset_weight": "fmviz.engine.interactions.tensors",
     "sweep": "fmviz.lab.search.sweep",
+    "tensor_slice": "fmviz.engine.interactions.tensors",
     "to_expansion": "fmviz.engine.interactions.conversion",
     "to_weights": "fmviz.engine.interactions.conversion",
-    "tensor_slice": "fmviz.engine.interactions.tensors",
     "weight_matrix": "fmviz.engine.interactions.tensors",
     "weight_spectrum": "fmviz.engine.interactions.tensors",
+    "why_not": "fmviz.choices",
 }
 
 
@@ -156,6 +165,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_LAZY[name]), name)
     if name in ("datasets", "metrics"):
         return import_module(f"fmviz.{name}")
+    if name in ("losses", "models", "penalties", "solvers"):
+        return import_module(f"fmviz.engine.{name}")
     raise AttributeError(f"module 'fmviz' has no attribute {name!r}")
 
 

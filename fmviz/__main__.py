@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from importlib import import_module
 from typing import NoReturn
 
-from fmviz.cli import COMMANDS
+from fmviz.cli import COMMANDS, _terminal
 
 INTERRUPTED = 130
 
@@ -26,35 +25,44 @@ def main(given: list[str] | None = None) -> int:
 
     Errors are a sentence on stderr and the code 2; ``--debug`` before the command adds the traceback.
     """
+    debug = "--debug" in (sys.argv if given is None else given)
+    try:
+        _terminal.open_streams()
+        try:
+            return _carry_out(sys.argv[1:] if given is None else given)
+        finally:  # Also after --help.
+            _terminal.flush_output()
+    except KeyboardInterrupt:
+        _terminal.to_stderr("Interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read along, such as `head`, has enough.
+        return 0
+    except Exception as error:
+        if debug:
+            _terminal.to_stderr(traceback.format_exc(), end="")
+        _terminal.to_stderr(_sentence(error))
+        return 2
+    finally:
+        _terminal.settle(sys.stdout)
+        _terminal.settle(sys.stderr)
+
+
+def _carry_out(given: list[str]) -> int:
     from fmviz import __version__
-    from fmviz.cli._terminal import add_store
 
     parser = _Parser(prog="fmviz", description="Sparse factorization machines, seen and trained.")
     parser.add_argument("--version", action="version", version=f"fmviz {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    add_store(parser)
+    _terminal.add_store(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = {name: import_module(f"fmviz.cli.{name}") for name in COMMANDS}
     for name, module in modules.items():
         module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
     arguments = parser.parse_args(given)
-    arguments.given = sys.argv[1:] if given is None else given
-    try:
-        code = modules[arguments.command].run(arguments)
-        sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read along, such as `head`, has enough. Python would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if arguments.debug:
-            traceback.print_exc()
-        print(_sentence(error), file=sys.stderr)
-        return 2
+    arguments.given = given
+    code: int = modules[arguments.command].run(arguments)
+    return code
 
 
 def _sentence(error: Exception) -> str:

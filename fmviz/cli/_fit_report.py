@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
     from fmviz.lab.datasets import Dataset
 
+_PRINTED = 10
+
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as JSON takes it, and the strongest pairs."""
@@ -145,8 +147,8 @@ def _linear(w: np.ndarray, dataset: Dataset) -> list[dict[str, Any]]:
     return [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
 
 
-def summary(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
-    """Return what the terminal shows."""
+def summary(told: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> str:
+    """Return what the terminal shows: of the pairs, the strongest of each output."""
     data, result = told["data"], told["result"]
     count = data["features"] * (data["features"] - 1) // 2
     lines = [
@@ -165,7 +167,14 @@ def summary(told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
         ", ".join(f"{words} {value:.4g}" for words, value in told["metrics"].items()),
         "",
     ]
-    lines.append(text_table(_rows(pairs)) if len(pairs) else "No interaction is used; try a smaller λ.")
+    # Those that no row has both of, which change no prediction, are left to the files.
+    met = pairs[pairs["rows_with_both"] > 0]
+    shown = met if len(met) else pairs
+    if outputs > 1:
+        shown = shown.groupby("output", sort=False).head(max(3, _PRINTED // outputs))
+    else:
+        shown = shown.head(_PRINTED)
+    lines.append(text_table(_rows(shown)) if len(shown) else "No interaction is used; try a smaller λ.")
     if told["stored_run"] is not None:
         lines += ["", f"Stored as run {told['stored_run']}."]
     return "\n".join(lines)
@@ -193,8 +202,9 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
-    (folder / "report.json").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(html(fit, told, pairs), encoding="utf-8")
+    for name, content in (("report.json", text), ("report.html", html(fit, told, pairs))):
+        # Names of files may hold bytes that are no characters.
+        (folder / name).write_text(content, encoding="utf-8", errors="backslashreplace")
 
 
 def _target_of(dataset: Any) -> Target:

@@ -1,16 +1,18 @@
-"""What the commands share: tables, progress, the run store, and common arguments."""
+"""What the commands share: streams, tables, progress, the run store, and common arguments."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import os
 import sys
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from fmviz.lab.tables.cells import cell
 
@@ -19,6 +21,52 @@ if TYPE_CHECKING:
     from fmviz.lab.tables.source import Source
 
 _WIDEST = 48
+
+
+def open_streams() -> None:
+    """Open the standard streams that are closed, and let no character fail to be printed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # In this order each takes its own number; else the next file would, and be printed into.
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - open until the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Write out what has been printed; raises ValueError with a sentence, or BrokenPipeError."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ValueError(f"The output cannot be written ({error.strerror}); send it elsewhere.") from None
+
+
+def settle(stream: TextIO) -> None:
+    """Drop what cannot be written, about which Python would complain at its end."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def to_stderr(text: object, end: str = "\n") -> None:
+    """Print on stderr; where that cannot be written, whatever goes on goes on without it."""
+    try:
+        print(text, end=end, file=sys.stderr, flush=True)
+    except OSError:
+        settle(sys.stderr)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, in ASCII where the output takes no Unicode."""
+    from fmviz.lab.values import plain
+
+    takes_all = sys.stdout.encoding.lower().startswith("utf")
+    print(json.dumps(plain(value), indent=1, ensure_ascii=not takes_all))
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -108,10 +156,10 @@ class Progress:
         """Show a line in place of the one before."""
         self._count += 1
         if self._live:
-            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
+            to_stderr(f"\r\033[K{line[:110]}", end="")
         elif (self._every and self._count % self._every == 0) or self._late():
             self._told = time.monotonic()
-            print(line, file=sys.stderr, flush=True)
+            to_stderr(line)
 
     def _late(self) -> bool:
         return time.monotonic() - self._told >= self._seconds
@@ -119,7 +167,7 @@ class Progress:
     def clear(self) -> None:
         """Take the line away."""
         if self._live:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            to_stderr("\r\033[K", end="")
 
 
 def bar(done: int, total: int, width: int = 24) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from dataclasses import asdict
 
-from fmviz.cli._terminal import Progress, add_store, store_path
-from fmviz.lab.values import plain
+from fmviz.cli._terminal import Progress, add_store, print_json, store_path, to_stderr
 
 HELP = "tell versions and places, and test every operator and a fit"
 
@@ -38,10 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     bad = [one for one in findings if not one.fine]
     if arguments.json:
         told = {"fine": not bad, "findings": [asdict(one) for one in findings]}
-        print(json.dumps(plain(told), indent=1, ensure_ascii=False))
+        print_json(told)
     elif bad:
         names = ", ".join(f"{one.part}: {one.name}" for one in bad)
-        print(f"\nNot as it must be: {names}.", file=sys.stderr)
+        to_stderr(f"\nNot as it must be: {names}.")
     else:
         print("\nEverything works.")
     return 1 if bad else 0

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_reading, add_store, open_store, read_source
+from fmviz.cli._terminal import Progress, add_reading, add_store, open_store, print_json, read_source
 from fmviz.lab.tables.cells import cell
 from fmviz.lab.uploads.names import is_upload
-from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior
@@ -40,7 +39,6 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
-_PRINTED = 10
 _OPTIONS: dict[str, type] = {
     "model": str,
     "regularizer": str,
@@ -208,17 +206,15 @@ def run(arguments: argparse.Namespace) -> int:
     command = f"fmviz {shlex.join(arguments.given)}"
     fit = Fit(prepared, end, history, encoded, notes, search, stored, averaged, command)
     report, pairs = _fit_report.report(fit, arguments.top)
-    if arguments.output is not None:
-        _fit_report.write(fit, report, pairs, arguments.output)
-    if arguments.json:
-        print(json.dumps(plain(report), indent=1, ensure_ascii=False))
-    else:
-        # Those that no row has both of, which change no prediction, are left to the files.
-        met = pairs[pairs["rows_with_both"] > 0]
-        shown = met if len(met) else pairs
-        if (outputs := len(prepared.dataset.outputs)) > 1:
-            shown = shown.groupby("output", sort=False).head(max(3, _PRINTED // outputs))
-        print(_fit_report.summary(report, shown if outputs > 1 else shown.head(_PRINTED)))
+    try:
+        if arguments.output is not None:
+            _fit_report.write(fit, report, pairs, arguments.output)
+    finally:
+        # Whatever becomes of the files: the fit may have taken hours.
+        if arguments.json:
+            print_json(report)
+        else:
+            print(_fit_report.summary(report, pairs, len(prepared.dataset.outputs)))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sqlite3
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, open_store, text_table
+from fmviz.cli._terminal import Progress, add_store, open_store, text_table, to_stderr
 
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result
@@ -67,21 +66,23 @@ def run(arguments: argparse.Namespace) -> int:
         artefact = find(arguments.name)
         checked_jobs(arguments.jobs)
     except ValueError as error:
-        print(error, file=sys.stderr)
+        to_stderr(error)
         return 2
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     result, trouble, left = _so_far(artefact, arguments) if arguments.so_far else _run(artefact, arguments)
     text = report(artefact, result)
-    if arguments.output is not None:
-        _write(artefact, result, text, arguments.output)
-    print(text)
+    try:
+        if arguments.output is not None:
+            _write(artefact, result, text, arguments.output)
+    finally:
+        print(text)
     if trouble:
-        print(trouble, file=sys.stderr)
+        to_stderr(trouble)
         return 1
     if result.state == "stopped" and not arguments.so_far:
         on = f" {_parts(left)} kept: the same command goes on from there." if left else ""
-        print(f"Stopped.{on}", file=sys.stderr)
+        to_stderr(f"Stopped.{on}")
         return 130
     return 0
 
@@ -178,7 +179,7 @@ def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
     kind, options = artefact.picture.kind, artefact.picture.options
     page = papers.standalone(artefact.title, kind, result.tables, **options)
     stem.with_suffix(".html").write_text(page, encoding="utf-8")
-    print(f"Written: {stem}.json, {stem}.md, {stem}.html", file=sys.stderr)
+    to_stderr(f"Written: {stem}.json, {stem}.md, {stem}.html")
 
 
 def report(artefact: Artefact, result: Result) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import add_reading, read_source
+from fmviz.cli._terminal import add_reading, read_source, to_stderr
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     table.insert(0, "row", np.arange(1, len(table) + 1))
     table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
     for note in (*source.notes, *notes, *_judged(source, model, scores)):
-        print(note, file=sys.stderr)
+        to_stderr(note)
     return 0
 
 

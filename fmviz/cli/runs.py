@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import add_store, open_store, text_table
-from fmviz.lab.values import plain
+from fmviz.cli._terminal import add_store, open_store, print_json, text_table, to_stderr
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
@@ -81,7 +78,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
     if arguments.json:
         for row in rows:
             row["when"] = row["when"].isoformat()
-        print(json.dumps(plain(rows), indent=1, ensure_ascii=False))
+        print_json(rows)
         return 0
     if not rows:
         print(f"No runs match in {store.path}.")
@@ -94,7 +91,7 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         )
     print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
     if more:
-        print(f"There are more; --limit {2 * arguments.limit} shows so many.", file=sys.stderr)
+        to_stderr(f"There are more; --limit {2 * arguments.limit} shows so many.")
     return 0
 
 
@@ -123,7 +120,7 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
         names = ("id", "created", "updated", "status", "message", "details", "origin", "title", "digest")
         told = {name: getattr(found, name) for name in (*names, "data_hash", "epoch", "seconds", "sweep")}
         told |= {"settings": found.settings, "versions": found.versions, "last": found.last}
-        print(json.dumps(plain(told | {"trace": store.trace(found.id)}), indent=1, ensure_ascii=False))
+        print_json(told | {"trace": store.trace(found.id)})
         return 0
     print(f"{title_of_run(found)}\n{found.id}, from {found.origin}. {found.message}")
     if found.deleted is not None:
@@ -154,7 +151,7 @@ def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
     frame = differing([[run] for run in found], only=not arguments.all)
     rows: list[dict[str, Any]] = [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
     if arguments.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
         return 0
     for one in found:
         print(f"{one.id}  {title_of_run(one)}")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_store, bar, open_store, text_table
+from fmviz.cli._terminal import Progress, add_store, bar, open_store, print_json, text_table, to_stderr
 from fmviz.lab.tables.cells import cell
-from fmviz.lab.values import plain
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -45,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     store = open_store(arguments)
     try:
         told = cost(plan, store, n_jobs=arguments.jobs)
-        print(told.sentence(), file=sys.stderr)
+        to_stderr(told.sentence())
         for note in dict.fromkeys(told.notes):
-            print(f"A trial fit failed: {note}", file=sys.stderr)
+            to_stderr(f"A trial fit failed: {note}")
         if arguments.dry_run or not (arguments.yes or told.fits == told.stored or _agreed()):
             return 0
         found = results(plan, store)
@@ -57,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         store.close()
     if stopped:
         left = len(plan.cells) - len(found)
-        print(f"Stopped with {left:,} fits to go; the same command goes on from here.", file=sys.stderr)
+        to_stderr(f"Stopped with {left:,} fits to go; the same command goes on from here.")
         return 130
     return 1 if any(one.status == "failed" for one in found.values()) else 0
 
@@ -66,7 +64,7 @@ def _agreed() -> bool:
     """Ask on a terminal; where there is nobody to ask, that is a yes."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    print("Begin? [Y/n] ", end="", file=sys.stderr, flush=True)
+    to_stderr("Begin? [Y/n] ", end="")
     return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 
 
@@ -113,7 +111,7 @@ def _report(plan: SweepPlan, found: dict[int, StoredRun], as_json: bool) -> None
         rows = [{str(name): value for name, value in row.items()} for row in means.to_dict("records")]
     if as_json:
         told = {"title": plan.title, "metric": metric, "rows": rows, "failures": failed}
-        print(json.dumps(plain(told), indent=1, ensure_ascii=False))
+        print_json(told)
         return
     if plan.title:
         print(f"{plan.title}\n")

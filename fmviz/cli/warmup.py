@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
-from fmviz.cli._terminal import Progress
+from fmviz.cli._terminal import Progress, to_stderr
 
 HELP = "compile the kernels that the dashboard needs first"
 
@@ -31,9 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     place, spent = cache_directory(), time.perf_counter() - begin
     print(f"Kernels ready: {count} combinations in {spent:.1f} s ({place}).")
     if not is_writable(place):
-        print(
+        to_stderr(
             f"{place} cannot be written, so that nothing new is kept; name another folder with "
             "FMVIZ_CACHE_DIR.",
-            file=sys.stderr,
         )
     return 0
