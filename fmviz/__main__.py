@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 import traceback
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import NoReturn
 from fmviz.cli import COMMANDS, _terminal
 
 INTERRUPTED = 130
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,7 +33,7 @@ def main(given: list[str] | None = None) -> int:
         try:
             return _carry_out(sys.argv[1:] if given is None else given)
         finally:  # Also after --help.
-            _terminal.flush_output()
+            sys.stdout.flush()
     except KeyboardInterrupt:
         _terminal.to_stderr("Interrupted.")
         return INTERRUPTED
@@ -73,6 +75,8 @@ def _sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}."
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        return f"The output cannot be written ({error.strerror}); make room, or send it elsewhere."
     sentence, defect = in_words(error)
     return f"{sentence.rstrip('.')}. Put --debug before the command to see where." if defect else sentence
 

@@ -31,7 +31,7 @@ def test_it_becomes_the_server(became, tmp_path, capsys):
         serve.run(serve_arguments("--host", "0.0.0.0", "--store", "s.sqlite"))
     program, line, environment = caught.value.args
     assert program == sys.executable
-    assert line[1:4] == ["-m", "streamlit", "run"]
+    assert line[1:4] == ["-c", serve._SERVER, "run"]
     assert line[4].endswith("app.py")
     assert line[5:7] == ["--server.address", "0.0.0.0"]
     assert set(line[7::2]) == {"--server.allowedHosts"}

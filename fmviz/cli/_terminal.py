@@ -35,16 +35,6 @@ def open_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def flush_output() -> None:
-    """Write out what has been printed; raises ValueError with a sentence, or BrokenPipeError."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise ValueError(f"The output cannot be written ({error.strerror}); send it elsewhere.") from None
-
-
 def settle(stream: TextIO) -> None:
     """Drop what cannot be written, about which Python would complain at its end."""
     try:

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import Progress, add_reading, add_store, open_store, print_json, read_source
+from fmviz.cli._terminal import (
+    Progress,
+    add_reading,
+    add_store,
+    open_store,
+    print_json,
+    read_source,
+    to_stderr,
+)
 from fmviz.lab.tables.cells import cell
 from fmviz.lab.uploads.names import is_upload
 
@@ -163,7 +171,7 @@ class Fit:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fit, print a summary, and write the files."""
+    """Fit, print a summary, and write the files; 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report, _fit_strengths
     from fmviz.lab.datasets import DATASETS
     from fmviz.lab.runner import Run
@@ -196,7 +204,7 @@ def run(arguments: argparse.Namespace) -> int:
             if search is None
             else {**search, **found, "message": f"{search['message']} {found['message']}"}
         )
-    end, history, stored = _fitted(prepared, open_store(arguments) if registered else None)
+    end, history, stored, trouble = _fitted(prepared, open_store(arguments) if registered else None)
     averaged = None
     if tuned and search is not None:
         averaged, words = _fit_strengths.averaged_predictions(
@@ -215,7 +223,9 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(report)
         else:
             print(_fit_report.summary(report, pairs, len(prepared.dataset.outputs)))
-    return 0
+    if trouble:
+        to_stderr(trouble)
+    return 1 if trouble else 0
 
 
 def _refuse_of_tables(arguments: argparse.Namespace) -> None:
@@ -388,8 +398,11 @@ def _experiment(settings: dict[str, Any]) -> Experiment:
     return Experiment.from_dict(settings)
 
 
-def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None]:
-    """Fit, into a store if there is one; return the end, the records on the way, and the id in the store."""
+def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[str, Any]], str | None, str]:
+    """Fit, into a store if there is one; return the end, the records on the way, and the id in the store.
+
+    The last is why it is not there: what was computed is not lost with it.
+    """
     from fmviz.lab.runs.recorder import Recorder
 
     recorder = None
@@ -413,9 +426,9 @@ def _fitted(prepared: Run, store: RunStore | None) -> tuple[Snapshot, list[dict[
         if store is not None:
             store.close()
     assert end is not None, "every run has a last snapshot"
-    if recorder is not None and recorder.trouble:
-        raise ValueError(recorder.trouble)
-    return end, history, None if recorder is None else recorder.run
+    if recorder is None or recorder.trouble:
+        return end, history, None, "" if recorder is None else recorder.trouble
+    return end, history, recorder.run, ""
 
 
 def _told(snapshots: Iterator[Snapshot], epochs: int) -> Iterator[Snapshot]:

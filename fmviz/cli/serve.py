@@ -15,6 +15,11 @@ from fmviz.cli._terminal import add_store, store_path
 HELP = "serve the dashboard"
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+# Streamlit answers Ctrl-C once it serves; until then nothing is lost if the process just ends.
+_SERVER = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "from streamlit.web.cli import main; main(prog_name='streamlit')"
+)
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -47,7 +52,7 @@ def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> 
     """Return the command line of the server; raises ValueError on a port or address that there cannot be."""
     if port is not None and not 1 <= port <= 65_535:
         raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
-    line = [sys.executable, "-m", "streamlit", "run", str(entry_page())]
+    line = [sys.executable, "-c", _SERVER, "run", str(entry_page())]
     if port is not None:
         line += ["--server.port", str(port)]
     if host is not None:

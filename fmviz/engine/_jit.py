@@ -110,7 +110,7 @@ def has_compiled() -> bool:
 def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
     """Compile `function` in nopython mode, without the GIL, and keep the result across processes."""
     fastmath: bool | set[str] = False if exact else _FASTMATH
-    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if compiled is not function:  # As it is where compilation is switched off.
         # All kernels of a factory would share one index, in which Numba numbers their files without a lock:
         # two processes that compile at once could leave the code of one kernel under the key of another.
@@ -152,7 +152,7 @@ class _Cache(caching.FunctionCache):
     """What is kept of one kernel. Whatever is wrong with its files, the kernel is compiled."""
 
     def __init__(self, function: Callable[..., Any], directory: Path) -> None:
-        self._impl_class = partial(_Results, directory=directory)
+        self._impl_class: Any = partial(_Results, directory=directory)
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)

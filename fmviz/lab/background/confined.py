@@ -163,6 +163,7 @@ class _Helper:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | _ENVIRONMENT | {"PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C in a terminal is for the parent, which decides.
             )
 
     def alive(self) -> bool:
@@ -207,7 +208,6 @@ def _end() -> None:
 
 def serve(descriptor: int) -> None:
     """Fork a child for every connection that comes, until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Of the terminal; the parent decides.
     children: set[int] = set()
     with socket.socket(fileno=descriptor) as control:
         while True:
