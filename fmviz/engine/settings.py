@@ -10,6 +10,9 @@ from .errors import finite_number, one_of, whole_number
 
 Kind = Literal["float", "int", "choice", "bool"]
 
+SMALL, LARGE = 1e-300, 1e300
+"""Bounds of settings that are in units of X and y, which may be any."""
+
 
 @dataclass(frozen=True)
 class ParamSpec:

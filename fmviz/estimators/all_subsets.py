@@ -49,6 +49,11 @@ class AllSubsetsRegressor(_AllSubsets, ModelRegressor):
     The products grow exponentially with the number of large features: where a fit diverges, scale the
     features or choose a smaller `init_scale`.
 
+    Fits depend on the units of X and y, above all of y: a multiple of the model is no such model, as factors
+    that make pairs a thousand times as large make triples 30,000 times as large. Nor is there a λ that suits
+    Ω, a sum over products of all orders, in all units of X. Bring the features and the target to unit
+    variance, for instance with scikit-learn's StandardScaler and TransformedTargetRegressor.
+
     Parameters
     ----------
     rank : int, default=10

@@ -51,6 +51,11 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
     (blondel2016, Section 8); the factors of the dummy features are penalised as all others are. The losses
     are those of `FactorizationMachineRegressor`.
 
+    Fits depend on the units of X and y. Where y is multiplied by b and X by a, the factors of order m get
+    b^{1/m}/a, and no λ_p or λ that all orders share suits each as before: one is shrunk more and another
+    less. Bring the features and the target to unit variance, for instance with scikit-learn's StandardScaler
+    and TransformedTargetRegressor.
+
     Parameters
     ----------
     rank : int, default=10

@@ -15,6 +15,7 @@ from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
+from fmviz.engine.settings import SMALL
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.robust import Caps, found_caps, linear_strength
@@ -65,8 +66,8 @@ class _Robust(PairEstimator):
     def _caps(self) -> Caps:
         return Caps(
             self._number("eps_insensitive", high=self._largest_epsilon),
-            self._number("cap_loss", 1e-300),
-            self._number("cap_spectrum", 1e-300),
+            self._number("cap_loss", SMALL),
+            self._number("cap_spectrum", SMALL),
             self._number("lambda_spectrum"),
         )
 

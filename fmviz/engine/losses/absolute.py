@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from .._jit import jitable
-from ..settings import setting
+from ..settings import LARGE, setting
 from .base import Loss
 from .half_squares import SquaredExcess
 from .majoriser import Majoriser
@@ -75,7 +75,7 @@ class Insensitive(Loss):
     """ℓ(f, y) = max{|f − y| − ε, 0}: residuals up to ε cost nothing."""
 
     epsilon: float = setting(
-        0.1, low=0.0, high=1e300, symbol=r"\epsilon", help="Residuals up to ε cost nothing."
+        0.1, low=0.0, high=LARGE, symbol=r"\epsilon", help="Residuals up to ε cost nothing."
     )
 
     name = "epsilon_insensitive"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._jit import jitable
-from ..settings import setting
+from ..settings import LARGE, SMALL, setting
 from .base import Loss
 from .half_squares import SquaredExcess, SquaredSlack
 from .majoriser import Majoriser
@@ -61,9 +61,9 @@ class CappedInsensitive(_Capped):
     """
 
     epsilon: float = setting(
-        0.1, low=0.0, high=1e300, symbol=r"\epsilon_1", help="Residuals up to ε₁ cost nothing."
+        0.1, low=0.0, high=LARGE, symbol=r"\epsilon_1", help="Residuals up to ε₁ cost nothing."
     )
-    cap: float = setting(1.0, low=1e-300, high=1e300, log=True, symbol=r"\epsilon_2", help=_CAP)
+    cap: float = setting(1.0, low=SMALL, high=LARGE, log=True, symbol=r"\epsilon_2", help=_CAP)
 
     name = "capped"
     label = "Capped epsilon-insensitive"
@@ -99,7 +99,7 @@ class CappedHinge(_Capped):
     epsilon: float = setting(
         0.0, low=0.0, high=1.0, symbol=r"\epsilon_1", help="Margins from 1 − ε₁ on cost nothing."
     )
-    cap: float = setting(2.0, low=1e-300, high=1e300, log=True, symbol=r"\epsilon_2", help=_CAP)
+    cap: float = setting(2.0, low=SMALL, high=LARGE, log=True, symbol=r"\epsilon_2", help=_CAP)
 
     name = "capped_hinge"
     label = "Capped hinge"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from .._jit import jitable
-from ..settings import setting
+from ..settings import LARGE, setting
 from .base import Loss
 from .scalar import ScalarLoss, residual_loss
 
@@ -42,7 +42,7 @@ def excess_conjugate(a, y, theta):
 class SquaredExcess(Loss):
     """ℓ(f, y) = ½ max{|f − y| − ε, 0}²."""
 
-    epsilon: float = setting(0.0, low=0.0, high=1e300)
+    epsilon: float = setting(0.0, low=0.0, high=LARGE)
 
     name = "squared_excess"
     label = "Squared excess"
@@ -82,7 +82,7 @@ def slack_conjugate(a, y, theta):
 class SquaredSlack(Loss):
     """ℓ(f, y) = ½ max{m − yf, 0}², y = ±1, with the margin m."""
 
-    margin: float = setting(1.0, low=0.0, high=1e300)
+    margin: float = setting(1.0, low=0.0, high=LARGE)
 
     name = "squared_slack"
     label = "Squared slack"

@@ -29,7 +29,7 @@ from ..errors import WhyNot
 from ..linalg.lowrank import eigenform
 from ..linalg.spectral import TRACE_NORM, SpectralView, capped_squares
 from ..parameters import Parameters
-from ..settings import setting
+from ..settings import LARGE, SMALL, setting
 from .base import Notation
 from .convex import EigenModel
 
@@ -53,8 +53,8 @@ class RobustFM(EigenModel):
     )
     cap: float = setting(
         1.0,
-        low=1e-300,
-        high=1e300,
+        low=SMALL,
+        high=LARGE,
         log=True,
         symbol=r"\epsilon_3",
         help="Eigenvalues of Z whose square is beyond it are free; for the capped norm.",

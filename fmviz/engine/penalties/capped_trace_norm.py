@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..linalg.spectral import SpectralView, capped_squares, spectral_prox, spectral_value
-from ..settings import setting
+from ..settings import LARGE, SMALL, setting
 from .base import Penalty
 
 
@@ -20,8 +20,8 @@ class CappedTraceNorm(Penalty):
 
     cap: float = setting(
         1.0,
-        low=1e-12,
-        high=1e12,
+        low=SMALL,
+        high=LARGE,
         log=True,
         symbol=r"\epsilon_3",
         help="Squared eigenvalues beyond ε₃ are free.",

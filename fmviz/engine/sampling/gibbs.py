@@ -80,12 +80,9 @@ class GibbsSampler:
         self._design, self._binary, self._rng = design, binary, rng
         self._fit_linear, self._fit_intercept = fit_linear, fit_intercept
         self._moments = design.transpose_dot(np.ones(design.n_samples), 2)
-        self._unit_x = _rounded(np.sqrt(self._moments.sum() / design.n_samples))
-        self._unit_y = 1.0 if binary else _rounded(float(np.std(y)))
-        self._mean = 0.0 if binary or not fit_intercept else float(np.mean(y))
-        self._y = (y - self._mean) / self._unit_y
-        # The unit is rounded; α's prior is that for the variance itself.
-        self._variance = float(np.var(self._y)) or 1.0
+        self._unit_x = float(np.sqrt(self._moments.sum() / design.n_samples)) or 1.0
+        self._mean, self._unit_y = (0.0, 1.0) if binary else _units(y, fit_intercept)
+        self._y = (y - self._mean) / (self._unit_y or 1.0)
         self._groups = groups.astype(np.int64)
         self._members = np.bincount(self._groups).astype(np.float64)
         self._w = np.zeros(design.n_features)
@@ -104,7 +101,7 @@ class GibbsSampler:
             target = self._latent(f) if self._binary else self._y
             e = f - target
             if not self._binary:
-                self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (self._variance + float(e @ e)))
+                self._alpha = self._rng.gamma(0.5 * (1.0 + e.size), 2.0 / (1.0 + float(e @ e)))
             if self._fit_intercept:
                 whole = self._alpha * e.size + 1.0
                 mean = self._alpha * (e.size * self._bias - float(e.sum())) / whole
@@ -168,6 +165,8 @@ class GibbsSampler:
         )
 
 
-def _rounded(size: float) -> float:
-    """Return the power of 4 next to a size, whose root rounds nothing either; 1 for 0."""
-    return float(4.0 ** np.round(np.log(size) / np.log(4.0))) if size > 0.0 else 1.0
+def _units(y: np.ndarray, centered: bool) -> tuple[float, float]:
+    """Return what y is measured from and its root mean square there; exactly y and 0 for a constant."""
+    mean = float(y[0] + np.mean(y - y[0])) if centered else 0.0
+    largest = float(np.abs(y - mean).max())
+    return mean, largest * float(np.sqrt(np.mean(np.square((y - mean) / (largest or 1.0)))))

@@ -125,6 +125,7 @@ class OutputLayer:
         if problem.fit_intercept:
             parts.append(np.ones((len(activations), 1)))
         self.Z = np.ascontiguousarray(np.hstack(parts)) if len(parts) > 1 else activations
+        self._ends = self.k, self.k + d
         self.ridge = np.zeros(self.Z.shape[1])
         self.ridge[self.k : self.k + d] = problem.lambda_w
         if self.penalty.smooth:
@@ -166,7 +167,9 @@ class OutputLayer:
         K = Z.T @ (Z * weights[:, None])
         # Rounding of a singular K would make sweeps go on for ever.
         K[np.diag_indices_from(K)] *= 1.0 + _JITTER
-        K[np.diag_indices_from(K)] += _JITTER * float(np.trace(K)) / len(K) + _TINY
+        # Each block has units of its own: squares of X, X, and 1.
+        sizes = [np.full(one.shape, one.mean()) for one in np.split(np.diagonal(K), self._ends) if one.size]
+        K[np.diag_indices_from(K)] += _JITTER * np.concatenate(sizes) + _TINY
         return K, _Anderson(cho_factor(K, check_finite=False))
 
     def prox(self, T: np.ndarray, eta: float) -> np.ndarray:

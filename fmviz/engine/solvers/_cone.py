@@ -114,7 +114,10 @@ def solve(
     size = float(np.diagonal(gram)[:m].mean()) or 1.0
     coupling = np.zeros(A.shape[1])
     coupling[:m] = size
-    ridge = 1e-12 * max(size, float(np.diagonal(gram).max()))
+    # Z, w and the bias have units of their own each.
+    ridge = np.concatenate(
+        [1e-12 * np.full(one.shape, one.max()) for one in np.split(np.diagonal(gram), [m, m + d]) if one.size]
+    )
 
     def packed(M: np.ndarray) -> np.ndarray:
         return (B.T @ M @ B)[first, second] * double

@@ -16,7 +16,7 @@ from ..problem import Formulation
 from ..settings import ParamSpec
 from ._cone_steps import curvatures, linear_gradient, smooth_part, smoothed_risk, tangent_weights
 from ._sweeping import relative_change
-from .base import Solver
+from .base import Solver, second_moments
 from .reweighted import DECAY, SMOOTHING, Smoothing
 from .two_stage import only_robust
 
@@ -84,6 +84,8 @@ class IncrementalSVD(Solver):
         """See `Solver.prepare`."""
         model: Any = self.problem.model
         self._model: RobustFM = model
+        # As for `TwoStage`.
+        self._sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
         self._half = smooth_part(self.problem.loss)
         X = self.problem.design.matrix
         self._rows = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
@@ -140,9 +142,10 @@ class IncrementalSVD(Solver):
         inner = now.P.T @ before.P
         squares = now.multipliers @ now.multipliers + before.multipliers @ before.multipliers
         squares -= 2.0 * now.multipliers @ np.square(inner) @ before.multipliers
-        linear = max(float(np.abs(now.w - before.w).max()), abs(now.intercept - before.intercept))
+        sizes = self._sizes
+        linear = max(float(np.abs(sizes * (now.w - before.w)).max()), abs(now.intercept - before.intercept))
         return relative_change(
-            (float(np.sqrt(max(squares, 0.0))), now.multipliers), (linear, now.w, np.asarray(now.intercept))
+            (float(np.sqrt(max(squares, 0.0))), now.multipliers), (linear, sizes * now.w, now.intercept)
         )
 
     def _pass(self, delta: float) -> None:

@@ -26,7 +26,7 @@ from ._cone_steps import (
     tangent_weights,
 )
 from ._sweeping import relative_change
-from .base import Solver
+from .base import Solver, second_moments
 from .reweighted import DECAY, SMOOTHING, Smoothing
 
 # Without caps, by gradient steps: so many times `steps` of them, δ falling in between.
@@ -158,6 +158,8 @@ class TwoStage(Solver):
         self._model: RobustFM = model
         X = problem.design.matrix
         self._X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        # A weight counts as much as what it adds to predictions: caps and strengths suit any unit of X, too.
+        self._sizes = np.sqrt(second_moments(problem) / problem.design.n_samples)
         self._half = smooth_part(problem.loss)
         self._kinks = problem.loss.majoriser
         small = _cone.coordinates(problem.design.n_features) <= _cone.MOST_COORDINATES
@@ -240,9 +242,9 @@ class TwoStage(Solver):
 
     def _change(self, before: Point) -> float:
         now = self._now
-        linear = max(float(np.abs(now.w - before.w).max()), abs(now.bias - before.bias))
+        linear = max(float(np.abs(self._sizes * (now.w - before.w)).max()), abs(now.bias - before.bias))
         return relative_change(
-            (float(np.abs(now.Z - before.Z).max()), now.Z), (linear, now.w, np.asarray(now.bias))
+            (float(np.abs(now.Z - before.Z).max()), now.Z), (linear, self._sizes * now.w, now.bias)
         )
 
     def _uncapped(self, here: Point) -> Point:

@@ -39,6 +39,7 @@ from ..models import Model
 from ..models.robust import RobustFM
 from ..parameters import Parameters
 from ..problem import Problem
+from ..settings import SMALL
 from ..solvers import Solver, get_solver
 from ..target import Target
 
@@ -51,7 +52,7 @@ _INTERPOLATED, _AT_EDGE = 1e-5, 1e-4
 _GENEROUS = 1.8
 _SAFETY = 1.5
 _CAP_OF_HINGE = 2.0
-_NO_CAP, _LEAST = 1e12, 1e-300
+_NO_CAP = 1e12
 # What the fits on the way need not be nearer to their optima than.
 _ACCURACY = 1e-5
 _MOST_ROUNDS = 400
@@ -314,9 +315,9 @@ def _spectral_cap(eigenvalues: np.ndarray, edge: float) -> float:
     edge = max(edge, 0.01 * float(eigenvalues.max(initial=0.0)))
     beyond = eigenvalues[eigenvalues > _SAFETY * edge]
     if not beyond.size:
-        return max((_SAFETY * edge) ** 2, _LEAST)
+        return max((_SAFETY * edge) ** 2, SMALL)
     last = float(beyond.min())
-    return max(min(np.sqrt(_SAFETY * edge * last), 0.9 * last) ** 2, 1e-6 * last * last, _LEAST)
+    return max(min(np.sqrt(_SAFETY * edge * last), 0.9 * last) ** 2, 1e-6 * last * last, SMALL)
 
 
 def _median_square(problem: Problem) -> float:

@@ -275,13 +275,8 @@ def _own(
         if spec.symbol:
             label += f" ${spec.symbol}$"
         if spec.log and spec.kind == "float":
-            widgets.scale(
-                settings,
-                name,
-                label,
-                lowest=max(spec.low or 1e-8, 1e-12),
-                highest=min(spec.high or 1e3, 1e12),
-            )
+            low, high = max(spec.low or 1e-8, 1e-12), min(spec.high or 1e3, 1e12)
+            widgets.scale(settings, name, label, lowest=low, highest=high)
         else:
             labels = {choice: choice.capitalize().replace("_", " ") for choice in spec.choices}
             style: Literal["auto", "number"] = "number" if spec.kind in ("int", "float") else "auto"

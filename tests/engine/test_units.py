@@ -1,0 +1,79 @@
+"""Fits in any units of X and y, and numbers at the edge of what can be computed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import fmviz
+
+FACTORS = [("y", s) for s in (1e-8, 1e-6, 1e-3, 1e3, 1e6)] + [("X", s) for s in (1e-6, 1e-3, 1e3, 1e6)]
+# Ratings have no unit; the docstrings of the other two say why units count.
+NOT_ALIKE = ("OrdinalRegressor", "AllSubsetsRegressor", "HigherOrderFMRegressor")
+REGRESSORS = [name for name in dir(fmviz) if "Regressor" in name and name not in NOT_ALIKE]
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@cache
+def gross_errors(seed):
+    """Return X, y and y without errors: rank 2 in 6 features, one row in ten off by 6 deviations."""
+    g = np.random.default_rng(seed)
+    A = g.normal(size=(6, 2))
+    Z = A @ A.T
+    X = g.normal(size=(500, 6))
+    clean = np.einsum("ni,ij,nj->n", X, Z, X) + X[:, 0] + 0.2 * g.normal(size=500)
+    wrong = g.random(500) < 0.1
+    return X, clean + wrong * g.choice([-1, 1], 500) * 6 * clean.std(), clean
+
+
+@cache
+def one_pair(seed):
+    """Return X, y = 2 x0 x1 + x2 + noise, and y again."""
+    g = np.random.default_rng(seed)
+    X = g.normal(size=(200, 6))
+    y = 2 * X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * g.normal(size=200)
+    return X, y, y
+
+
+@cache
+def score(name, data, seed, what="y", factor=1.0):
+    """Return R² of a fit with defaults in other units of X or y."""
+    X, y, clean = data(seed)
+    in_X, in_y = (1.0, factor) if what == "y" else (factor, 1.0)
+    fitted = getattr(fmviz, name)(random_state=0).fit(in_X * X, in_y * y)
+    rest = clean - fitted.predict(in_X * X) / in_y
+    return 1.0 - np.square(rest).mean() / clean.var()
+
+
+@pytest.mark.pairwise(1)
+@pytest.mark.parametrize(("what", "factor"), FACTORS)
+@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("data", [gross_errors, one_pair])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_units_have_no_say(name, data, seed, what, factor):
+    assert score(name, data, seed, what, factor) == pytest.approx(score(name, data, seed), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "factor"),
+    [
+        ("RobustFMRegressor", "y", 1e6),
+        ("RobustFMRegressor", "y", 1e-8),
+        ("RobustFMRegressor", "X", 1e-3),
+        ("SharedBasisRegressor", "X", 1e-6),
+        ("BayesianFMRegressor", "y", 1e-8),
+    ],
+)
+def test_caps_ridges_and_priors_have_units(name, what, factor):
+    right = score(name, gross_errors, 3)
+    assert score(name, gross_errors, 3, what, factor) == pytest.approx(right, abs=1e-3)
+    if name == "RobustFMRegressor":
+        assert right > 0.9995
+
+
+@pytest.mark.parametrize("name", NOT_ALIKE[1:])
+def test_docstrings_say_where_units_count(name):
+    assert "depend on the units of X and y" in getattr(fmviz, name).__doc__
