@@ -10,17 +10,21 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import X_TITLES, X, axis_type, thin, useful_log
+from fmviz.figures.training import X_TITLES, X, axis_type, metric_axis, thin, useful_log
 
-COLORS = ("#3f88c5", "#db6f22", "#07aa57", "#9a6bd1", "#b09100", "#ae3518", "#2aa198", "#874a6c")
-"""Colours of runs, which go round; dashes tell apart those of the same colour."""
+COLORS = ("#3f88c5", "#db6f22", "#9a6bd1")
+"""Colours of what is of no regularizer in particular."""
 STRENGTHS = {"lambda_sparse": "λ", "lambda_p": "λ_p", "lambda_w": "λ_w"}
-DASHES = ("solid", "dash", "dot", "dashdot")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
-def run_style(place: int) -> tuple[str, str]:
-    """Return the colour and the dash of the run at a place of the list."""
-    return COLORS[place % len(COLORS)], DASHES[(place // len(COLORS)) % len(DASHES)]
+def run_styles(regularizers: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the colour of every run, its regularizer's, and a dash that tells it from others of that."""
+    before = [regularizers[:place].count(name) for place, name in enumerate(regularizers)]
+    return [
+        (palette.regularizer_color(name), DASHES[count % len(DASHES)])
+        for name, count in zip(regularizers, before, strict=True)
+    ]
 
 
 def _finish(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
@@ -37,15 +41,19 @@ def _finish(figure: go.Figure, height: int, **layout: Any) -> go.Figure:
 
 
 def overlay(
-    histories: Sequence[tuple[str, pd.DataFrame]], column: str, title: str, x: X = "epoch", height: int = 360
+    histories: Sequence[tuple[str, str, pd.DataFrame]],
+    column: str,
+    title: str,
+    x: X = "epoch",
+    height: int = 360,
 ) -> go.Figure:
     """Draw one column of the histories of several runs.
 
     Parameters
     ----------
-    histories : sequence of (str, DataFrame)
-        The names of runs and their histories; runs of one name have one colour, also where some lack the
-        column and are left out.
+    histories : sequence of (str, str, DataFrame)
+        The names of runs, their regularizers and their histories; runs of one name have one style, also where
+        some lack the column and are left out.
     column, title : str
         What is drawn, and its name.
     x : {"epoch", "seconds"}
@@ -55,11 +63,12 @@ def overlay(
     """
     figure = go.Figure()
     values: list[float] = []
-    names = list(dict.fromkeys(name for name, _ in histories))
-    for name, history in histories:
+    regularizers = {name: regularizer for name, regularizer, _ in histories}
+    styles = dict(zip(regularizers, run_styles(list(regularizers.values())), strict=True))
+    for name, _, history in histories:
         if column not in history:
             continue
-        color, dash = run_style(names.index(name))
+        color, dash = styles[name]
         rows = thin(history.dropna(subset=[column]))
         values += rows[column].tolist()
         figure.add_scatter(
@@ -74,7 +83,7 @@ def overlay(
             hovertemplate="%{y:.5g}",
         )
     figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
-    figure.update_yaxes(axis_type(values), title=title)
+    figure.update_yaxes(metric_axis(column, values), title=title)
     return _finish(
         figure,
         height,
@@ -88,9 +97,11 @@ def overlay(
 
 def trade_off(
     names: Sequence[str],
+    regularizers: Sequence[str],
     counts: Sequence[float],
-    metric: Sequence[float],
+    values: Sequence[float],
     front: Sequence[bool],
+    metric: str,
     title: str,
     height: int = 360,
     what: str = "interactions",
@@ -100,14 +111,14 @@ def trade_off(
 
     Parameters
     ----------
-    names : sequence of str
+    names, regularizers : sequence of str
         The runs.
-    counts, metric : sequence of float
+    counts, values : sequence of float
         One value a run; runs without a value are left out.
     front : sequence of bool
         Which runs are on the Pareto front.
-    title : str
-        The name of the metric.
+    metric, title : str
+        The metric, and its name.
     height : int
         In pixels.
     what : str
@@ -115,7 +126,7 @@ def trade_off(
     spread : (sequence of float, sequence of float), optional
         Standard deviations of the counts and of the metric; NaN where there is none.
     """
-    x, y, on = (np.asarray(v, dtype=float) for v in (counts, metric, front))
+    x, y, on = (np.asarray(v, dtype=float) for v in (counts, values, front))
     figure = go.Figure()
     order = np.flatnonzero(on > 0)
     order = order[np.argsort(x[order], kind="stable")]
@@ -127,7 +138,7 @@ def trade_off(
         name="Pareto front",
         hoverinfo="skip",
     )
-    for place, name in enumerate(names):
+    for place, (name, (color, _)) in enumerate(zip(names, run_styles(regularizers), strict=True)):
         if not (np.isfinite(x[place]) and np.isfinite(y[place])):
             continue
         figure.add_scatter(
@@ -139,16 +150,17 @@ def trade_off(
             error_y=None if spread is None else _bar(spread[1][place]),
             marker={
                 "size": 13 if on[place] else 9,
-                "color": run_style(place)[0],
+                "color": color,
                 "symbol": "circle" if on[place] else "circle-open",
-                "line": {"width": 2, "color": run_style(place)[0]},
+                "line": {"width": 2, "color": color},
             },
+            cliponaxis=False,
             hovertemplate=f"%{{x:,}} {what}<br>%{{y:.5g}}",
             showlegend=False,
         )
     drawn = x[np.isfinite(x) & np.isfinite(y)]
     figure.update_xaxes(title=f"used {what}", **axis_type(drawn))
-    figure.update_yaxes(title=title)
+    figure.update_yaxes(metric_axis(metric, y[np.isfinite(y)]), title=title)
     return _finish(figure, height, showlegend=True, legend={"x": 1, "xanchor": "right", "y": 1.02})
 
 
@@ -156,7 +168,7 @@ def _bar(deviation: float) -> dict[str, Any] | None:
     return {"array": [deviation], "thickness": 1, "width": 3} if np.isfinite(deviation) else None
 
 
-def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
+def parallel(table: pd.DataFrame, color: str, metric: str, height: int = 340) -> go.Figure:
     """Draw runs as lines through parallel axes, one for every column.
 
     Parameters
@@ -166,6 +178,8 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
         20; texts as categories.
     color : str
         The column that gives the lines their colour; a number.
+    metric : str
+        The metric in that column.
     height : int
         In pixels.
     """
@@ -182,6 +196,9 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
                 dimensions.append({"label": name, "values": ends, "tickvals": ticks, "ticktext": texts})
             else:
                 dimensions.append({"label": name, "values": values})
+                most = metric_axis(metric, values).get("maxallowed")
+                if name == color and most is not None and len(set(values)) == 1:
+                    dimensions[-1]["range"] = [0.0, most]
         else:
             codes, kinds = pd.factorize(column.astype(str), sort=True)
             dimensions.append(
@@ -195,7 +212,7 @@ def parallel(table: pd.DataFrame, color: str, height: int = 340) -> go.Figure:
                 "color": shade,
                 # Its own axis is the scale; a bar beside it would take the width that the names need.
                 # Thin lines: neither end may fade into a light or a dark page.
-                "colorscale": [(0.0, COLORS[0]), (0.5, COLORS[3]), (1.0, COLORS[1])],
+                "colorscale": [(0.0, COLORS[0]), (0.5, COLORS[2]), (1.0, COLORS[1])],
             },
             labelfont={"size": 12},
         )
@@ -267,7 +284,13 @@ def equal_sparsity(table: pd.DataFrame, metric: str, title: str, height: int = 3
 
 
 def against_strength(
-    table: pd.DataFrame, axis: str, value: str, error: str | None, title: str, height: int = 340
+    table: pd.DataFrame,
+    axis: str,
+    value: str,
+    error: str | None,
+    metric: str,
+    title: str,
+    height: int = 340,
 ) -> go.Figure:
     """Draw means against a strength, a curve for every data set and method.
 
@@ -279,8 +302,8 @@ def against_strength(
         The columns of the two axes.
     error : str, optional
         The column of the bars.
-    title : str
-        The name of the values.
+    metric, title : str
+        What the values are of, and its name.
     height : int
         In pixels.
     """
@@ -301,9 +324,11 @@ def against_strength(
             line={"color": color, "width": 2, "dash": dashes[dataset]},
             hovertemplate="%{y:.5g}",
         )
-    figure.update_xaxes(title=STRENGTHS.get(axis, axis), type="log" if (table[axis] > 0).all() else "linear")
+    figure.update_xaxes(
+        title=STRENGTHS.get(axis, axis.replace("_", " ")), type="log" if (table[axis] > 0).all() else "linear"
+    )
     figure.update_xaxes(dtick=1, exponentformat="power", selector={"type": "log"})
-    figure.update_yaxes(axis_type(table[value]), title=title)
+    figure.update_yaxes(metric_axis(metric, table[value]), title=title)
     return _finish(
         figure,
         height,

@@ -155,7 +155,10 @@ def _range(traces: list[Any], axis: Any, log: bool) -> tuple[float, float]:
     if axis.rangemode == "tozero":
         low = min(low, 0.0)
     margin = 0.06 * (high - low) or 0.5
-    return (low if axis.rangemode == "tozero" else low - margin), high + margin
+    low, high = (low if axis.rangemode == "tozero" else low - margin), high + margin
+    if axis.minallowed is not None:
+        low = max(low, axis.minallowed)
+    return low, high if axis.maxallowed is None else min(high, axis.maxallowed)
 
 
 def _ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:

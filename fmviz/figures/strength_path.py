@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
-from fmviz.figures.training import GREEN, axis_type
+from fmviz.figures.training import GREEN, metric_axis
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
@@ -154,7 +154,7 @@ def path(
     elif counts:
         figure.update_yaxes(rangemode="tozero", tickformat=",d")
     else:
-        figure.update_yaxes(axis_type(table[y]))
+        figure.update_yaxes(metric_axis(y, table[y]))
     return _finish(figure, height)
 
 

@@ -63,6 +63,14 @@ def useful_log(values: Sequence[float] | np.ndarray) -> bool:
     return bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
 
 
+def metric_axis(name: str, values: Sequence[float] | np.ndarray) -> dict[str, object]:
+    """Return an axis within what a metric can be: a share from 0 to 1, any other one from 0 on."""
+    if any(share in name for share in ("auc", "accuracy", "f1")):
+        return {"type": "linear", "minallowed": 0.0, "maxallowed": 1.0}
+    axis = axis_type(values)
+    return axis if axis["type"] == "log" else {**axis, "minallowed": 0.0}
+
+
 def axis_type(values: Sequence[float] | np.ndarray) -> dict[str, object]:
     """Return a linear axis, or where it shows more a logarithmic one: its decades, also 2 and 5 where few."""
     if not useful_log(values):
@@ -259,9 +267,7 @@ def prediction(
     for column, name, color in present:
         figure.add_trace(_line(history, x, column, name, color))
     values = np.concatenate([history[column].to_numpy(dtype=float) for column, _, _ in present])
-    if metric in ("rmse", "loss"):
-        figure.update_yaxes(axis_type(values))
-    figure.update_yaxes(title_text=METRICS[metric])
+    figure.update_yaxes(metric_axis(metric, values), title_text=METRICS[metric])
     figure.update_xaxes(title_text=X_TITLES[x])
     return _finish(figure, x, height, revision)
 

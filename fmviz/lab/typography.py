@@ -1,8 +1,36 @@
-"""Numbers as print sets them."""
+"""Numbers and symbols as print sets them."""
 
 from __future__ import annotations
 
-__all__ = ["with_minus"]
+import re
+
+__all__ = ["with_minus", "without_markup"]
+
+_SYMBOLS = {
+    r"\lambda": "λ",
+    r"\sigma": "σ",
+    r"\delta": "δ",
+    r"\tau": "τ",
+    r"\gamma": "γ",
+    r"\rho": "ρ",
+    r"\eta": "η",
+    r"\epsilon": "ε",
+    r"\|": "‖",
+    "^2": "²",
+}
+_SUBSCRIPTS = str.maketrans("0123456789ps", "₀₁₂₃₄₅₆₇₈₉ₚₛ")
+
+
+def without_markup(label: str) -> str:
+    """Return a label with its formulas in plain characters, as it is read aloud."""
+    return re.sub(r"\$(.*?)\$", lambda formula: _in_characters(formula[1]), label)
+
+
+def _in_characters(latex: str) -> str:
+    for command, sign in _SYMBOLS.items():
+        latex = latex.replace(command, sign)
+    latex = re.sub(r"\\mathrm|[\\{}]", "", latex)
+    return re.sub(r"_([\dps])\b", lambda index: index[1].translate(_SUBSCRIPTS), latex)
 
 
 def with_minus(number: str) -> str:

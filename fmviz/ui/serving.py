@@ -29,7 +29,8 @@ FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 # Streamlit adds an entry to the history of the browser whenever a page mirrors its settings into the address,
 # also as it opens: Back would return to the page that one wants to leave, which would mirror them again. On a
 # busy server, what an opening page mirrors arrives while the address is still that of the page before: wait.
-_BACK = b"""<script>{
+# It also labels sliders twice, by themselves and by their group, and has names of icons read aloud.
+_SCRIPT = b"""<script>{
   const push = history.pushState;
   let waiting = 0;
   history.pushState = function (state, title, url) {
@@ -38,6 +39,12 @@ _BACK = b"""<script>{
     if (new URL(url, location.href).pathname !== here) return push.call(history, state, title, url);
     waiting = setTimeout(() => location.pathname === here && history.replaceState(state, title, url), 100);
   };
+  new MutationObserver(() => {
+    for (const thumb of document.querySelectorAll('[data-testid="stSlider"] input[aria-labelledby]'))
+      thumb.removeAttribute("aria-labelledby");
+    for (const icon of document.querySelectorAll('[role="img"][aria-label$=" icon"]:not([aria-hidden])'))
+      icon.setAttribute("aria-hidden", "true");
+  }).observe(document, { childList: true, subtree: true });
 }</script>"""
 _HEAD = b"<head>"
 # Neither compressed bytes nor what a browser has kept can be changed.
@@ -122,7 +129,7 @@ class Guard:
                     waiting.append(message)
                     return
             elif waiting:
-                begin, message = _with_back(waiting.pop(), message)
+                begin, message = _with_script(waiting.pop(), message)
                 await send(begin)
             await send(message)
 
@@ -133,9 +140,9 @@ class Guard:
         await app(scope, receive, answer)
 
 
-def _with_back(begin: Message, body: Message) -> tuple[Message, Message]:
-    """Return the beginning of a page, and its first bytes with the script for Back."""
-    changed = body.get("body", b"").replace(_HEAD, _HEAD + _BACK, 1)
+def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:
+    """Return the beginning of a page, and its first bytes with the script."""
+    changed = body.get("body", b"").replace(_HEAD, _HEAD + _SCRIPT, 1)
     grown = len(changed) - len(body.get("body", b""))
     headers = MutableHeaders(raw=list(begin["headers"]))
     if "content-length" in headers:

@@ -17,6 +17,7 @@ import streamlit as st
 
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.background.task import Task
+from fmviz.lab.typography import without_markup
 from fmviz.ui.settings.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -78,11 +79,13 @@ def control(
     object
         The present value.
     """
+    # Streamlit has a label read aloud as it is written.
+    label = without_markup(label)
     if not settings.shows(name, label):
         return settings[name]
     help = help or settings.help(name) or None
     if settings.locks(name):
-        label, help, disabled = f":material/lock: {label}", f"{LOCKED} {help or ''}".strip(), True
+        label, help, disabled = f"{label} (locked)", f"{LOCKED} {help or ''}".strip(), True
     start = start_of(widget, settings[name], *args)
     widget(label, *args, help=help, disabled=disabled, **keywords, **start, **settings.bind(name, then))
     return settings[name]

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
+import pytest
 
 from fmviz.figures import comparison as figures
+from fmviz.figures import sketch, strength_path
+from fmviz.figures.palette import regularizer_color
 
 
 def history(scale):
@@ -13,30 +18,55 @@ def history(scale):
 
 def test_runs_are_laid_over_each_other_and_keep_their_colours():
     names = [f"run {i}" for i in range(10)]
-    histories = [(name, history(i + 1.0)) for i, name in enumerate(names)]
-    histories[1] = ("run 1", pd.DataFrame({"epoch": [0], "seconds": [0.0]}))
+    histories = [(name, "ti", history(i + 1.0)) for i, name in enumerate(names)]
+    histories[1] = ("run 1", "ti", pd.DataFrame({"epoch": [0], "seconds": [0.0]}))
     figure = figures.overlay(histories, "objective", "Objective")
     assert [trace.name for trace in figure.data] == [n for n in names if n != "run 1"]
-    assert figure.data[1].line.color == figures.run_style(2)[0]
-    assert len({figures.run_style(i) for i in range(32)}) == 32
+    assert figure.data[1].line.dash == figures.run_styles(["ti"] * 3)[2][1]
+    assert {trace.line.color for trace in figure.data} == {regularizer_color("ti")}
     assert figure.layout.xaxis.title.text == "epoch"
 
 
 def test_the_front_is_filled():
     nan = float("nan")
-    figure = figures.trade_off("abc", [10, 20, nan], [1.0, 0.5, 0.1], [True, False, False], "RMSE")
+    kinds, on = ["ti", "l1", "cs"], [True, False, False]
+    figure = figures.trade_off("abc", kinds, [10, 20, nan], [1.0, 0.5, 0.1], on, "train_rmse", "RMSE")
     line, first, second = figure.data
+    assert (first.marker.color, second.marker.color) == (regularizer_color("ti"), regularizer_color("l1"))
     assert list(line.x) == [10.0]
     assert first.marker.symbol == "circle"
     assert second.marker.symbol == "circle-open"
     assert figure.layout.xaxis.type == "linear"
-    assert figures.trade_off("ab", [10, 1000], [1, 2], [True, True], "").layout.xaxis.type == "log"
-    assert figures.trade_off("ab", [0, 1000], [1, 2], [True, True], "").layout.xaxis.type == "linear"
+    for low, kind in ((10, "log"), (0, "linear")):
+        figure = figures.trade_off("ab", ["ti", "cs"], [low, 1000], [1, 2], [True, True], "train_rmse", "")
+        assert figure.layout.xaxis.type == kind
+
+
+@pytest.mark.parametrize(
+    ("metric", "most"),
+    [("validation_auc", 1.0), ("train_accuracy", 1.0), ("support_f1", 1.0), ("train_rmse", None)],
+)
+def test_axes_are_within_what_a_metric_can_be(metric, most):
+    rows = {"epoch": [0, 1], "seconds": [0.0, 1.0], metric: [1.0, 1.0], "lambda_sparse": [0.1, 1.0]}
+    table = pd.DataFrame({**rows, "regularizer": "ti", "label": "TI", "dataset": "a", "method": "TI"})
+    drawn = [
+        figures.overlay([("a", "ti", table)], metric, metric),
+        figures.trade_off("ab", ["ti", "l1"], [3, 4], [1.0, 1.0], [True, True], metric, metric),
+        figures.against_strength(table, "lambda_sparse", metric, None, metric, metric),
+        strength_path.path(table.assign(used_interactions=[3, 4]), metric, metric),
+    ]
+    for figure in drawn:
+        axis = figure.layout.yaxis
+        assert (axis.type, axis.minallowed, axis.maxallowed) == ("linear", 0.0, most)
+    (lines,) = figures.parallel(table[[metric]], metric, metric).data
+    assert lines.dimensions[0].range == (None if most is None else (0.0, 1.0))
+    if most is not None:
+        assert not re.search(r">1\.[1-9]", sketch.svg(drawn[0]))
 
 
 def test_parallel_axes_take_numbers_and_words():
     table = pd.DataFrame({"penalty": ["TI", "CS"], "λ": [0.001, 1.0], "RMSE": [1.0, 2.0]})
-    (lines,) = figures.parallel(table, "RMSE").data
+    (lines,) = figures.parallel(table, "RMSE", "train_rmse").data
     penalty, strength, rmse = lines.dimensions
     assert list(penalty.ticktext) == ["CS", "TI"]
     assert list(penalty["values"]) == [1, 0]
@@ -57,13 +87,17 @@ def test_bars():
 
 def test_seeds_of_one_method_have_one_colour_and_one_entry():
     history = pd.DataFrame({"epoch": [0, 1], "objective": [2.0, 1.0]})
-    figure = figures.overlay([("ti", history), ("ti", history), ("cs", history)], "objective", "Objective")
+    figure = figures.overlay(
+        [("a", "ti", history), ("a", "ti", history), ("b", "cs", history)], "objective", "Objective"
+    )
     assert [trace.showlegend for trace in figure.data] == [True, False, True]
     assert figure.data[0].line.color == figure.data[1].line.color != figure.data[2].line.color
 
 
 def test_parallel_axes_write_large_numbers_out():
-    (lines,) = figures.parallel(pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE").data
+    (lines,) = figures.parallel(
+        pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE", "train_rmse"
+    ).data
     assert lines.dimensions[0]["ticktext"] == ("4", "8.9", "20", "45", "100")
 
 
@@ -73,7 +107,9 @@ def test_lines_of_parallel_axes_are_seen_on_light_and_dark_pages():
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
 
-    (lines,) = figures.parallel(pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE").data
+    (lines,) = figures.parallel(
+        pd.DataFrame({"rank": [4, 100], "RMSE": [1.0, 2.0]}), "RMSE", "train_rmse"
+    ).data
     for _, colour in lines.line.colorscale:
         assert light("#ffffff") / light(colour) >= 3
         assert light(colour) / light("#0e1117") >= 3

@@ -28,6 +28,7 @@ DEFAULT, SEVERAL = "default", "several"
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?:(?= m?s\b) m?s)?")
 # Folders of this run: where tests keep their files.
 _FOLDERS = re.compile(re.escape(gettempdir()) + r"(?:/[^\s/]+)*/")
+_MARKUP = re.compile(r"[\\$]|\*\*|:material/")
 _SPOKEN = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
 
 
@@ -40,6 +41,13 @@ def texts(app: AppTest) -> list[str]:
             if line and not line.startswith("<style"):
                 found[line] = None
     return list(found)
+
+
+def misread(app: AppTest) -> list[str]:
+    """Return the labels with markup, of which Streamlit has the source read aloud."""
+    widgets = (one for one in _elements(app._tree) if one.type != "page_link")
+    labels = (label for one in widgets if isinstance(label := getattr(one, "label", None), str))
+    return [label for label in labels if _MARKUP.search(label)]
 
 
 def _elements(block: Any) -> Iterator[Any]:
@@ -90,7 +98,8 @@ class Sentences:
         self._seen: dict[str, dict[str, list[str]]] = {}
 
     def __call__(self, app: AppTest, page: str, state: str = DEFAULT) -> None:
-        """Assert that a page says in a state what its file holds, no less and no more."""
+        """Assert that a page says in a state what its file holds, and no label has markup."""
+        assert not misread(app), misread(app)
         found = texts(app)
         if self._update:
             self._seen.setdefault(page, {})[state] = found

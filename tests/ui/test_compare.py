@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -48,15 +49,18 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
     # Seeds are folded: two methods, and how far the seeds of one lie apart.
     table = app.dataframe[0].value.set_index("what")
     assert len(table.columns) == 2
-    assert any(" ± " in value for value in table.loc["objective"])
+    assert any(" ± " in value for value in table.loc["Objective"])
     app = page("compare", runs=",".join([*runs, "gone"]))
     assert {"1", "4"} <= numbers(app)
     table = app.dataframe[0].value.set_index("what")
-    assert list(table.loc["regularizer"]) == ["ti", "ti", "cs"]
-    assert "rank" not in table.index
+    assert list(table.loc["Regularizer"]) == ["TI", "TI", "CS"]
+    assert {"Used interactions", "RMSE, validation"} <= set(table.index)
+    assert "Rank" not in table.index
     sentences(app, "compare", "several runs")
     app.toggle(key="compare_only").set_value(False).run()
-    assert "rank" in set(app.dataframe[0].value["what"])
+    shown = set(app.dataframe[0].value["what"])
+    assert {"Rank", "λ", "λ_p"} <= shown
+    assert not [what for what in shown if re.search("[a-z]_[a-z]", what)]
     app.selectbox(key="compare_curve").set_value("validation_rmse").run()
     app.selectbox(key="compare_other").set_value(2).run()
     assert not app.exception

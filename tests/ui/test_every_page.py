@@ -5,6 +5,7 @@ Light and dark, 1440 and 700 pixels wide. FMVIZ_SCREENSHOTS names a folder for t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,20 @@ def problems_of_axe(page: Any, rules: list[str] | None = None) -> list[str]:
     return [f"{one['rule']}: {one['html']} {one['why']}" for one in page.evaluate(_RUN_AXE, rules)]
 
 
+# TeX, names of icons, a sentence that ends twice, and words that are all said twice.
+_MISREAD = re.compile(r"[\\$]|:material/|\w icon\b|(?<!\.)\.\.(?!\.)|^(.+) \1$")
+
+
+def misread(page: Any) -> list[str]:
+    """Return the accessible names that are not to be read aloud as they are."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    named = [(node["role"]["value"], node["name"]["value"]) for node in nodes if "name" in node]
+    apart = ("RootWebArea", "StaticText", "InlineTextBox")
+    return sorted({f"{role}: {name}" for role, name in named if role not in apart and _MISREAD.search(name)})
+
+
 LOOKS = [("light", 1440), ("dark", 1440), ("dark", 700), ("light", 700)]
 
 
@@ -92,6 +107,8 @@ def look(page: Any, name: str, scheme: str, width: int) -> list[str]:
     problems = list(page.evaluate(_LAYOUT))
     boxes = page.locator('[data-testid="stException"], [data-testid="stAlertContentError"]')
     problems += [text[:200] for text in boxes.all_inner_texts()]
+    if (scheme, width) == LOOKS[0]:
+        problems += misread(page)
     if width > 1000:
         # What else than colours could differ?
         problems += problems_of_axe(page, None if scheme == "light" else ["color-contrast"])
@@ -142,6 +159,11 @@ def test_every_page_in_both_themes_wide_and_narrow(page, opened, wait_idle, shoo
     assert not problems, "\n".join(problems)
 
     # The looks see what they look for.
+    page.evaluate("""() => {
+      for (const ariaLabel of ["Rank $k$", "Help for :material/lock: a", "No pair.. All zero", "Seed Seed"])
+        document.body.append(Object.assign(document.createElement("button"), {ariaLabel}));
+    }""")
+    assert len(misread(page)) == 4
     page.evaluate("""() => {
       const texts = document.querySelectorAll('[data-testid="stMain"] [data-testid="stElementContainer"] p');
       const boxes = [...texts].map((text) => text.closest('[data-testid="stElementContainer"]'));

@@ -302,6 +302,7 @@ def test_a_copied_address_opens_the_same_state(page, new_page, server, wait_idle
         "d": "40",
         "k": "6",
         "seed": "3",
+        "level": "simple",
         "log2lambda": "-2",
         "size": "large",
     }

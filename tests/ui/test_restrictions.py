@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, address, page, words
 
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.typography import without_markup
 from fmviz.ui import widgets
-from fmviz.ui.settings.restrictions import plain
 from fmviz.ui.settings.state import Settings
 
 
@@ -87,11 +87,12 @@ def test_an_example_goes_with_what_it_would_go_round(store, name, part):
         ("Rank $k$", "Rank k"),
         (r"Strength $\lambda$ of Ω", "Strength λ of Ω"),
         (r"Strength $\lambda_w$ of $\|w\|^2$", "Strength λ_w of ‖w‖²"),
-        ("**Model**", "Model"),
+        (r"Strength $\lambda_{\mathrm{tr}}$ of Σ min{λ_s², ε₃}", "Strength λ_tr of Σ min{λ_s², ε₃}"),
+        (r"Cap $\epsilon_2$", "Cap ε₂"),
     ],
 )
 def test_labels_are_written_without_markup(label, shown):
-    assert plain(label) == shown
+    assert without_markup(label) == shown
 
 
 def test_a_page_cannot_take_a_name_of_all_pages():

@@ -41,7 +41,7 @@ def test_all_runs_are_listed(some):
     app = page("runs")
     assert not app.error
     (table,) = app.dataframe
-    assert list(table.value["penalty"]) == ["TI", "CS", "CS"]
+    assert list(table.value["regularizer"]) == ["TI", "CS", "CS"]
     assert list(table.value["epochs"]) == [5, 5, 5]
     assert app.button(key="runs_delete").disabled
 

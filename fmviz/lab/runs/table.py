@@ -9,7 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import MODELS
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
@@ -19,6 +22,8 @@ from fmviz.lab.uploads.names import is_upload
 __all__ = [
     "METRICS",
     "differing",
+    "in_words",
+    "label_of",
     "mean_and_deviation",
     "metrics_in_words",
     "metrics_of",
@@ -42,10 +47,24 @@ METRICS: dict[str, str] = {
 }
 """What runs can be compared by, the most telling first, in words."""
 
+_WORDS = {"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ", **METRICS}
+# Registries whose entries have labels, by the settings that name one.
+_NAMED: dict[str, Mapping[str, Any]] = {
+    "model": MODELS,
+    "regularizer": ALL_PENALTIES,
+    "solver": SOLVERS,
+    "loss": LOSSES,
+}
 _SETTINGS = (
     *("dataset", "model", "regularizer", "solver", "rank", "seed"),
     *("lambda_w", "lambda_p", "lambda_sparse"),
 )
+
+
+def label_of(setting: str, value: str) -> str:
+    """Return what pages call the value of a setting."""
+    known = _NAMED.get(setting, {}).get(value)
+    return value if known is None else str(known.label)
 
 
 def title_of_run(run: StoredRun) -> str:
@@ -54,13 +73,11 @@ def title_of_run(run: StoredRun) -> str:
         return run.title
     told = run.settings
     strength = told.get("lambda_sparse")
-    words = [str(told.get(name, "?")) for name in ("dataset", "regularizer")]
-    if words[1] in ALL_PENALTIES:
-        words[1] = ALL_PENALTIES[words[1]].label
+    words = [label_of(name, str(told.get(name, "?"))) for name in ("dataset", "regularizer")]
     if is_upload(words[0]) or words[0] in DATASETS:
         words[0] = dataset_spec(words[0]).title
     if told.get("model", Experiment.model) != Experiment.model:
-        words.insert(1, str(told["model"]))
+        words.insert(1, label_of("model", str(told["model"])))
     if isinstance(strength, int | float):
         words.append(f"λ {strength:g}")
     return " · ".join(words) + f" · seed {told.get('seed', 0)}"
@@ -171,6 +188,18 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
             ids = [group[0].id for group in groups]
             rows.append({"what": what, **dict(zip(ids, texts, strict=True))})
     return pd.DataFrame(rows, columns=["what", *(group[0].id for group in groups)])
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what `differing` returns as pages call it."""
+    rows = [
+        [
+            _WORDS.get(what, what[:1].upper() + what[1:].replace("_", " ")),
+            *(label_of(what, one) for one in texts),
+        ]
+        for what, *texts in table.itertuples(index=False)
+    ]
+    return pd.DataFrame(rows, columns=table.columns)
 
 
 def _texts(values: Sequence[Any], folded: bool) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
 from fmviz.lab.runs.table import (
     METRICS,
     differing,
+    in_words,
+    label_of,
     mean_and_deviation,
     metrics_of,
     seeds_folded,
@@ -34,7 +35,7 @@ from fmviz.ui.watching import done
 MOST = 40
 OFFERED = 300
 _CURVES = {"objective": "Objective", "used_interactions": "Used interactions"}
-_CURVES |= {"used_features": "Used features", "used_bases": "Bases in use", **METRICS}
+_CURVES |= {"used_features": "Used features", "used_bases": "Used bases", **METRICS}
 _VIEWS = {"sparsity": "At equal sparsity", "strength": "Under one λ", "runs": "Runs"}
 TABLE = (
     ParamSpec(
@@ -227,7 +228,7 @@ def _side_by_side(settings: Settings, groups: Groups) -> None:
         st.subheader("What differs", width="content")
         widgets.param(settings, "only", "Differences only")
     names = {group[0].id: _name(*group) for group in groups}
-    table = differing(groups, settings["only"]).rename(columns=names)
+    table = in_words(differing(groups, settings["only"])).rename(columns=names)
     if table.empty:
         st.caption("Nothing: the settings and the figures of these runs are the same.")
         return
@@ -242,8 +243,12 @@ def _side_by_side(settings: Settings, groups: Groups) -> None:
 
 def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
     st.subheader("Curves")
-    histories = [(_name(*group), pd.DataFrame(runs.trace(run.id))) for group in groups for run in group]
-    offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for _, h in histories)}
+    histories = [
+        (_name(*group), _regularizer(run), pd.DataFrame(runs.trace(run.id)))
+        for group in groups
+        for run in group
+    ]
+    offered = {n: words for n, words in _CURVES.items() if any(n in h and len(h) for *_, h in histories)}
     if not offered:
         st.caption("None of these runs has completed an epoch.")
         return
@@ -308,9 +313,11 @@ def _trade(settings: Settings, groups: Groups) -> None:
         curves(
             figures.trade_off(
                 names,
+                [_regularizer(group[0]) for group in groups],
                 counts,
                 values,
                 front.tolist(),
+                metric,
                 offered[metric],
                 what=what,
                 spread=(count_spread, value_spread),
@@ -328,7 +335,7 @@ def _trade(settings: Settings, groups: Groups) -> None:
     with right:
         table = pd.DataFrame(
             {
-                "penalty": [_penalty(group[0]) for group in groups],
+                "regularizer": [label_of("regularizer", _regularizer(group[0])) for group in groups],
                 "λ": [group[0].settings.get("lambda_sparse", math.nan) for group in groups],
                 "λ_p": [group[0].settings.get("lambda_p", math.nan) for group in groups],
                 "rank": [group[0].settings.get("rank", math.nan) for group in groups],
@@ -339,7 +346,7 @@ def _trade(settings: Settings, groups: Groups) -> None:
         )
         varied = [name for name in table if table[name].nunique() > 1 or name == offered[metric]]
         curves(
-            figures.parallel(table[varied], offered[metric]),
+            figures.parallel(table[varied], offered[metric], metric),
             key="compare_parallel",
             alt="Every run as a line through its settings and figures.",
             live=False,
@@ -347,6 +354,5 @@ def _trade(settings: Settings, groups: Groups) -> None:
         st.caption(f"One line a run, coloured by *{offered[metric]}*. Drag along an axis to pick lines out.")
 
 
-def _penalty(run: StoredRun) -> str:
-    name = str(run.settings.get("regularizer", "?"))
-    return ALL_PENALTIES[name].label if name in ALL_PENALTIES else name
+def _regularizer(run: StoredRun) -> str:
+    return str(run.settings.get("regularizer", "?"))

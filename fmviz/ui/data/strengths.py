@@ -190,7 +190,7 @@ def _chart(trials: list[Trial], live: bool) -> None:
     ):
         with column:
             curves(
-                figures.against_strength(table, "lambda_sparse", value, None, title),
+                figures.against_strength(table, "lambda_sparse", value, None, value, title),
                 key=f"data_search_{value}",
                 alt=f"{title} against λ, a curve for each λ_p.",
                 live=live,

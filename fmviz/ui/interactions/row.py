@@ -198,7 +198,7 @@ def _control(
 ) -> None:
     value = changes.get(at, was)
     key = f"interactions_value_{at}"
-    label = f"**{attribute.name}**" if at in changes else attribute.name
+    label = f"{attribute.name} (changed)" if at in changes else attribute.name
     told = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:

@@ -15,7 +15,7 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.program import program
-from fmviz.lab.runs.table import runs_table, title_of_run
+from fmviz.lab.runs.table import label_of, runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
 from fmviz.lab.values import to_query
@@ -122,11 +122,10 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
     # Of the server's clock, as on the page Papers.
     frame["when"] = [datetime.fromtimestamp(run.created) for run in found]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
-    frame["penalty"] = frame["regularizer"].map(
-        lambda name: ALL_PENALTIES[name].label if name in ALL_PENALTIES else name
-    )
+    for name in ("regularizer", "model", "solver"):
+        frame[name] = [label_of(name, str(value)) for value in frame[name]]
     shown = ["run", "status", "when", "spark", "objective", "interactions", "features", "metric"]
-    shown += ["penalty", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
+    shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
     event = st.dataframe(
         frame[shown],
         hide_index=True,
@@ -147,7 +146,7 @@ def _table(found: Sequence[StoredRun]) -> list[StoredRun]:
             "interactions": st.column_config.NumberColumn("Interactions", format="localized", width=95),
             "features": st.column_config.NumberColumn("Features", format="localized", width="small"),
             "metric": st.column_config.TextColumn("Quality", width=190),
-            "penalty": st.column_config.TextColumn("Regularizer", width="small"),
+            "regularizer": st.column_config.TextColumn("Regularizer", width="small"),
             "lambda_sparse": st.column_config.NumberColumn("λ", format="%.3g", width="small"),
             "lambda_p": st.column_config.NumberColumn("λ_p", format="%.3g", width="small"),
             "model": st.column_config.TextColumn("Model", width="small"),

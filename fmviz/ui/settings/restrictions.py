@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 from fmviz.ui import widgets
 from fmviz.ui.settings.state import RESTRICTIONS, Settings
-
-_SYMBOLS = {
-    r"\lambda": "λ",
-    r"\sigma": "σ",
-    r"\delta": "δ",
-    r"\tau": "τ",
-    r"\gamma": "γ",
-    r"\|": "‖",
-    r"\langle": "⟨",
-    r"\rangle": "⟩",
-    "^2": "²",
-}
-
-
-def plain(label: str) -> str:
-    """Return a label without its Markdown, as the options of a menu show it."""
-    for latex, sign in _SYMBOLS.items():
-        label = label.replace(latex, sign)
-    label = re.sub(r":material/\w+:|\\(mathrm|text|ell)|[*$\\{}]", "", label)
-    return re.sub(r"\s+", " ", label).strip()
 
 
 def full_link(query: dict[str, str]) -> str:
@@ -55,7 +34,7 @@ def menu(settings: Settings) -> None:
             st.multiselect(
                 verb,
                 list(words),
-                format_func=lambda name: plain(words[name]) or widgets.title_of(name),
+                format_func=lambda name: words[name] or widgets.title_of(name),
                 placeholder="Nothing",
                 help=item.help,
                 **widgets.start_of(st.multiselect, settings[item.name], list(words)),

@@ -275,13 +275,13 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     axis = next((key for key in plan.grid if len(plan.grid[key]) > 1), None)
     if axis is not None:
         left, right = st.columns(2)
-        for column, value, error, title in (
-            (left, "mean", "std", words),
-            (right, "interactions", None, "Used interactions"),
+        for column, value, error, what, title in (
+            (left, "mean", "std", metric, words),
+            (right, "interactions", None, "used_interactions", "Used interactions"),
         ):
             with column:
                 curves(
-                    figures.against_strength(means, axis, value, error, title),
+                    figures.against_strength(means, axis, value, error, what, title),
                     key=f"sweeps_{value}",
                     alt=f"{title} against {axis}, a curve for each method.",
                     live=view.state.active,
@@ -296,7 +296,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             "dataset": "Data set",
             "method": "Method",
             "fits": "Fits",
-            **{name: figures.STRENGTHS.get(name, name) for name in plan.grid},
+            **{name: figures.STRENGTHS.get(name, widgets.title_of(name)) for name in plan.grid},
             "mean": st.column_config.NumberColumn(words, format="%.5g"),
             "std": st.column_config.NumberColumn("± std", format="%.2g"),
             "interactions": st.column_config.NumberColumn("Interactions", format="%.1f"),

@@ -97,7 +97,7 @@ def _strength(settings: Settings, job: Job | None) -> None:
             draw_now(settings, job, "lambda_sparse")
             return
         words = f"The objective holds {model.notation.penalty_term}, without a ½ in front."
-        omega = "Ω" if model.factorised else f"${model.notation.penalty}$"
+        omega = "Ω" if model.factorised else model.notation.penalty_term.partition(" ")[2]
         label = f"Strength ${model.notation.lambda_sparse}$ of {omega}"
         widgets.scale(settings, "lambda_sparse", label, help=words)
 
@@ -136,7 +136,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
         with st.container(border=True):
             st.markdown("**Loss and linear term**")
             _loss(settings)
-            widgets.param(settings, "fit_linear", "Linear term $\\langle w, x\\rangle$")
+            widgets.param(settings, "fit_linear", "Linear term ⟨w, x⟩")
             if job is not None and acts_now(job) and job.experiment.fit_linear:
                 draw_now(settings, job, "lambda_w")
             else:
@@ -169,7 +169,7 @@ def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
         draw_now(settings, job, "lambda_p")
     elif notation.shrinkage_term:
         words = f"The objective holds {notation.shrinkage_term}, without a ½ in front."
-        label = f"Strength ${notation.lambda_p}$ of ${notation.shrinkage}$"
+        label = f"Strength ${notation.lambda_p}$ of {notation.shrinkage_term.partition(' ')[2]}"
         widgets.scale(settings, "lambda_p", label, help=words)
 
 
@@ -213,7 +213,7 @@ def _model(settings: Settings) -> None:
         settings,
         "model",
         st.selectbox,
-        "**Model**",
+        "Model",
         list(EXPERIMENT_MODELS),
         format_func=lambda name: MODELS[name].label,
         then=suited(settings),

@@ -401,16 +401,15 @@ def _charts(scene: Scene) -> list[dict[str, Any]]:
     error = [_series(f"train_{metric}", "training", figures.GREY)]
     if experiment.validation > 0:
         error.append(_series(f"validation_{metric}", "validation", figures.ORANGE))
+    share = metric in ("accuracy", "auc")
+    objective = _series("objective", "", regularizer_color(experiment.regularizer))
     charts = [
-        (
-            "Objective",
-            [_row([_series("objective", "", regularizer_color(experiment.regularizer))], log=True)],
-        ),
+        ("Objective", [_row([objective], log=True)]),
         (
             "What the model uses",
             used if "used_bases" in (names or ()) else [*used, _row([features], zero=True)],
         ),
-        (figures.METRICS[metric], [_row(error, log=metric in ("rmse", "loss"))]),
+        (figures.METRICS[metric], [_row(error, log=not share, top=float(share))]),
     ]
     recovery = [
         _series("support_f1", "F1 of pairs", figures.BLUE),

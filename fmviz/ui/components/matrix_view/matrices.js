@@ -636,7 +636,8 @@ class Panel {
       what.push(
         this.tiles ? `matrix of ${n} by ${k} tiles` : `${gramLabel}, ${n} by ${kind === "factor" ? n : k}`,
       );
-    const label = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean).join(". ");
+    const parts = [`${title}: heatmap of ${what.join(" and ")}`, frame.caption, empty].filter(Boolean);
+    const label = parts.map((part) => part.replace(/\.$/, "")).join(". ");
     if (this.figure.getAttribute("aria-label") !== label) this.figure.setAttribute("aria-label", label);
     return true;
   }

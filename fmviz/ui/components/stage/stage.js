@@ -108,7 +108,8 @@ class Chart {
     const log = row.log && low > 0 && high > 20 * low;
     const scale = log ? Math.log10 : (value) => value;
     [low, high] = [scale(low), scale(high)];
-    if (high === low) [low, high] = [low - 0.5, high + 0.5];
+    // None of what is drawn can be below 0.
+    if (high === low) [low, high] = [Math.max(0, low - 0.5), row.top || high + 0.5];
     const inner = height - INSET.top - INSET.bottom;
     const down = (value) => top + INSET.top + (1 - Math.min(1, (scale(value) - low) / (high - low))) * inner;
     if (log)
