@@ -155,7 +155,7 @@ def test_columns_as_people_have_them_are_found_out_and_predicted(tmp_path, capsy
 
 
 def test_an_upload_is_fitted_by_its_recipe(tmp_path, capsys, table):
-    library.encoded.cache_clear()
+    library._encoded.clear()
     file = library.keep_file(table.to_csv(index=False).encode())
     found = library.profile(file, Reading())
     recipe = first_recipe(found.source, found.columns)

@@ -103,9 +103,10 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
-    from fmviz.lab.tables.files import read, read_confined
+    from fmviz.lab.tables.files import read
     from fmviz.lab.tables.limits import LOCAL, UPLOADS
     from fmviz.lab.tables.source import CHOICES, Reading
+    from fmviz.lab.tables.untrusted import read_confined
 
     asked: dict[str, Any] = {}
     for text in given:

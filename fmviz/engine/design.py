@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ._jit import jitable
 from .errors import LARGEST, one_of, whole_number
 from .linalg.mixed_precision import Widened
-from .memory import aligned_copy
+from .memory import aligned_copy, array_bytes
 
 
 @jitable
@@ -201,6 +201,11 @@ class Design:
     def n_features(self) -> int:
         """The number of columns d."""
         return self.matrix.shape[1]
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory it takes, in all the forms that it has been asked for."""
+        return array_bytes(*vars(self).values())
 
     @cached_property
     def largest(self) -> np.ndarray:

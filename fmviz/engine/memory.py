@@ -34,6 +34,24 @@ def in_words(size: float) -> str:
     return f"{size:,.3g} {unit}"
 
 
+def array_bytes(*values: Any) -> int:
+    """Return the memory of arrays, dense or sparse, also in tuples and mappings, each counted once."""
+    sizes: dict[int, int] = {}
+
+    def visit(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            place = value.__array_interface__["data"][0]
+            sizes[place] = max(value.nbytes, sizes.get(place, 0))
+        elif hasattr(value, "indptr"):
+            visit((value.data, value.indices, value.indptr))
+        elif isinstance(value, tuple | dict):
+            for part in value.values() if isinstance(value, dict) else value:
+                visit(part)
+
+    visit(values)
+    return sum(sizes.values())
+
+
 def aligned_copy(x: Any, dtype: str = "float64") -> np.ndarray:
     """Return a C-contiguous copy of an array that begins with a cache line.
 

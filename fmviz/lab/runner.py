@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,22 +28,25 @@ from fmviz.engine.target import Target
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
 
 # A duality gap takes many times as long as the epoch before it.
 _GAP_EVERY = 10
 
 Rows = tuple[Design, np.ndarray]
+Split = tuple[Dataset, Rows, Rows | None]
 
-
-@lru_cache(maxsize=8)
-def _load(name: str, params: tuple[tuple[str, Any], ...]) -> Dataset:
-    return dataset_spec(name)(**dict(params))
+# Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
+_splits: WeighedCache[Split] = WeighedCache(
+    2, lambda found: sum(rows[0].n_bytes for rows in found[1:] if rows)
+)
+_datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
 
 def load_dataset(name: str, **params: Any) -> Dataset:
     """Return a data set, kept in memory between calls."""
-    return _load(name, tuple(sorted(params.items())))
+    return _datasets.get((name, *sorted(params.items())), lambda: dataset_spec(name)(**params))
 
 
 def too_large(experiment: Experiment) -> str | None:
@@ -76,12 +78,8 @@ def _n_features(experiment: Experiment) -> int | None:
         return None  # Said where the run is started.
 
 
-# Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
-@lru_cache(maxsize=2)
-def _rows(
-    name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int
-) -> tuple[Dataset, Rows, Rows | None]:
-    dataset = _load(name, params)
+def _rows(name: str, params: tuple[tuple[str, Any], ...], share: float, seed: int) -> Split:
+    dataset = load_dataset(name, **dict(params))
     train, held_out = split(len(dataset.y), share, seed)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None
@@ -154,7 +152,8 @@ class Run:
             raise ValueError(reason)
         share = experiment.validation
         seed = experiment.seed if share else 0
-        dataset, train, held_out = _rows(experiment.dataset, experiment.dataset_params, share, seed)
+        key = experiment.dataset, experiment.dataset_params, share, seed
+        dataset, train, held_out = _splits.get(key, lambda: _rows(*key))
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
         return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
 
@@ -187,6 +186,11 @@ class Run:
         assert isinstance(self.problem, Problem)
         found = find(self.experiment, self.problem, should_stop)
         return replace(self, problem=found.problem, begin=found.start)
+
+    @property
+    def designs(self) -> tuple[Design, ...]:
+        """The rows that it trains on, and those kept out."""
+        return self.problem.design, *(() if self.validation is None else self.validation[:1])
 
     def of_output(self, c: int) -> Run:
         """Return the run with one of several outputs as its target; itself where there is one only."""

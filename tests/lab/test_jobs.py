@@ -54,6 +54,8 @@ class Fake:
         self.fail = fail
         self.closed = False
 
+    designs = ()
+
     @property
     def dataset(self) -> Dataset:
         return DATA

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from lab.hostile_files import FILES, SCRIPT, Hostile
 
 from fmviz.engine.design import Design
+from fmviz.engine.errors import StoppedError
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.catalog import dataset_spec, load
@@ -32,7 +33,7 @@ from fmviz.lab.search.equal_sparsity import search_program
 from fmviz.lab.search.strength_path import PathPlan, path_program
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
-from fmviz.lab.tables import limits
+from fmviz.lab.tables import limits, untrusted
 from fmviz.lab.tables.column_types import described, likely_target
 from fmviz.lab.tables.encoding import encode
 from fmviz.lab.tables.files import read
@@ -86,7 +87,7 @@ def here(tmp_path, monkeypatch) -> Path:
     """A run store, and a folder for own data beside it."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
     library._profiles.clear()
-    library.sized.cache_clear()
+    library._sizes.clear()
     return tmp_path
 
 
@@ -170,6 +171,48 @@ def test_nothing_larger_than_the_limits_is_kept(here, monkeypatch):
         read(b"a,y\n" + b"1,2\n" * 11, within=limits.Limits(rows=10))
     with pytest.raises(ValueError, match="18 cells"):
         read(b"a,b,y\n" + b"1,2,3\n" * 6, within=limits.Limits(cells=15))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")
+@pytest.mark.parametrize("encoding", [False, True])
+def test_columns_are_described_and_encoded_within_limits(here, monkeypatch, encoding):
+    """A wide table of words that are nearly dates costs the server no more than its limit."""
+    rows = [[f"{(i + j) % 9} Jan" for j in range(700)] for i in range(20)]
+    data = bytes_of(pd.DataFrame(rows, columns=[f"c{j}" for j in range(700)]))
+    file = library.keep_file(data)
+    if encoding:
+        source = library._profiles.get((file, Reading()), lambda: library.Profile(read(data), ())).source
+        recipe = Recipe(columns=tuple(Choice(name, "word") for name in source.table), target="c0")
+    monkeypatch.setattr(untrusted, "_SECONDS", 0.2)
+
+    def make(should_stop=lambda: False):
+        if encoding:
+            return library.encoded(file, recipe, should_stop)
+        return library.profile(file, Reading(), should_stop)
+
+    begin = time.process_time()
+    with pytest.raises(ValueError, match="takes longer than 0 s"):
+        make()
+    with pytest.raises(StoppedError):
+        make(lambda: True)
+    assert time.process_time() - begin < SLOWEST / 5
+
+
+@pytest.mark.parametrize("kind", ["table", "sparse table", "libsvm"])
+def test_what_another_process_encodes_is_the_same(kind):
+    frame = table()
+    if kind == "sparse table":
+        words = [f"w{i // 3}" for i in range(200)]
+        frame = frame.assign(word=words, when="2024-01-" + frame.age.astype(str), y=["a", "b", "c", "a"] * 50)
+    data = b"1 1:2 4:1.5\n-1 2:1\n1 3:-0.1\n" if kind == "libsvm" else bytes_of(frame)
+    source, recipe = decided(data)
+    there, columns = untrusted.describe_confined(data, Reading())
+    assert columns == (() if source.table is None else described(source.table, source.reading.decimal))
+    one, other = encode(source, recipe), untrusted.encode_confined(there, recipe)
+    assert sp.issparse(one.X) == sp.issparse(other.X) == (kind != "table")
+    assert np.array_equal(dense(one), dense(other))
+    assert np.array_equal(one.y, other.y)
+    assert (one.target, one.encoding, one.notes()) == (other.target, other.encoding, other.notes())
 
 
 def test_the_limit_of_the_server_is_that_of_the_page():

@@ -29,7 +29,7 @@ CSV = "age,town,smoker,y\n" + "".join(
 @pytest.fixture(autouse=True)
 def fresh(store):
     library._profiles.clear()
-    library.sized.cache_clear()
+    library._sizes.clear()
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:

@@ -2,7 +2,9 @@
 
 On Linux a helper process, started with the first call, imports what is called and forks a child for every
 call, so that the next one takes milliseconds to begin. It ends with its parent, however that ends, and takes
-its children with it. Elsewhere calls are made in this process, without limits.
+its children with it; of each that ends it adds the exit status to the answer. Answers hold no code, so that
+a child that a file has taken over can send nothing but values. Elsewhere calls are made in this process,
+without limits.
 """
 
 from __future__ import annotations
@@ -20,15 +22,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import in_words
+from fmviz.lab.background.answers import pack, unpack
 
 __all__ = ["confined"]
-
-Result = TypeVar("Result")
 
 _FORKS = sys.platform == "linux"
 # An allocator that reserves addresses ahead would meet the limit of memory long before it uses any.
@@ -42,32 +43,35 @@ _PATIENCE = 0.1
 _START_SECONDS = 120.0
 # Seconds by the clock for each of processor time.
 _WAITING = 6.0
-_PID_BYTES = 8
+_NUMBER_BYTES = 8
 _LONGEST_NAME = 4096
+# The exit status of a child; any other is that of a death.
+_RETURNED, _MEMORY, _REFUSED, _FAILED = 0, 10, 11, 12
 
 
 def confined(
-    function: Callable[..., Result],
+    function: Callable[..., Any],
     *arguments: Any,
     name: str,
     seconds: float,
     memory: float,
     advice: str,
     should_stop: Callable[[], bool] = never,
-) -> Result:
+) -> Any:
     """Return ``function(*arguments)``, called in a process of its own.
 
     Parameters
     ----------
     function : callable
-        Importable by its name; arguments and result can be pickled.
+        Importable by its name, with arguments that can be pickled; it returns what
+        `fmviz.lab.background.answers.pack` takes, and lists come back for tuples.
     name : str
         What sentences call that which is read.
     seconds : float
         The most processor time that it may take; by the clock it may be six times that, since others may be
         at work.
     memory : float
-        The most bytes that it may take besides its arguments.
+        The most bytes that it may take besides its arguments, and that its result may have.
     advice : str
         The sentence that tells a way out where that is too little.
     should_stop : callable
@@ -84,25 +88,42 @@ def confined(
     if not _FORKS:
         return function(*arguments)
     with _helper().child(function) as connection:
-        answer = _answer(connection, (function, arguments, memory), seconds, should_stop)
+        answer = _answer(connection, (function, arguments, memory), seconds, memory, should_stop)
     if answer is None:
         raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
-    # Where memory runs out in foreign code, the process ends without a word.
-    kind, value = pickle.loads(answer) if answer else ("memory", None)
-    if kind == "returned":
-        return cast(Result, value)
-    if kind == "memory":
+    told, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
+    if status == _MEMORY:
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
-    if isinstance(value, ValueError):
-        raise value
-    raise ValueError(f"{name} cannot be read ({value}).")
+    try:
+        value = unpack(told) if status in (_RETURNED, _REFUSED, _FAILED) else None
+    except Exception:  # Whatever a process sends that a file has taken over.
+        status = _FAILED
+        value = "the process that reads it sent no answer"
+    if status == _RETURNED:
+        return value
+    if status == _REFUSED:
+        raise ValueError(value)
+    if status != _FAILED:
+        value = f"the process that reads it ended with {_ending(status)}"
+    raise ValueError(f"{name} cannot be read ({value}). {advice}")
+
+
+def _ending(status: int) -> str:
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"exit status {status}"
 
 
 def _answer(
-    connection: socket.socket, request: Any, seconds: float, should_stop: Callable[[], bool]
-) -> bytes | None:
-    """Send the request and return the answer, empty if the child died; None if it took too long."""
-    parts: list[bytes] = []
+    connection: socket.socket,
+    request: Any,
+    seconds: float,
+    most: float,
+    should_stop: Callable[[], bool],
+) -> memoryview | None:
+    """Send the request and return the answer and the exit status; None if it took too long."""
+    answer = bytearray()
     pid, deadline = 0, time.monotonic() + _START_SECONDS
     sending = threading.Thread(target=_send, args=(connection, request), daemon=True)
     try:
@@ -114,16 +135,18 @@ def _answer(
             if not select.select([connection], [], [], _PATIENCE)[0]:
                 continue
             if not pid:
-                if not (first := connection.recv(_PID_BYTES)):
+                if not (first := connection.recv(_NUMBER_BYTES)):
                     raise RuntimeError("the process that reads files could not be started")
                 pid = int.from_bytes(first, "big")
                 deadline = time.monotonic() + _WAITING * seconds
                 sending.start()
             elif part := connection.recv(1 << 20):
-                parts.append(part)
+                answer += part
+                if len(answer) > most:
+                    raise ValueError("The process that reads files sent too long an answer.")
             else:
                 pid = 0
-                return b"".join(parts)
+                return memoryview(answer)
     finally:
         if pid:
             with contextlib.suppress(ProcessLookupError):
@@ -208,13 +231,19 @@ def _end() -> None:
 
 def serve(descriptor: int) -> None:
     """Fork a child for every connection that comes, until the parent is gone."""
-    children: set[int] = set()
+    # The end of a child wakes this process.
+    woken, waker = socket.socketpair()
+    waker.setblocking(False)
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    children: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as control:
         while True:
-            ready = select.select([control], [], [], 1.0 if children else None)[0]
-            while children and (ended := os.waitpid(-1, os.WNOHANG)[0]):
-                children.discard(ended)
-            if not ready:
+            ready = select.select([control, woken], [], [])[0]
+            if woken in ready:
+                woken.recv(_LONGEST_NAME)
+                _bury(children)
+            if control not in ready:
                 continue
             message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
             if not message:
@@ -224,21 +253,33 @@ def serve(descriptor: int) -> None:
                 pickle.loads(message)
             pid = os.fork()
             if not pid:
-                control.close()
+                status = 1
                 try:
-                    _work(connections[0])
+                    for one in (control.detach(), *children.values()):
+                        os.close(one)
+                    status = _work(connections[0])
                 finally:
-                    os._exit(0)
-            children.add(pid)
-            os.close(connections[0])
+                    os._exit(status)
+            children[pid] = connections[0]
     for pid in children:
         os.kill(pid, signal.SIGKILL)
 
 
-def _work(descriptor: int) -> None:
-    """Answer one request."""
+def _bury(children: dict[int, int]) -> None:
+    """Add the exit status to the answer of every child that has ended."""
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            break
+        with socket.socket(fileno=children.pop(pid)) as connection, contextlib.suppress(OSError):
+            code = os.waitstatus_to_exitcode(status)
+            connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
+
+
+def _work(descriptor: int) -> int:
+    """Answer one request; return the exit status."""
     with socket.socket(fileno=descriptor) as connection:
-        connection.sendall(os.getpid().to_bytes(_PID_BYTES, "big"))
+        connection.sendall(os.getpid().to_bytes(_NUMBER_BYTES, "big"))
         with connection.makefile("rb") as stream:
             function, arguments, memory = pickle.load(stream)
         import resource  # Windows has none.
@@ -247,14 +288,15 @@ def _work(descriptor: int) -> None:
         most = int(_addresses() + memory)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         try:
-            answer = pickle.dumps(("returned", function(*arguments)), protocol=5)
+            answer, status = pack(function(*arguments)), _RETURNED
         except MemoryError:
-            answer = pickle.dumps(("memory", None))
+            return _MEMORY
         except ValueError as error:
-            answer = pickle.dumps(("raised", ValueError(str(error))))
+            answer, status = pack(str(error)), _REFUSED
         except Exception as error:
-            answer = pickle.dumps(("raised", f"{type(error).__name__}: {error}"[:300]))
+            answer, status = pack(f"{type(error).__name__}: {error}"[:300]), _FAILED
         connection.sendall(answer)
+        return status
 
 
 def _addresses() -> int:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError
+from fmviz.engine.memory import array_bytes
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Reason, Snapshot, Status
@@ -33,6 +35,10 @@ class Prepared(Protocol):
     @property
     def dataset(self) -> Dataset:
         """The data."""
+
+    @property
+    def designs(self) -> tuple[Design, ...]:
+        """The rows as solvers read them."""
 
     @property
     def schedule(self) -> Schedule:
@@ -220,15 +226,15 @@ class Job(Task):
                 unsaved=recorder.trouble if recorder is not None else "",
             )
 
-    @property
-    def n_bytes(self) -> int:
-        """About how much memory the job's results take."""
+    def weights(self) -> dict[int, int]:
+        """Return about how much memory its results, its data set and the copies for its solver take."""
         with self._lock:
             arrays = [frame.thinned.values for frame in self._frames.items()]
             if self._last is not None:
-                last = self._last.parameters
-                arrays += [a for a in (last.P, last.w, last.W) if a is not None]
-            return sum(a.nbytes for a in arrays) + 1_500 * len(self._history.items())
+                arrays += self._last.parameters.values()
+            results = array_bytes(*arrays) + 1_500 * len(self._history.items())
+            data = (self._dataset, *(() if self._run is None else self._run.designs))
+            return {id(self): results} | {id(one): one.n_bytes for one in data if one is not None}
 
     # -------------------------------------------------------------------------------------- under the lock
 
@@ -241,6 +247,10 @@ class Job(Task):
 
     def _set(self, state: TaskState, message: str) -> None:
         super()._set(state, message)
+        if state.ended:
+            # What made the epochs holds copies of the data.
+            last = None if self._kept is None or state is TaskState.FAILED else self._kept()
+            self._run, self._kept = None, None if last is None else lambda: last
         if not state.active and self._line.leave(self._slice):
             self._scheduled = False
 

@@ -153,10 +153,14 @@ class Task:
         """Seconds since somebody looked."""
         return time.monotonic() - self._seen
 
+    def weights(self) -> dict[int, int]:
+        """Return about how much memory it keeps, by the ids of what may be shared with others."""
+        return {id(one): one.n_bytes for one in self._items if hasattr(one, "n_bytes")}
+
     @property
     def n_bytes(self) -> int:
-        """About how much memory the results take; 0 where they are small."""
-        return sum(getattr(one, "n_bytes", 0) for one in self._items)
+        """About how much memory is kept in all."""
+        return sum(self.weights().values())
 
     # -------------------------------------------------------------------------------------- under the lock
 

@@ -6,12 +6,13 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fmviz.lab.background.job import ORPHAN_SECONDS, Job, Prepare
 from fmviz.lab.background.pool import Executor, Line, ThreadPool
 from fmviz.lab.background.task import Make, Task
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.quotas import memory_limit
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.recorder import Recorder
 from fmviz.lab.store import RunStore, store
@@ -37,7 +38,8 @@ class Limits:
         How many training runs, and how many other tasks, are kept; the ones that nobody has looked at for
         longest go first. What is active, and what came last, stays.
     n_bytes : int
-        How much memory the training runs may take, before they are dropped in the same order.
+        How much memory the tasks may take, with the data of the training runs, before they are dropped in the
+        same order.
     orphan_seconds, forget_seconds : float
         After so long without a look a running training run pauses, and a paused or ended one is dropped.
     """
@@ -47,7 +49,7 @@ class Limits:
     waiting: int = 100
     jobs: int = 60
     tasks: int = 20
-    n_bytes: int = 400_000_000
+    n_bytes: float = field(default_factory=memory_limit)
     orphan_seconds: float = ORPHAN_SECONDS
     forget_seconds: float = 3_600.0
 
@@ -63,7 +65,7 @@ class TaskManager:
         Handed to every `Job`.
     open_store : callable, optional
         Returns the store that every training run is written to; without it none is.
-    limits : Limits
+    limits : Limits, optional
         How much is taken on, and kept.
     """
 
@@ -73,12 +75,12 @@ class TaskManager:
         prepare: Prepare = Run.loaded,
         *,
         open_store: Callable[[], RunStore] | None = None,
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
     ) -> None:
         self.executor: Executor = executor if executor is not None else ThreadPool()
         self._prepare = prepare
         self._open_store = open_store
-        self.limits = limits
+        self.limits = limits = limits or Limits()
         self._line = Line(self.executor, limits.active)
         self._lock = threading.RLock()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
@@ -125,6 +127,7 @@ class TaskManager:
         self._tasks[task.id] = task
         places, room = {Job: self.limits.jobs, Task: self.limits.tasks}, self.limits.n_bytes
         forget = {Job: self.limits.forget_seconds, Task: math.inf}
+        counted: set[int] = set()
 
         def stays(one: Task) -> bool:
             return one is task or one.state.active
@@ -132,8 +135,11 @@ class TaskManager:
         for one in sorted(self._tasks.values(), key=lambda one: (not stays(one), one.idle_seconds)):
             kind = Job if isinstance(one, Job) else Task
             places[kind] -= 1
-            room -= one.n_bytes
-            full = places[kind] < 0 or (one.n_bytes > 0 and room < 0)
+            # What several have in common, as the data set, is counted with the first that stays.
+            own = {key: size for key, size in one.weights().items() if key not in counted}
+            counted |= own.keys()
+            room -= sum(own.values())
+            full = places[kind] < 0 or (bool(own) and room < 0)
             if not stays(one) and (full or one.idle_seconds > forget[kind]):
                 one.stop()
                 del self._tasks[one.id]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.engine.memory import array_bytes
 from fmviz.engine.settings import ParamSpec, check_params
 from fmviz.engine.target import Target
 from fmviz.lab.contamination import Task, contaminated, contamination_params
@@ -110,6 +112,11 @@ class Dataset:
     licence: str = ""
     targets: tuple[str, ...] = ()
     true_y: np.ndarray | None = None
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """How much memory its arrays take."""
+        return array_bytes(self.X, self.y, self.true_y, self.truth)
 
     @property
     def wrong(self) -> np.ndarray | None:

@@ -81,7 +81,7 @@ def import_runs(
     """
     data = file if isinstance(file, bytes) else file.read()
     found = confined(
-        read_archive,
+        _archive_parts,
         data,
         name="This file",
         seconds=_SECONDS,
@@ -90,17 +90,24 @@ def import_runs(
         should_stop=should_stop,
     )
     new: list[str] = []
-    known = {run.id: run for run in store.get_many([run["id"] for run, _ in found])}
+    runs = found["runs"]
+    known = {run.id: run for run in store.get_many([run["id"] for run in runs])}
     with store.database.write() as connection:
-        for run, arrays in found:
+        for run in runs:
             there = known.get(run["id"])
             if there is not None and (there.digest, there.created) == (run["digest"], run["created"]):
                 connection.execute("UPDATE runs SET deleted = NULL WHERE id = ?", (run["id"],))
                 continue
             name = run["id"] if there is None else new_id()
             new.append(name)
-            _insert(connection, name, run, arrays)
-    return new, len(found) - len(new)
+            _insert(connection, name, run, found.get(f"parameters of {run['id']}"))
+    return new, len(runs) - len(new)
+
+
+def _archive_parts(data: bytes) -> dict[str, Any]:
+    runs = read_archive(data)
+    packed = {f"parameters of {run['id']}": arrays for run, arrays in runs if arrays is not None}
+    return {"runs": [run for run, _ in runs], **packed}
 
 
 def read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None]]:

@@ -49,6 +49,8 @@ class Column:
         Why it is left out, or what to look at; or empty.
     levels : tuple of str
         The most frequent values, for a choice of the class to predict.
+    positive : bool
+        Whether it holds numbers for the most part, more than two different ones, and all are positive.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Column:
     examples: str
     note: str = ""
     levels: tuple[str, ...] = ()
+    positive: bool = False
 
 
 def described(table: pd.DataFrame, decimal: str = "point") -> tuple[Column, ...]:
@@ -76,7 +79,22 @@ def _described(values: pd.Series, decimal: str) -> Column:
     plain_kind, note, missing = _kind(known, different, decimal, bool(_IDENTIFIER.search(name)), n)
     kind, note = _refined(plain_kind, known, different, name) or (plain_kind, note)
     missing += n - len(known)
-    return Column(name, kind, plain_kind, missing, len(different), " · ".join(told), note, levels)
+    positive = _positive(known, decimal, n)
+    return Column(name, kind, plain_kind, missing, len(different), " · ".join(told), note, levels, positive)
+
+
+def _positive(known: pd.Series, decimal: str, n: int) -> bool:
+    """Return whether most of n values are numbers, more than two different ones, and all are positive."""
+    if not len(known) or np.isnan(numbers_of(_some(known), decimal)).mean() > 0.75:
+        return False
+    numbers = numbers_of(known, decimal)
+    numbers = numbers[~np.isnan(numbers)]
+    return numbers.size > 0.5 * n and bool(numbers.min() > 0.0) and np.unique(numbers).size > 2
+
+
+def _some(values: pd.Series) -> pd.Series:
+    """Return some of the values, evenly spread."""
+    return values.iloc[np.unique(np.linspace(0, len(values) - 1, _SAMPLE).astype(int))]
 
 
 def _refined(kind: str, known: pd.Series, different: pd.Series, name: str) -> tuple[str, str] | None:
@@ -89,7 +107,7 @@ def _refined(kind: str, known: pd.Series, different: pd.Series, name: str) -> tu
             return "word", "Its whole numbers look like codes; as a category, each is a name."
     unlike = m > n / 2 or m > MOST_LEVELS
     if kind in ("word", "ignored") and unlike and n >= 20 and not is_number(known):
-        sample = known.iloc[np.unique(np.linspace(0, n - 1, _SAMPLE).astype(int))].astype(str)
+        sample = _some(known).astype(str)
         if sample.str.split().str.len().mean() >= _TEXT_WORDS:
             return "text", f"Texts; as such, each of their {MOST_LEVELS:,} most frequent words is a feature."
     return None
@@ -127,9 +145,8 @@ def _kind(
         return "number", "", 0
     if len(different) > 2:
         # A look at some of them spares the rest, which may be a million texts.
-        some = different.iloc[np.unique(np.linspace(0, len(different) - 1, _SAMPLE).astype(int))]
         stray = None
-        if np.isnan(numbers_of(some, decimal)).mean() < 0.5:
+        if np.isnan(numbers_of(_some(different), decimal)).mean() < 0.5:
             stray = known.isin(different[np.isnan(numbers_of(different, decimal))])
         if stray is not None and stray.mean() <= STRAY:
             note = ""

@@ -6,29 +6,21 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.drive import never
 from fmviz.engine.errors import LARGEST
-from fmviz.lab.background.confined import confined
 from fmviz.lab.tables.limits import UPLOADS, Limits
 from fmviz.lab.tables.parquet import read_parquet
 from fmviz.lab.tables.source import ENCODINGS, Reading, Source
 from fmviz.lab.tables.text import read_text
 
-__all__ = ["detect", "read", "read_confined"]
+__all__ = ["GZIP", "detect", "read", "read_unfolded", "unfolded"]
 
 _SAMPLE = 65_536
-_GZIP = b"\x1f\x8b"
-# What reading takes, in bytes and seconds: at the start, and for every byte of a file. A table of short words
-# takes most.
-_MEMORY, _MEMORY_EACH = 600e6, 18.0
-_SECONDS, _SECONDS_EACH = 10.0, 4e-7
+GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LIBSVM_LINE = re.compile(r"[-+.,\w]+(\s+qid:\d+)?(\s+\d+:[-+.\w]+)+\s*(#.*)?")
 _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
@@ -81,10 +73,11 @@ def read(
     """
     asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
-    return _read(_unfolded(data, name, within), asked, name, within)
+    return read_unfolded(unfolded(data, name, within), asked, name, within)
 
 
-def _read(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
+def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
+    """As `read`, of a file that is not compressed."""
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
         return read_parquet(data, name, within)
@@ -94,43 +87,6 @@ def _read(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
         X, y = _libsvm(text, name, within)
         return Source(Reading(kind, encoding, "blanks", "no", "point"), None, X, y, tuple(notes))
     return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
-
-
-def read_confined(
-    data: bytes,
-    asked: Reading | None = None,
-    name: str = "The file",
-    within: Limits | None = None,
-    should_stop: Callable[[], bool] = never,
-) -> Source:
-    """As `read`, in a process of its own, with as much time and memory as an honest file of its size takes.
-
-    Raises
-    ------
-    ValueError
-        As `read` does; or if it takes more.
-    StoppedError
-        If `should_stop` was true.
-    """
-    asked, within = asked or Reading(), within or UPLOADS
-    within.check(name, file=len(data))
-
-    def call(function: Callable[..., Any], *arguments: Any) -> Any:
-        return confined(
-            function,
-            *arguments,
-            name=name,
-            seconds=_SECONDS + _SECONDS_EACH * len(data),
-            memory=_MEMORY + _MEMORY_EACH * len(data),
-            advice="Take a sample of its rows, or fewer columns.",
-            should_stop=should_stop,
-        )
-
-    # How much it unfolds to is seen by unfolding it alone.
-    if data.startswith(_GZIP):
-        data = call(_unfolded, data, name, within)
-    source: Source = call(_read, data, asked, name, within)
-    return source
 
 
 def detect(data: bytes, name: str = "The file") -> str:
@@ -181,9 +137,9 @@ def _is_libsvm(head: bytes) -> bool:
     return _LIBSVM_LINE.fullmatch(first) is not None
 
 
-def _unfolded(data: bytes, name: str, within: Limits) -> bytes:
+def unfolded(data: bytes, name: str, within: Limits) -> bytes:
     """Return the contents of a file compressed with gzip, and others as they are."""
-    if not data.startswith(_GZIP):
+    if not data.startswith(GZIP):
         return data
     try:
         with gzip.open(io.BytesIO(data)) as stream:

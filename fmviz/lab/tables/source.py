@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.errors import one_of
+from fmviz.engine.memory import array_bytes
 
 __all__ = ["CHOICES", "DELIMITERS", "ENCODINGS", "Reading", "Source", "named"]
 
@@ -82,6 +84,12 @@ class Source:
     X: sp.csr_array | None = None
     y: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """How much memory it takes."""
+        in_table = 0 if self.table is None else int(self.table.memory_usage(deep=True).sum())
+        return in_table + array_bytes(self.X, self.y)
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -130,7 +130,9 @@ def date_format(values: pd.Series) -> str:
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         return ""
     sample = pd.Series([str(value) for value in values.dropna().unique()[:_SAMPLE]], dtype="str")
-    for form in _DATE_FORMATS if len(sample) else ():
+    # To try all formats on thousands of columns of words takes long.
+    dated = len(sample) > 0 and sample.str.contains("[0-9]").mean() > 1 - STRAY
+    for form in _DATE_FORMATS if dated else ():
         if pd.to_datetime(sample, format=form, errors="coerce", utc=True).notna().mean() > 1 - STRAY:
             return form
     return ""

@@ -40,7 +40,7 @@ def import_upload(
     name, title = library.name_of(file, recipe), library.title_of(title)
     # Of two who bring the same, the first.
     before = library.find(name)
-    dataset = library.encoded(file, recipe).dataset(name, title)
+    dataset = library.encoded(file, recipe, should_stop).dataset(name, title)
     if not dataset.outputs:
         model = None
     suggested = {} if before is None else {**before.suggested}

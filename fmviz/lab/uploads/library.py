@@ -14,22 +14,20 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from fmviz.engine.drive import never
+from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.places import data_folder
+from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.tables import limits
-from fmviz.lab.tables.column_types import Column, described
-from fmviz.lab.tables.encoding import Encoded, encode
-from fmviz.lab.tables.files import read_confined
+from fmviz.lab.tables.column_types import Column
+from fmviz.lab.tables.encoding import Encoded
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.tables.source import Reading, Source
+from fmviz.lab.tables.untrusted import describe_confined, encode_confined
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.uploads.size import Size
 
@@ -38,8 +36,10 @@ __all__ = [
     "Upload",
     "delete",
     "encoded",
+    "file_of",
     "find",
     "keep_file",
+    "kept_bytes",
     "load",
     "name_of",
     "profile",
@@ -118,10 +118,15 @@ class Profile:
 # -------------------------------------------------------------------------------------------------- files
 
 
+def file_of(data: bytes) -> str:
+    """Return the hash of a file that may be kept; raises ValueError where it is too large."""
+    limits.UPLOADS.check("The file", file=len(data))
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
 def keep_file(data: bytes) -> str:
     """Keep a file; return its hash. Raises ValueError where it is too large."""
-    limits.UPLOADS.check("The file", file=len(data))
-    name = hashlib.sha256(data).hexdigest()[:32]
+    name = file_of(data)
     path = _file(name)
     if path.exists():
         os.utime(path)
@@ -129,6 +134,11 @@ def keep_file(data: bytes) -> str:
         _tidy()
         _write(path, data)
     return name
+
+
+def kept_bytes() -> int:
+    """Return the bytes of all kept files."""
+    return sum(path.stat().st_size for path in data_folder().glob("file_*"))
 
 
 def size_of_file(file: str) -> int | None:
@@ -165,41 +175,43 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-# The newest last.
-_profiles: dict[tuple[str, Reading], Profile] = {}
-_MOST_PROFILES = 4
-
-
-def profile(file: str, reading: Reading, should_stop: Callable[[], bool] = never) -> Profile:
-    """Read a kept file and describe its columns, once.
-
-    Raises ValueError with a sentence, or StoppedError if `should_stop` was true before it was read.
-    """
-    if (found := _profiles.pop((file, reading), None)) is None:
-        source = read_confined(_bytes(file), reading, should_stop=should_stop)
-        table = source.table
-        found = Profile(source, () if table is None else described(table, source.reading.decimal))
-    _profiles[file, reading] = found
-    for oldest in list(_profiles)[:-_MOST_PROFILES]:
-        _profiles.pop(oldest, None)
-    return found
-
-
+_profiles: WeighedCache[Profile] = WeighedCache(4, lambda found: found.source.n_bytes)
 # One, which the page counts, enters and trains on in turn.
-@lru_cache(maxsize=1)
-def encoded(file: str, recipe: Recipe) -> Encoded:
-    """Return what a recipe makes of a kept file; raises ValueError with a sentence."""
-    found = encode(profile(file, recipe.reading).source, recipe)
-    X: Any = found.X
-    entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    limits.UPLOADS.check("This", features=X.shape[1], entries=int(entries))
-    return found
+_encoded: WeighedCache[Encoded] = WeighedCache(1, lambda found: array_bytes(found.X, found.y))
+_sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 
 
-@lru_cache(maxsize=64)
-def sized(file: str, recipe: Recipe) -> Size:
-    """Return the size of what a recipe makes of a kept file; raises ValueError with a sentence."""
-    return Size.of(encoded(file, recipe))
+def profile(
+    file: str, reading: Reading, should_stop: Callable[[], bool] = never, data: bytes | None = None
+) -> Profile:
+    """Read a file and describe its columns, once.
+
+    `data` are its bytes where it is not kept yet: it is, once it could be read. Raises ValueError with a
+    sentence, or StoppedError if `should_stop` was true before it was read.
+    """
+
+    def read() -> Profile:
+        content = _bytes(file) if data is None else data
+        found = Profile(*describe_confined(content, reading, should_stop))
+        if data is not None:
+            keep_file(data)
+        return found
+
+    return _profiles.get((file, reading), read)
+
+
+def encoded(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
+    """Return what a recipe makes of a kept file; raises as `profile`."""
+
+    def encode() -> Encoded:
+        return encode_confined(profile(file, recipe.reading, should_stop).source, recipe, should_stop)
+
+    return _encoded.get((file, recipe), encode)
+
+
+def sized(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Size:
+    """Return the size of what a recipe makes of a kept file; raises as `profile`."""
+    return _sizes.get((file, recipe), lambda: Size.of(encoded(file, recipe, should_stop)))
 
 
 # --------------------------------------------------------------------------------------------------- sets

@@ -7,7 +7,6 @@ import streamlit as st
 
 from fmviz.lab.tables.column_types import Column
 from fmviz.lab.tables.scales import ascending
-from fmviz.lab.tables.values import numbers_of
 from fmviz.lab.uploads.library import Profile
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain
@@ -122,14 +121,9 @@ def _positive(settings: Settings, profile: Profile) -> bool:
     """Return whether the target is a number that is positive in all rows."""
     if settings["positive"] or settings["task"] not in ("auto", "regression"):
         return False
-    table = profile.source.table
-    values = profile.source.y if table is None else table.get(settings["target"])
-    if values is None:
-        return False
-    decimal = profile.source.reading.decimal
-    numbers = np.asarray(values, float) if table is None else numbers_of(values, decimal)
-    known = numbers[np.isfinite(numbers)]
-    return known.size > 0.5 * numbers.size and bool(known.min() > 0.0) and np.unique(known).size > 2
+    if (y := profile.source.y) is not None:
+        return bool(y.min() > 0.0) and np.unique(y).size > 2
+    return any(one.positive for one in profile.columns if one.name == settings["target"])
 
 
 def _also(settings: Settings, names: list[str]) -> None:

@@ -47,7 +47,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     key = f"data:size:{library.name_of(file, recipe)}"
     ready = done(
         key,
-        lambda _: library.sized(file, recipe),
+        lambda should_stop: library.sized(file, recipe, should_stop),
         "Counting what this makes.",
         _cannot,
     )

@@ -1,0 +1,72 @@
+"""How much a server keeps in memory and of uploads, and caches that are bounded by what they weigh."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+__all__ = ["WeighedCache", "memory_limit", "uploads_limit"]
+
+Value = TypeVar("Value")
+
+_UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+
+def memory_limit() -> float:
+    """Return the bytes of memory that results may keep: those of ``FMVIZ_MEMORY``, or 1 GB."""
+    return _limit("FMVIZ_MEMORY", 1e9)
+
+
+def uploads_limit() -> float:
+    """Return the bytes that uploads may have in all: those of ``FMVIZ_UPLOADS``, or 2 GB."""
+    return _limit("FMVIZ_UPLOADS", 2e9)
+
+
+def _limit(name: str, default: float) -> float:
+    if not (text := os.environ.get(name, "").strip()):
+        return default
+    if (found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]b)", text, re.IGNORECASE)) is None:
+        raise ValueError(f"{name} is {text!r}; give a number with its unit, such as 500 MB or 2 GB.")
+    return float(found[1]) * _UNITS[found[2].lower()]
+
+
+class WeighedCache(Generic[Value]):
+    """The values that were asked for last; may be used from several threads.
+
+    Parameters
+    ----------
+    most : int
+        So many are kept, in at most a quarter of `memory_limit`; the last one always.
+    weigh : callable
+        Returns the bytes of a value.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[Value], float]) -> None:
+        self._most, self._weigh = most, weigh
+        self._lock = threading.Lock()
+        self._values: OrderedDict[Hashable, tuple[Value, float]] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, made where it is not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+        value = make()
+        with self._lock:
+            self._values[key] = value, self._weigh(value)
+            while len(self._values) > self._most or (
+                len(self._values) > 1
+                and sum(weight for _, weight in self._values.values()) > memory_limit() / 4
+            ):
+                self._values.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        """Forget all values."""
+        with self._lock:
+            self._values.clear()

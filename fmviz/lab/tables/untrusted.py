@@ -1,0 +1,161 @@
+"""Read, describe and encode untrusted files in a process of its own, with limits of time and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fmviz.engine.drive import never
+from fmviz.lab.background.confined import confined
+from fmviz.lab.tables.column_types import Column, described
+from fmviz.lab.tables.encoding import Encoded, TableEncoding, encode
+from fmviz.lab.tables.files import GZIP, read_unfolded, unfolded
+from fmviz.lab.tables.limits import UPLOADS, Limits
+from fmviz.lab.tables.recipe import Recipe
+from fmviz.lab.tables.source import Reading, Source
+from fmviz.lab.tables.target import Target
+
+__all__ = ["describe_confined", "encode_confined", "read_confined"]
+
+# What an honest file takes, in bytes and seconds: at the start, and for every byte that is read. A table of
+# short words takes most.
+_MEMORY, _MEMORY_EACH = 600e6, 18.0
+_SECONDS, _SECONDS_EACH = 20.0, 4e-7
+
+
+def read_confined(
+    data: bytes,
+    asked: Reading | None = None,
+    name: str = "The file",
+    within: Limits | None = None,
+    should_stop: Callable[[], bool] = never,
+) -> Source:
+    """As `fmviz.lab.tables.files.read`, with as much time and memory as an honest file of its size takes.
+
+    Raises
+    ------
+    ValueError
+        As `read` does; or if it takes more.
+    StoppedError
+        If `should_stop` was true.
+    """
+    return _source(_read(_source_parts, data, asked, name, within, should_stop))
+
+
+def describe_confined(
+    data: bytes, asked: Reading, should_stop: Callable[[], bool] = never
+) -> tuple[Source, tuple[Column, ...]]:
+    """Return a file as `read_confined` does, and what its columns are; () for libsvm."""
+    told = _read(_described_parts, data, asked, "The file", UPLOADS, should_stop)
+    columns = (Column(**{**one, "levels": tuple(one["levels"])}) for one in told["columns"])
+    return _source(told), tuple(columns)
+
+
+def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
+    """As `fmviz.lab.tables.encoding.encode`, of all rows, within the limits of an upload; raises alike."""
+    told = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
+    encoding = told["encoding"]
+    return Encoded(
+        _matrix(told),
+        told["y"],
+        told["rows"],
+        told["dropped"],
+        Target.from_dict(told["target"]),
+        None if encoding is None else TableEncoding.from_dict(encoding),
+        told["lacking"],
+        told["unseen"],
+    )
+
+
+def _read(
+    function: Callable[..., Any],
+    data: bytes,
+    asked: Reading | None,
+    name: str,
+    within: Limits | None,
+    should_stop: Callable[[], bool],
+) -> dict[str, Any]:
+    asked, within = asked or Reading(), within or UPLOADS
+    within.check(name, file=len(data))
+    # How much it unfolds to is seen by unfolding it alone.
+    if data.startswith(GZIP):
+        limits: dict[str, Any] = {"n_bytes": len(data), "name": name, "should_stop": should_stop}
+        data = _confined(_unfolded_parts, data, name, within, **limits)["data"]
+    return _confined(
+        function, data, asked, name, within, n_bytes=len(data), name=name, should_stop=should_stop
+    )
+
+
+def _confined(
+    function: Callable[..., Any],
+    *arguments: Any,
+    n_bytes: float,
+    should_stop: Callable[[], bool],
+    name: str = "The file",
+) -> dict[str, Any]:
+    found: dict[str, Any] = confined(
+        function,
+        *arguments,
+        name=name,
+        seconds=_SECONDS + _SECONDS_EACH * n_bytes,
+        memory=_MEMORY + _MEMORY_EACH * n_bytes,
+        advice="Take a sample of its rows, or fewer columns.",
+        should_stop=should_stop,
+    )
+    return found
+
+
+def _source(told: Mapping[str, Any]) -> Source:
+    X = None if told["table"] is not None else _matrix(told)
+    return Source(Reading(**told["reading"]), told["table"], X, told["y"], tuple(told["notes"]))
+
+
+def _matrix(told: Mapping[str, Any]) -> Any:
+    if told["shape"] is None:
+        return told["X"]
+    return sp.csr_array((told["X"], told["indices"], told["indptr"]), shape=tuple(told["shape"]))
+
+
+# --------------------------------------------------------------------------------------- in the process
+
+
+def _unfolded_parts(data: bytes, name: str, within: Limits) -> dict[str, Any]:
+    return {"data": unfolded(data, name, within)}
+
+
+def _source_parts(*arguments: Any) -> dict[str, Any]:
+    return _parts(read_unfolded(*arguments))
+
+
+def _described_parts(*arguments: Any) -> dict[str, Any]:
+    source = read_unfolded(*arguments)
+    columns = () if source.table is None else described(source.table, source.reading.decimal)
+    return {**_parts(source), "columns": [asdict(one) for one in columns]}
+
+
+def _parts(source: Source) -> dict[str, Any]:
+    told = {"reading": asdict(source.reading), "table": source.table, "y": source.y, "notes": source.notes}
+    return told if source.X is None else {**told, **_matrix_parts(source.X)}
+
+
+def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
+    found = encode(source, recipe)
+    X: Any = found.X
+    entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    UPLOADS.check("This", features=X.shape[1], entries=int(entries))
+    return {
+        **_matrix_parts(X),
+        **{name: getattr(found, name) for name in ("y", "rows", "dropped", "lacking", "unseen")},
+        "target": asdict(found.target),
+        "encoding": None if found.encoding is None else found.encoding.to_dict(),
+    }
+
+
+def _matrix_parts(X: Any) -> dict[str, Any]:
+    if not sp.issparse(X):
+        return {"X": X, "shape": None}
+    return {"X": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
