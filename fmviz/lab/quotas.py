@@ -29,9 +29,9 @@ def uploads_limit() -> float:
 def _limit(name: str, default: float) -> float:
     if not (text := os.environ.get(name, "").strip()):
         return default
-    if (found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]b)", text, re.IGNORECASE)) is None:
+    if (match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]b)", text, re.IGNORECASE)) is None:
         raise ValueError(f"{name} is {text!r}; give a number with its unit, such as 500 MB or 2 GB.")
-    return float(found[1]) * _UNITS[found[2].lower()]
+    return float(match[1]) * _UNITS[match[2].lower()]
 
 
 class WeighedCache(Generic[Value]):

@@ -39,7 +39,7 @@ Split = tuple[Dataset, Rows, Rows | None]
 
 # Runs of a sweep, and repeated ones on a page, differ in their settings far more often than in their rows.
 _splits: WeighedCache[Split] = WeighedCache(
-    2, lambda found: sum(rows[0].n_bytes for rows in found[1:] if rows)
+    2, lambda split: sum(rows[0].n_bytes for rows in split[1:] if rows)
 )
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 

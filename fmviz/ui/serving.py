@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
+from fmviz.ui import upload_quota
 from fmviz.ui.ordering import hear_endings
 
 __all__ = ["FRAME_ANCESTORS", "guarded", "in_sessions", "is_private", "tell_who_can_reach_it"]
@@ -47,6 +49,8 @@ _SCRIPT = b"""<script>{
   }).observe(document, { childList: true, subtree: true });
 }</script>"""
 _HEAD = b"<head>"
+# Where Streamlit takes uploads of a session, whatever page it is on.
+_UPLOAD = re.compile("/_stcore/upload_file/([^/]+)/")
 # Neither compressed bytes nor what a browser has kept can be changed.
 _CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
@@ -94,7 +98,7 @@ def is_private(address: str | None) -> bool:
 
 
 class Guard:
-    """An ASGI middleware: no answer to names that are not ours, headers on all others, Back in one step."""
+    """An ASGI middleware: names that are not ours refused, uploads counted, headers, Back in one step."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -137,7 +141,17 @@ class Guard:
         # What watches over a server asks by its address.
         health = scope["path"].endswith("/_stcore/health")
         app: Any = self._app if health or is_host_allowed(host) else _refused(host)
-        await app(scope, receive, answer)
+        upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
+        if upload is None or app is not self._app:
+            await app(scope, receive, answer)
+            return
+        length = asked.get("content-length", "")
+        if not re.fullmatch("[0-9]{1,15}", length):
+            app = PlainTextResponse("An upload has to say how long it is, in Content-Length.", 411)
+        elif (refused := upload_quota.why_not(int(length), upload[1])) is not None:
+            app = PlainTextResponse(refused, 413)
+        with upload_quota.arriving(upload[1], int(length) if app is self._app else 0):
+            await app(scope, receive, answer)
 
 
 def _with_script(begin: Message, body: Message) -> tuple[Message, Message]:

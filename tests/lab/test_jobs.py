@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.quotas import WeighedCache
 
 # Loaded before any slice of 0.1 seconds begins.
 DATA = DATASETS["balance_scale"]()
@@ -410,6 +412,58 @@ def test_memory_is_bounded():
         manager.start(SHORT, owner=str(n))
         executor.run()
     assert len(manager.jobs()) == 1
+
+
+@pytest.mark.parametrize(("shared", "kept"), [(False, 2), (True, 9)])
+def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
+    """Those of each are counted, once where several have the same, and the oldest leave first."""
+    monkeypatch.setenv("FMVIZ_MEMORY", "20 MB")
+    sets = [replace(DATA, X=np.zeros((1_000, 1_000))) for _ in range(1 if shared else 9)]
+
+    class Large(Fake):
+        def __init__(self, experiment: Experiment) -> None:
+            super().__init__(epochs=2)
+            self.data = sets[experiment.seed % len(sets)]
+
+        @property
+        def dataset(self) -> Dataset:
+            return self.data
+
+    executor = InlineExecutor(hold=True)
+    manager = TaskManager(executor, prepare=Large)
+    for n in range(9):
+        manager.start(replace(SHORT, seed=n), owner=str(n))
+        executor.run()
+    # The one that came last had no data yet when it was taken in.
+    assert [job.experiment.seed for job in manager.jobs()] == list(range(9))[-kept - 1 :]
+
+
+def test_a_run_gives_the_copies_of_its_data_back():
+    job = TaskManager(InlineExecutor()).start(SHORT, steps=3)
+    view = job.view()
+    copies = job.n_bytes - view.dataset.n_bytes
+    assert copies > view.dataset.n_bytes > 8 * view.dataset.X.size
+    before = job.memory()
+    job.stop()
+    assert job.state is TaskState.STOPPED
+    assert job.n_bytes - view.dataset.n_bytes < copies / 2
+    assert before is not None
+    assert job.memory().keys() == before.keys()
+
+
+def test_caches_are_bounded_by_weight(monkeypatch):
+    monkeypatch.setenv("FMVIZ_MEMORY", "0.4 kb")
+    cache = WeighedCache(3, len)
+    for key in ("a", "b", "a", "c"):
+        cache.get(key, lambda key=key: bytes(40) + key.encode())
+    asked = []
+    for key in ("c", "a", "b"):
+        cache.get(key, lambda key=key: asked.append(key) or bytes(1_000))
+    assert asked == ["b"]
+    cache.get("b", lambda: pytest.fail("the last one is kept, whatever it weighs"))
+    monkeypatch.setenv("FMVIZ_MEMORY", "much")
+    with pytest.raises(ValueError, match="FMVIZ_MEMORY is 'much'; give a number with its unit"):
+        Limits()
 
 
 def test_an_orphan_pauses_and_is_dropped_later():

@@ -12,10 +12,12 @@ from ui.driving import address, page, run_here, words
 
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.places import data_folder
 from fmviz.lab.search import averaged, first_fit
 from fmviz.lab.search.tuning import tuned
 from fmviz.lab.tables.source import Reading
 from fmviz.lab.uploads import library
+from fmviz.ui import upload_quota
 from fmviz.ui.data import page as view
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -112,6 +114,34 @@ def test_an_unreadable_file_can_be_read_otherwise(sentences):
     app.selectbox(key="data_lines").set_value("fitting").run()
     sentences(app, "data", "lines of another length")
     assert figures(app)["Rows"] == "4"
+
+
+def files() -> set[str]:
+    return {path.name for path in data_folder().glob("*")} if data_folder().exists() else set()
+
+
+def test_refused_files_are_not_kept():
+    before = files()
+    app = upload(page("data"), "picture.csv", b"\x89PNG and so on")
+    assert "is a picture" in words(app)
+    assert files() == before
+    app.button(key="data_other").click().run()
+    upload(app, "people.csv", CSV.encode())
+    assert len(files() - before) == 1
+
+
+def test_a_session_and_all_have_a_quota(monkeypatch, sentences):
+    monkeypatch.setattr(upload_quota, "SESSION_BYTES", 2 * len(CSV))
+    app = brought()
+    app.button(key="data_other").click().run()
+    upload(app, "more.csv", CSV.replace("Bonn", "Köln").encode())
+    sentences(app, "data", "a session that has uploaded much")
+    assert "a session may upload" in words(app)
+    # What is here already takes no more room.
+    upload(app, "people.csv", CSV.encode())
+    assert figures(app)["Rows"] == "120"
+    monkeypatch.setenv("FMVIZ_UPLOADS", "1 kB")
+    assert "all visitors may upload 1 kB" in words(brought(CSV.replace("Bonn", "Köln")))
 
 
 def plain_of(text: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from streamlit import config
 
-from fmviz.ui import serving
+from fmviz.ui import serving, upload_quota
 
 
 def get(
@@ -51,6 +52,61 @@ def test_pages_bring_the_script_for_back(monkeypatch):
     assert int(headers["content-length"]) == len(body)
     assert "etag" not in headers
     assert get(monkeypatch, "localhost")[2] == b"a page"
+
+
+def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
+    """By session and in all, whatever page they come from: `PUT` of 12 files of 50 bytes."""
+    monkeypatch.setattr(config, "get_option", {"server.allowedHosts": ["localhost"]}.get)
+    monkeypatch.setattr(upload_quota, "SESSION_BYTES", 200)
+    monkeypatch.setenv("FMVIZ_UPLOADS", "0.3 kB")
+    stored: dict[str, dict[str, SimpleNamespace]] = {}
+    runtime = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=stored))
+    monkeypatch.setattr(
+        upload_quota, "Runtime", SimpleNamespace(exists=lambda: True, instance=lambda: runtime)
+    )
+    # Two at once: one that is being received counts.
+    waiting = serving.Guard(endless)(put("b", "0", b"50"), None, None)
+    waiting.send(None)
+    answers = [upload(stored, session, str(n)) for session in "ab" for n in range(6)]
+    assert [status for status, _ in answers] == [204] * 4 + [413] * 2 + [204] + [413] * 5
+    assert "a session may upload 200 bytes, of which it has 0 bytes left" in answers[5][1]
+    assert "all visitors may upload 300 bytes, and there is room for 0 bytes" in answers[-1][1]
+    waiting.close()
+    assert upload(stored, "b", "7")[0] == 204
+    assert upload(stored, "b", "8", length=None)[0] == 411
+    stored.clear()
+    assert upload(stored, "a", "0")[0] == 204
+
+
+def put(session: str, file: str, length: bytes | None) -> dict:
+    headers = [(b"host", b"localhost"), *([] if length is None else [(b"content-length", length)])]
+    path = f"/_stcore/upload_file/{session}/{file}"
+    return {"type": "http", "method": "PUT", "path": path, "headers": headers}
+
+
+class Never:
+    def __await__(self):
+        yield
+
+
+async def endless(scope, receive, send):
+    await Never()
+
+
+def upload(stored, session: str, file: str, length: bytes | None = b"50") -> tuple[int, str]:
+    """Return status and words of an answer to an upload, which Streamlit would have stored."""
+    sent: list[dict] = []
+
+    async def streamlit(scope, receive, send):
+        stored.setdefault(session, {})[file] = SimpleNamespace(data=bytes(50))
+        await Response(status_code=204)(scope, receive, send)
+
+    async def send(message):
+        sent.append(message)
+
+    with pytest.raises(StopIteration):
+        serving.Guard(streamlit)(put(session, file, length), None, send).send(None)
+    return sent[0]["status"], sent[1]["body"].decode()
 
 
 @pytest.mark.parametrize("host", ["evil.com", "localhost.evil.com:8501", "a@localhost"])

@@ -53,8 +53,8 @@ def _array_bytes(array: np.ndarray) -> memoryview:
 
 
 def _array(data: memoryview) -> np.ndarray:
-    found: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
-    return found
+    array: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
+    return array
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:

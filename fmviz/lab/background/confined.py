@@ -91,11 +91,11 @@ def confined(
         answer = _answer(connection, (function, arguments, memory), seconds, memory, should_stop)
     if answer is None:
         raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
-    told, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
+    result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
     if status == _MEMORY:
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
     try:
-        value = unpack(told) if status in (_RETURNED, _REFUSED, _FAILED) else None
+        value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else None
     except Exception:  # Whatever a process sends that a file has taken over.
         status = _FAILED
         value = "the process that reads it sent no answer"
@@ -255,8 +255,8 @@ def serve(descriptor: int) -> None:
             if not pid:
                 status = 1
                 try:
-                    for one in (control.detach(), *children.values()):
-                        os.close(one)
+                    for other in (control.detach(), *children.values()):
+                        os.close(other)
                     status = _work(connections[0])
                 finally:
                     os._exit(status)

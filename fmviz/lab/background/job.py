@@ -248,8 +248,8 @@ class Job(Task):
     def _set(self, state: TaskState, message: str) -> None:
         super()._set(state, message)
         if state.ended:
-            # What made the epochs holds copies of the data.
-            last = None if self._kept is None or state is TaskState.FAILED else self._kept()
+            # What makes epochs has copies of the data; only where it was stopped is its memory of use.
+            last = self._kept() if self._kept is not None and state is TaskState.STOPPED else None
             self._run, self._kept = None, None if last is None else lambda: last
         if not state.active and self._line.leave(self._slice):
             self._scheduled = False

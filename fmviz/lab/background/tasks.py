@@ -136,10 +136,10 @@ class TaskManager:
             kind = Job if isinstance(one, Job) else Task
             places[kind] -= 1
             # What several have in common, as the data set, is counted with the first that stays.
-            own = {key: size for key, size in one.weights().items() if key not in counted}
-            counted |= own.keys()
-            room -= sum(own.values())
-            full = places[kind] < 0 or (bool(own) and room < 0)
+            weights = {key: size for key, size in one.weights().items() if key not in counted}
+            counted |= weights.keys()
+            room -= sum(weights.values())
+            full = places[kind] < 0 or (any(weights.values()) and room < 0)
             if not stays(one) and (full or one.idle_seconds > forget[kind]):
                 one.stop()
                 del self._tasks[one.id]

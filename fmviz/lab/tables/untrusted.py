@@ -50,24 +50,24 @@ def describe_confined(
     data: bytes, asked: Reading, should_stop: Callable[[], bool] = never
 ) -> tuple[Source, tuple[Column, ...]]:
     """Return a file as `read_confined` does, and what its columns are; () for libsvm."""
-    told = _read(_described_parts, data, asked, "The file", UPLOADS, should_stop)
-    columns = (Column(**{**one, "levels": tuple(one["levels"])}) for one in told["columns"])
-    return _source(told), tuple(columns)
+    parts = _read(_described_parts, data, asked, "The file", UPLOADS, should_stop)
+    columns = (Column(**{**column, "levels": tuple(column["levels"])}) for column in parts["columns"])
+    return _source(parts), tuple(columns)
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
     """As `fmviz.lab.tables.encoding.encode`, of all rows, within the limits of an upload; raises alike."""
-    told = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
-    encoding = told["encoding"]
+    parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
+    encoding = parts["encoding"]
     return Encoded(
-        _matrix(told),
-        told["y"],
-        told["rows"],
-        told["dropped"],
-        Target.from_dict(told["target"]),
+        _matrix(parts),
+        parts["y"],
+        parts["rows"],
+        parts["dropped"],
+        Target.from_dict(parts["target"]),
         None if encoding is None else TableEncoding.from_dict(encoding),
-        told["lacking"],
-        told["unseen"],
+        parts["lacking"],
+        parts["unseen"],
     )
 
 
@@ -97,7 +97,7 @@ def _confined(
     should_stop: Callable[[], bool],
     name: str = "The file",
 ) -> dict[str, Any]:
-    found: dict[str, Any] = confined(
+    parts: dict[str, Any] = confined(
         function,
         *arguments,
         name=name,
@@ -106,18 +106,18 @@ def _confined(
         advice="Take a sample of its rows, or fewer columns.",
         should_stop=should_stop,
     )
-    return found
+    return parts
 
 
-def _source(told: Mapping[str, Any]) -> Source:
-    X = None if told["table"] is not None else _matrix(told)
-    return Source(Reading(**told["reading"]), told["table"], X, told["y"], tuple(told["notes"]))
+def _source(parts: Mapping[str, Any]) -> Source:
+    X = None if parts["table"] is not None else _matrix(parts)
+    return Source(Reading(**parts["reading"]), parts["table"], X, parts["y"], tuple(parts["notes"]))
 
 
-def _matrix(told: Mapping[str, Any]) -> Any:
-    if told["shape"] is None:
-        return told["X"]
-    return sp.csr_array((told["X"], told["indices"], told["indptr"]), shape=tuple(told["shape"]))
+def _matrix(parts: Mapping[str, Any]) -> Any:
+    if parts["shape"] is None:
+        return parts["X"]
+    return sp.csr_array((parts["X"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
 
 
 # --------------------------------------------------------------------------------------- in the process
@@ -134,24 +134,24 @@ def _source_parts(*arguments: Any) -> dict[str, Any]:
 def _described_parts(*arguments: Any) -> dict[str, Any]:
     source = read_unfolded(*arguments)
     columns = () if source.table is None else described(source.table, source.reading.decimal)
-    return {**_parts(source), "columns": [asdict(one) for one in columns]}
+    return {**_parts(source), "columns": [asdict(column) for column in columns]}
 
 
 def _parts(source: Source) -> dict[str, Any]:
-    told = {"reading": asdict(source.reading), "table": source.table, "y": source.y, "notes": source.notes}
-    return told if source.X is None else {**told, **_matrix_parts(source.X)}
+    parts = {"reading": asdict(source.reading), "table": source.table, "y": source.y, "notes": source.notes}
+    return parts if source.X is None else {**parts, **_matrix_parts(source.X)}
 
 
 def _encoded_parts(source: Source, recipe: Recipe) -> dict[str, Any]:
-    found = encode(source, recipe)
-    X: Any = found.X
+    encoded = encode(source, recipe)
+    X: Any = encoded.X
     entries = X.nnz if sp.issparse(X) else np.count_nonzero(X)
     UPLOADS.check("This", features=X.shape[1], entries=int(entries))
     return {
         **_matrix_parts(X),
-        **{name: getattr(found, name) for name in ("y", "rows", "dropped", "lacking", "unseen")},
-        "target": asdict(found.target),
-        "encoding": None if found.encoding is None else found.encoding.to_dict(),
+        **{name: getattr(encoded, name) for name in ("y", "rows", "dropped", "lacking", "unseen")},
+        "target": asdict(encoded.target),
+        "encoding": None if encoded.encoding is None else encoded.encoding.to_dict(),
     }
 
 

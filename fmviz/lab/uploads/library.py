@@ -125,14 +125,20 @@ def file_of(data: bytes) -> str:
 
 
 def keep_file(data: bytes) -> str:
-    """Keep a file; return its hash. Raises ValueError where it is too large."""
+    """Keep a file; return its hash. Raises ValueError where it is too large, or the disk is full."""
     name = file_of(data)
     path = _file(name)
-    if path.exists():
-        os.utime(path)
-    else:
-        _tidy()
-        _write(path, data)
+    try:
+        if path.exists():
+            os.utime(path)
+        else:
+            _tidy()
+            _write(path, data)
+    except OSError as error:
+        raise ValueError(
+            f"The file cannot be kept in {path.parent} ({error.strerror}). Make room on the disk, or name "
+            "another place with FMVIZ_STORE."
+        ) from error
     return name
 
 
@@ -175,27 +181,23 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-_profiles: WeighedCache[Profile] = WeighedCache(4, lambda found: found.source.n_bytes)
+_profiles: WeighedCache[Profile] = WeighedCache(4, lambda profile: profile.source.n_bytes)
 # One, which the page counts, enters and trains on in turn.
-_encoded: WeighedCache[Encoded] = WeighedCache(1, lambda found: array_bytes(found.X, found.y))
+_encoded: WeighedCache[Encoded] = WeighedCache(1, lambda encoded: array_bytes(encoded.X, encoded.y))
 _sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 
 
 def profile(
     file: str, reading: Reading, should_stop: Callable[[], bool] = never, data: bytes | None = None
 ) -> Profile:
-    """Read a file and describe its columns, once.
+    """Read a file and describe its columns, once; `data` are its bytes where it is not kept.
 
-    `data` are its bytes where it is not kept yet: it is, once it could be read. Raises ValueError with a
-    sentence, or StoppedError if `should_stop` was true before it was read.
+    Raises ValueError with a sentence, or StoppedError if `should_stop` was true before it was read.
     """
 
     def read() -> Profile:
         content = _bytes(file) if data is None else data
-        found = Profile(*describe_confined(content, reading, should_stop))
-        if data is not None:
-            keep_file(data)
-        return found
+        return Profile(*describe_confined(content, reading, should_stop))
 
     return _profiles.get((file, reading), read)
 

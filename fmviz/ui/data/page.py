@@ -10,6 +10,7 @@ import streamlit as st
 
 from fmviz.engine.memory import in_words
 from fmviz.engine.settings import ParamSpec
+from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import SCALINGS, Choice, Recipe, first_recipe
 from fmviz.lab.tables.source import CHOICES, Reading
@@ -17,7 +18,7 @@ from fmviz.lab.tables.target import TASKS
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.example import example
 from fmviz.lab.uploads.library import Profile, Upload
-from fmviz.ui import shell, widgets
+from fmviz.ui import shell, upload_quota, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.data.aim import draw_aim
 from fmviz.ui.data.library import draw_shelf
@@ -153,6 +154,7 @@ def render() -> None:
 
 
 def _bring(settings: Settings) -> None:
+    upload_quota.of_session().bring("", b"")
     if (refused := st.session_state.get(_REFUSED)) is not None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
@@ -201,26 +203,33 @@ def _uploader(settings: Settings) -> None:
         args=(settings, f"data_upload_{number}"),
     )
     st.caption(str(UPLOADS))
+    if (remaining := min(upload_quota.room())) < UPLOADS.file:
+        st.warning(
+            f"{in_words(max(0, remaining))} more can be uploaded: a session has "
+            f"{in_words(upload_quota.SESSION_BYTES)}, and all of this server {in_words(uploads_limit())}.",
+            icon=":material/database_off:",
+        )
 
 
 def _uploaded(settings: Settings, key: str) -> None:
     file = st.session_state.get(key)
     if file is not None:
-        _take(settings, file.getvalue(), file.name)
+        st.session_state[_UPLOAD] += 1
+        _take(settings, upload_quota.taken(file), file.name)
 
 
 def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
     """Look at a file from here on."""
+    brought = upload_quota.of_session()
     try:
-        file = library.keep_file(data)
-    except (OSError, ValueError) as error:
-        sentence = (
-            str(error) if isinstance(error, ValueError) else f"The file cannot be kept: {error.strerror}."
-        )
-        st.session_state[_REFUSED] = sentence
+        file = library.file_of(data)
+        if (refused := upload_quota.why_not(len(data))) is not None:
+            raise ValueError(refused)
+    except ValueError as error:
+        st.session_state[_REFUSED] = str(error)
         return
     st.session_state.pop(_REFUSED, None)
-    st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
+    brought.bring(file, data)
     settings.reset()
     settings.set(file=file, title=library.title_of(name), **changes)
 
@@ -257,7 +266,9 @@ def open_set(settings: Settings, one: Upload) -> None:
 
 def _file(settings: Settings, linked: bool) -> None:
     file = settings["file"]
-    size = library.size_of_file(file)
+    brought = upload_quota.of_session()
+    data = brought.unread(file)
+    size = library.size_of_file(file) if data is None else len(data)
     top = st.container(border=True, horizontal=True, vertical_alignment="bottom", key="data_file_box")
     with top:
         widgets.param(settings, "title", "Name")
@@ -280,12 +291,14 @@ def _file(settings: Settings, linked: bool) -> None:
     reading = Reading(**settings.as_dict(*_READING))
     ready = done(
         f"data:read:{file}:{reading}",
-        lambda should_stop: library.profile(file, reading, should_stop),
+        lambda should_stop: library.profile(file, reading, should_stop, data),
         "Reading.",
         lambda sentence, details: _unreadable(settings, sentence, details),
     )
     if not ready:
         return
+    if data is not None:
+        brought.keep()
     profile = library.profile(file, reading)
     _adopt(settings, profile)
     first = first_recipe(profile.source, profile.columns, plain=True)
