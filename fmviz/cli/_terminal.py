@@ -55,7 +55,7 @@ def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII where the output takes no Unicode."""
     from fmviz.lab.values import plain
 
-    takes_all = sys.stdout.encoding.lower().startswith("utf")
+    takes_all = (sys.stdout.encoding or "").lower().startswith("utf")
     print(json.dumps(plain(value), indent=1, ensure_ascii=not takes_all))
 
 

@@ -9,10 +9,10 @@ __all__ = ["plain"]
 _ACTIVE = re.compile(r"[\\`*_{}\[\]<>#|~$:&@]|(?<=www)\.|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]", re.IGNORECASE)
 
 
-def plain(text: str) -> str:
+def plain(text: object) -> str:
     """Return Markdown that shows a text as it is, in one line.
 
     Streamlit's Markdown knows HTML entities, formulas, colours, icons, links and addresses, too; each holds a
     sign that a backslash turns into itself.
     """
-    return _ACTIVE.sub(r"\\\g<0>", " ".join(text.split()))
+    return _ACTIVE.sub(r"\\\g<0>", " ".join(str(text).split()))

@@ -77,7 +77,7 @@ def draw_exports(view: JobView) -> None:
             lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
             f"curves-{name}.csv",
             key="train_curves_csv",
-            help=("One row an epoch" if view.stride == 1 else f"Every {view.stride}th epoch")
+            help=("One row an epoch" if view.stride == 1 else f"Every {view.stride:,}th epoch")
             + ", all figures, and the strengths of the epoch.",
         )
         widgets.download(
@@ -137,7 +137,7 @@ def draw_exports(view: JobView) -> None:
         "train",
         found,
         f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
-        f"{last['used_features']}, used interactions {last['used_interactions']}.",
+        f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
     )
 
 

@@ -18,6 +18,7 @@ from fmviz.lab.background.pool import pages
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation
 from fmviz.ui.components.pulse import pulse
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
 __all__ = ["fragment", "guard"]
@@ -96,14 +97,14 @@ def _n_repeated(key: str) -> int:
 
 
 def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
-    st.error(sentence, icon=":material/error:")
+    st.error(plain(sentence), icon=":material/error:")
     with st.expander("Details", icon=":material/info:"):
         here = Path(__file__).resolve().parents[2]
         frames = traceback.extract_tb(error.__traceback__)
         ours = [f for f in frames if Path(f.filename).is_relative_to(here / "fmviz")] or list(frames)
         place = Path(ours[-1].filename)
         shown = place.relative_to(here) if place.is_relative_to(here) else place.name
-        st.markdown(f"`{type(error).__name__}` in `{shown}`, line {ours[-1].lineno}")
+        st.markdown(plain(f"{type(error).__name__} in {shown}, line {ours[-1].lineno}"))
         st.code(str(error) or "(no message)", language=None, wrap_lines=True)
     with st.container(horizontal=True):
         if settings is not None and settings.own:

@@ -22,6 +22,7 @@ from streamlit.delta_generator import DeltaGenerator
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.collecting import spare_modules
+from fmviz.ui.escape import plain
 from fmviz.ui.guard import guard
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
@@ -94,7 +95,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             draw_status()
             last = st.container()
         if settings.notices:
-            st.warning("\n\n".join(settings.notices), icon=":material/link_off:")
+            st.warning("\n\n".join(map(plain, settings.notices)), icon=":material/link_off:")
         settings.shortcuts.clear()
         with panel.beside(settings):
             yield settings
@@ -140,18 +141,18 @@ def _shared(settings: Settings) -> None:
     widgets.control(settings, "dataset", st.selectbox, "Data set", names, format_func=words)
     chosen = settings["dataset"]
     if chosen in missing:
-        st.info(missing[chosen], icon=":material/folder_off:")
+        st.info(plain(missing[chosen]), icon=":material/folder_off:")
     elif settings.shows("dataset"):
         spec = dataset_spec(chosen)
         with st.popover("About this data set", icon=":material/dataset:", type="tertiary"):
-            st.markdown(f"**{spec.title}** · {spec.task}\n\n{spec.description}")
+            st.markdown(f"**{plain(spec.title)}** · {plain(spec.task)}\n\n{plain(spec.description)}")
             if spec.source:
-                st.caption(f"Source: {spec.source}. Licence: {spec.licence}.")
+                st.caption(plain(f"Source: {spec.source}. Licence: {spec.licence}."))
     seed = settings.spec("seed")
     widgets.control(settings, "seed", st.number_input, "Seed", int(seed.low or 0), int(seed.high or 0))
     widgets.param(settings, "level", "Controls", then=lambda: _remember(settings))
     if settings.widened:
-        st.caption(f":material/info: Expert, since the link sets {settings.widened}.")
+        st.caption(f":material/info: Expert, since the link sets {plain(settings.widened)}.")
     # Simple is remembered unchosen, too: whoever has been here is no stranger to a link that names no level.
     level = st.session_state.get(_CHOSEN)
     if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
@@ -171,7 +172,7 @@ def _remember(settings: Settings) -> None:
 
 def _keys(settings: Settings) -> None:
     """Draw the line that lists the keys of this page."""
-    keys = [f"**{key}** {label}" for key, label in settings.shortcuts.items()]
+    keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
     st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
 
 

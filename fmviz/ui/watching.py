@@ -133,10 +133,10 @@ def done(
 
     def loading(view: TaskView) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_loading"):
-            st.markdown(f":material/hourglass_top: {words} {view.elapsed:.0f} s", width="content")
+            st.markdown(f":material/hourglass_top: {plain(words)} {view.elapsed:.0f} s", width="content")
             st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
             if view.items:
-                st.caption(view.items[-1])
+                st.caption(plain(view.items[-1]))
 
     task = tasks.get(key) or tasks.submit(key, once)
     until = time.monotonic() + _PATIENCE

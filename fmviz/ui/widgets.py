@@ -296,14 +296,13 @@ def power_of_two(
     label: str,
     *,
     label_of: Callable[[int], str] = power_label,
-    help: str | None = None,
 ) -> int:
     """Draw a slider over the exponents of 2 that an int setting allows; return the exponent."""
     spec = settings.spec(name)
     if spec.low is None or spec.high is None:
         raise ValueError(f"setting {name!r} needs bounds to be drawn as powers of two")
     exponents = range(int(spec.low), int(spec.high) + 1)
-    return int(control(settings, name, st.select_slider, label, exponents, format_func=label_of, help=help))
+    return int(control(settings, name, st.select_slider, label, exponents, format_func=label_of))
 
 
 def several(

@@ -439,7 +439,7 @@ def test_the_data_of_ended_runs_are_bounded(monkeypatch, shared, kept):
 
 
 def test_a_run_gives_the_copies_of_its_data_back():
-    job = TaskManager(InlineExecutor()).start(SHORT, steps=3)
+    job = TaskManager(InlineExecutor()).start(replace(SHORT, solver="apgd"), steps=3)
     view = job.view()
     copies = job.n_bytes - view.dataset.n_bytes
     assert copies > view.dataset.n_bytes > 8 * view.dataset.X.size

@@ -49,10 +49,10 @@ def thresholds(problem: AnyProblem) -> list[ZeroThreshold]:
 def why_empty(problem: AnyProblem, end: Parameters) -> str | None:
     """Return why a fit that was to have interactions ended with P = 0 in some output; None where in none.
 
-    See `fmviz.engine.starts.informed.why_empty`.
+    That of a constant target was not to have any. See `fmviz.engine.starts.informed.why_empty`.
     """
     each = zip(problem.machines, problem.split(end), strict=True)
-    found = [informed.why_empty(one, parameters) for one, parameters in each]
+    found = [None if one.at_constant else informed.why_empty(one, parameters) for one, parameters in each]
     if problem.n_machines is None:
         return found[0]
     empty = [c for c, why in enumerate(found) if why is not None]

@@ -77,10 +77,9 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     Returns
     -------
     str or None
-        A sentence or two; None where P is not 0, there was none to fit, the target is constant, or the model
-        is convex.
+        A sentence or two; None where P is not 0, there was none to fit, or the model is convex.
     """
-    if problem.model.convex or problem.at_constant or not end.P.size or end.P.any():
+    if problem.model.convex or not end.P.size or end.P.any():
         return None
     at = f"λ = {problem.lambda_sparse:.3g} and λ_p = {problem.lambda_p:.3g}"
     if problem.model.why_no_threshold() is not None:

@@ -203,14 +203,14 @@ def _draw(view: TaskView) -> None:
     found: list[Finding] = list(view.items)
     bad = [one for one in found if not one.fine]
     if view.state.active:
-        now = f" Last: {found[-1].part}, {found[-1].name}." if found else ""
+        now = f" Last: {plain(found[-1].part)}, {plain(found[-1].name)}." if found else ""
         st.caption(f"{len(found)} checks in {view.elapsed:.0f} s.{now}")
     elif view.state is TaskState.FAILED:
         st.error(plain(view.message), icon=":material/error:")
     elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(found)} checks.")
     elif bad:
-        names = ", ".join(f"{one.part}: {one.name}" for one in bad)
+        names = ", ".join(plain(f"{one.part}: {one.name}") for one in bad)
         st.error(f"Not as it must be: {names}. The table says why.", icon=":material/error:")
     else:
         words = f"Everything works: {len(found)} checks in {view.elapsed:.1f} s."
@@ -248,7 +248,8 @@ def _made() -> None:
         "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
     )
     rows = [
-        f"| {one.title} | {one.source or 'made here'} | {one.licence or '–'} |" for one in DATASETS.values()
+        f"| {plain(one.title)} | {plain(one.source or 'made here')} | {plain(one.licence or '–')} |"
+        for one in DATASETS.values()
     ]
     with st.expander("Licences of the data sets", icon=":material/dataset:"):
         st.markdown("| Data | Source | Licence |\n|---|---|---|\n" + "\n".join(rows))

@@ -55,7 +55,7 @@ def draw(settings: Settings, linked: bool) -> None:
     """Draw the comparison: its settings, the search as it narrows, and the result."""
     spec = dataset_spec(settings["dataset"])
     if (reason := spec.unavailable()) is not None:
-        st.info(reason, icon=":material/folder_off:")
+        st.info(plain(reason), icon=":material/folder_off:")
         return
     follow_data(settings, linked, ("target",), partial(_load_target, settings))
     st.markdown(
@@ -141,7 +141,7 @@ def _drawable(dataset: Dataset) -> bool:
 def _draw(experiment: Experiment, names: Sequence[str], accept: tuple[int, int], view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
     if view.state.active:
-        now = fits[-1].message if fits else "Preparing the data."
+        now = plain(fits[-1].message) if fits else "Preparing the data."
         st.caption(f"{len(fits)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is TaskState.FAILED:
         failure(view)
@@ -189,13 +189,13 @@ def _draw(experiment: Experiment, names: Sequence[str], accept: tuple[int, int],
     if table["nearest"].any():
         low, high = accept
         st.caption(
-            f"Hatched: {' and '.join(table['label'][table['nearest']])} cannot use {low:,} to {high:,} "
-            "interactions here. The nearest number that was reached is shown."
+            f"Hatched: {plain(' and '.join(table['label'][table['nearest']]))} cannot use {low:,} to "
+            f"{high:,} interactions here. The nearest number that was reached is shown."
         )
     _table(table, words)
     for name, fit in last.items():
         if fit.status == "nearest":
-            st.caption(f"**{PENALTIES[name].label}**: {fit.message}")
+            st.caption(f"**{PENALTIES[name].label}**: {plain(fit.message)}")
 
 
 def _table(table: pd.DataFrame, words: str) -> None:

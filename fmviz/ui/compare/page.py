@@ -107,7 +107,7 @@ def _runs(settings: Settings) -> None:
     try:
         runs = store()
     except StoreError as error:
-        st.error(str(error), icon=":material/save:")
+        st.error(plain(error), icon=":material/save:")
         return
     picked = _pick(settings, runs)
     if len(picked) < 2:
@@ -215,7 +215,7 @@ def _example(settings: Settings, runs: RunStore) -> None:
             yield f"{title_of_run(made.run)}: {made.run.message}"
 
     def failed(sentence: str, details: str) -> None:
-        st.error(sentence, icon=":material/error:")
+        st.error(plain(sentence), icon=":material/error:")
 
     if done("compare:example", fit, "Training four small models.", failed):
         st.session_state.pop(_EXAMPLE)
@@ -351,7 +351,9 @@ def _trade(settings: Settings, groups: Groups) -> None:
             alt="Every run as a line through its settings and figures.",
             live=False,
         )
-        st.caption(f"One line a run, coloured by *{offered[metric]}*. Drag along an axis to pick lines out.")
+        st.caption(
+            f"One line a run, coloured by *{plain(offered[metric])}*. Drag along an axis to pick lines out."
+        )
 
 
 def _regularizer(run: StoredRun) -> str:

@@ -121,7 +121,7 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
         experiment = run.experiment
         return load_dataset(experiment.dataset, **dict(experiment.dataset_params)).feature_names
     except (ValueError, OSError) as error:
-        st.caption(f"The features are numbered from 1, since their names cannot be read. {error}")
+        st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]
 
 
@@ -136,7 +136,7 @@ def _pairs(used: np.ndarray) -> str:
 def _stability(runs: RunStore, group: list[StoredRun]) -> None:
     found = [_weights(run.id, run.updated, runs) for run in group]
     weights = [w for w in found if isinstance(w, Weights)]
-    seeds = ", ".join(str(run.settings.get("seed", 0)) for run in group)
+    seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(title_of_group(group))}**: {seeds}")
     if len(weights) < len(group):
         st.caption(plain(" ".join(dict.fromkeys(w for w in found if isinstance(w, str)))))

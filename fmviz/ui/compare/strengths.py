@@ -25,6 +25,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.ui import arena, shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
 TABLE = (
@@ -50,11 +51,11 @@ _HEIGHT = 300
 def draw(settings: Settings, linked: bool) -> None:
     """Draw the models, as far as they are fitted; a slider goes through the strengths in the browser."""
     if (reason := dataset_spec(settings["dataset"]).unavailable()) is not None:
-        st.info(reason, icon=":material/folder_off:")
+        st.info(plain(reason), icon=":material/folder_off:")
         return
     data = load_dataset(settings["dataset"])
     if (reason := _too_large(data)) is not None:
-        st.info(reason, icon=":material/grid_off:")
+        st.info(plain(reason), icon=":material/grid_off:")
         return
     truth = truth_of(data) is not None
     if not settings["fighters"]:
@@ -78,7 +79,7 @@ def draw(settings: Settings, linked: bool) -> None:
         widgets.action(
             settings,
             "along_start",
-            f"Train {plan.total} models" if task is None else "Again",
+            f"Train {plan.total:,} models" if task is None else "Again",
             icon=":material/play_arrow:",
             shortcut="P",
             type="primary",

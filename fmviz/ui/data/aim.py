@@ -95,7 +95,7 @@ def _ask_for_order(settings: Settings, target: Column) -> None:
 
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_order"):
         st.markdown(
-            f":material/help: **{plain(target.name)}** has {target.different} values: {plain(told)}. Are "
+            f":material/help: **{plain(target.name)}** has {target.different:,} values: {plain(told)}. Are "
             "they classes, or is there an order in them?",
             width="stretch",
         )

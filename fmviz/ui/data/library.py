@@ -92,7 +92,7 @@ def _told() -> None:
         return
     sentence, name = told
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_told"):
-        st.markdown(f":material/check: {sentence}", width="content")
+        st.markdown(f":material/check: {plain(sentence)}", width="content")
         if name is not None:
             st.button("Undo", icon=":material/undo:", key="data_undo", on_click=_undelete, args=(name,))
         st.button(

@@ -65,14 +65,14 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
         ("Non-zeros of X", f"{size.entries:,}", "What an epoch goes through."),
         ("Memory of X", in_words(size.bytes_of_X), "By rows and by columns, as training holds it."),
         (
-            f"Memory of {rank} bases" if shared else f"Memory of P at rank {rank}",
+            f"Memory of {rank:,} bases" if shared else f"Memory of P at rank {rank}",
             in_words(size.bytes_of_P(rank)),
             "8 bytes for each of d × k entries.",
         ),
     )
     with st.container(horizontal=True, gap="medium", key="data_figures"):
         for label, value, help_ in figures:
-            st.metric(label, value, help=help_, width="content")
+            st.metric(label, value, help=plain(help_), width="content")
     picture = (
         "exact, cell by cell"
         if size.features <= EXACT_FEATURES
@@ -87,9 +87,9 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     elif has_outputs(size):
         told = [f"**{plain(name)}**" for name in size.labels]
         if size.counts:
-            told = [f"{name} ({n:,})" for name, n in zip(told, size.counts, strict=True)]
+            told = [f"{words} ({n:,})" for words, n in zip(told, size.counts, strict=True)]
         more = f" and {len(told) - _NAMED:,} more" if len(told) > _NAMED else ""
-        goal = f"{_outputs(settings, size)}: {', '.join(told[:_NAMED])}{more}."
+        goal = f"{plain(_outputs(settings, size))}: {', '.join(told[:_NAMED])}{more}."
     else:
         goal = "A number, standardised: an error of 1 is one standard deviation."
     lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""

@@ -129,18 +129,18 @@ def _draw(settings: Settings, view: TaskView) -> None:
     average = next((step for step in steps if isinstance(step, Average)), None)
     trials = [step for step in steps if isinstance(step, Trial)] if fit is None else fit.validation.trials
     if view.state.active:
-        now = steps[-1].message if steps else "Preparing the data."
+        now = plain(steps[-1].message) if steps else "Preparing the data."
         st.caption(f":material/hourglass_top: {len(trials)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is TaskState.FAILED:
         failure(view)
     elif view.state is TaskState.STOPPED:
         st.caption(f"Stopped after {len(trials)} fits. The results so far are shown.")
     if fit is not None:
-        st.markdown(fit.message)
+        st.markdown(plain(fit.message))
         told = metrics_in_words(fit.end.metrics, load_dataset(fit.experiment.dataset))
         st.caption(plain(", ".join(told)) + ".")
     if average is not None:
-        st.markdown(average.message)
+        st.markdown(plain(average.message))
     if len(trials) > 1:
         _chart(trials, view.state.active)
     if fit is None:

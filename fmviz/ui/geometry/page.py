@@ -396,9 +396,9 @@ def _column(settings: Settings) -> None:
         st.latex(story.latex(strength))
         soft = int((np.abs(story.before) <= strength).sum())
         st.markdown(
-            f"**{story.kept} of {story.before.size}** entries are above τ and stay; "
+            f"**{story.kept:,} of {story.before.size:,}** entries are above τ and stay; "
             f"{', '.join(gone) or 'none'} {'is' if len(gone) == 1 else 'are'} exactly 0. ℓ₁ would zero "
-            f"**{soft}**, those up to λ = {strength:g}."
+            f"**{soft:,}**, those up to λ = {strength:g}."
         )
         st.caption("The largest entry always stays, whatever λ is (atarashi2021, Theorem 7).")
         widgets.certificate_badge(story.certificate)

@@ -21,6 +21,7 @@ from fmviz.lab.interpretation.windows import EXACT
 from fmviz.lab.search.averaged import Average
 from fmviz.ui import widgets
 from fmviz.ui.components.matrix_view import Box, CodesFrame, Panel, encode_codes, matrix_view
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.pairs import pick_node, search_row
 from fmviz.ui.interactions.parts import draw_network, pairs_in_words, unit_of
@@ -36,7 +37,7 @@ _LEVEL_PAIRS = 100
 def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
-        st.info(reading.no_pairs, icon=":material/block:")
+        st.info(plain(reading.no_pairs), icon=":material/block:")
         return
     if not reading.attributes.grouped:
         with st.container(border=True, key="interactions_ungrouped"):
@@ -160,8 +161,8 @@ def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.nda
                 format="%.3g",
                 width=110,
                 help="The root mean square over all rows of what the two attributes add together, in "
-                f"{unit_of(reading.wording)}. Unlike the strength it does not grow with levels that hardly "
-                "occur.",
+                f"{plain(unit_of(reading.wording))}. Unlike the strength it does not grow with levels that "
+                "hardly occur.",
             ),
         },
         alt="Pairs of attributes with the strength of their interaction.",

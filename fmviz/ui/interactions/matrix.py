@@ -31,6 +31,7 @@ from fmviz.ui.components.matrix_view import (
     encode_view,
     matrix_view,
 )
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.parts import pairs_in_words
 from fmviz.ui.interactions.samples import with_intervals
@@ -49,7 +50,7 @@ _LISTED = 50
 def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
-        st.info(reading.no_pairs, icon=":material/block:")
+        st.info(plain(reading.no_pairs), icon=":material/block:")
         return
     if not reading.pairs.rows.size:
         st.info("The model uses no pair: its matrix is zero.", icon=":material/grid_off:")
@@ -63,7 +64,7 @@ def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     try:
         trail = parse_windows(settings["window"], n)
     except ValueError as error:
-        st.warning(f"{error} The whole matrix is shown.", icon=":material/link_off:")
+        st.warning(f"{plain(error)} The whole matrix is shown.", icon=":material/link_off:")
         trail = []
     window = trail[-1] if trail else Window.whole(n)
     bar = st.container(horizontal=True, vertical_alignment="center", key="interactions_window")

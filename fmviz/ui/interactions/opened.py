@@ -23,6 +23,7 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.ui.escape import plain
 from fmviz.ui.watching import watch
 
 # With more rows of W a look at all of it takes seconds.
@@ -219,13 +220,13 @@ def calculated(
         if view.state.active:
 
             def draw(now: TaskView) -> None:
-                st.markdown(f"**{what}** {n_rows:,} rows of P are not zero.")
+                st.markdown(f"**{plain(what)}** {n_rows:,} rows of P are not zero.")
                 st.caption(f"{now.elapsed:.1f} s so far.")
 
             watch(task, draw)
             st.button("Stop", icon=":material/stop:", key=f"interactions_stop_{name}", on_click=task.stop)
         else:
-            st.markdown(f"{view.message} {what}")
+            st.markdown(f"{plain(view.message)} {plain(what)}")
             st.button(
                 "Start again",
                 icon=":material/replay:",

@@ -69,7 +69,7 @@ def render() -> None:
         try:
             runs = store()
         except StoreError as error:
-            st.error(str(error), icon=":material/save:")
+            st.error(plain(error), icon=":material/save:")
             return
         run = _pick(settings, runs)
         job = manager().job(settings["run"])
@@ -90,8 +90,8 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
         known[found.id] = found
     elif wanted and manager().job(wanted) is None:
         st.warning(
-            f"The run {wanted} of this link is not in this store. Choose another, or import it on the page "
-            "Runs.",
+            f"The run {plain(wanted)} of this link is not in this store. Choose another, or import it on the "
+            "page Runs.",
             icon=":material/link_off:",
         )
     if not known or (wanted and found is None and manager().job(wanted) is not None):
@@ -127,7 +127,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     try:
         reading = opened(run.id, run.updated, str(runs.path), runs, settings["output"], settings["against"])
     except ValueError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(plain(error), icon=":material/error:")
         st.button(
             "Choose another run",
             icon=":material/undo:",
@@ -174,7 +174,8 @@ def _header(reading: Opened) -> None:
     figures += [plain(words) for words in metrics_in_words(metrics_of(run), dataset)[:2]]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
-            f"**{dataset.title}**, {reading.whole_model.label.lower()}: {what}. {' · '.join(figures)}.",
+            f"**{plain(dataset.title)}**, {reading.whole_model.label.lower()}: {plain(what)}. "
+            f"{' · '.join(figures)}.",
             width="content",
         )
         navigation.page_link(
@@ -212,7 +213,7 @@ def _empty(settings: Settings) -> None:
         settings,
         "run",
         "No run is chosen yet. Open one from *Train* or *Runs*, or try an example: it takes a few seconds.",
-        f"Train on {spec.title}",
+        f"Train on {plain(spec.title)}",
         example,
     )
     if said := st.session_state.pop(f"{_OWNER}:said", None):
@@ -223,7 +224,7 @@ def _wait(job: Job) -> None:
     def draw(view: JobView) -> None:
         epochs = f"epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}"
         with st.container(border=True, key="interactions_training"):
-            st.markdown(f"**Training** {dataset_spec(view.experiment.dataset).title}: {epochs}.")
+            st.markdown(f"**Training** {plain(dataset_spec(view.experiment.dataset).title)}: {epochs}.")
             st.progress(min(1.0, view.epoch / view.experiment.max_epochs))
             st.caption(f"{view.elapsed:.1f} s so far. Its interactions are shown when it ends.")
 

@@ -49,7 +49,7 @@ TABLE = (
 def draw(settings: Settings, reading: Opened, average: Average | None) -> None:
     """Draw the part, with intervals where there are samples."""
     if reading.pairs is None:
-        st.info(reading.no_pairs, icon=":material/block:")
+        st.info(plain(reading.no_pairs), icon=":material/block:")
         return
     search_row(settings)
     with st.container(horizontal=True, vertical_alignment="bottom", key="interactions_sorts"):

@@ -14,6 +14,7 @@ from fmviz.lab.interpretation.network import network
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
 
 # A sentence that is longer than its column wraps, in rows that are tall enough for the browser to do so.
 _LONG, _LINE, _TALL = 72, 35, 66
@@ -64,7 +65,7 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     sampled = [name for name in _SAMPLED if name in table]
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
     table = table.assign(**{name: table[name] * wording.scale for name in weights})
-    unit = unit_of(wording)
+    unit = plain(unit_of(wording))
     row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],

@@ -22,6 +22,7 @@ from fmviz.lab.interpretation.wording import number
 from fmviz.lab.runner import split
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions import every_output
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.interactions.parts import unit_of
@@ -133,7 +134,8 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
         found[at] = value
     if lost:
         st.warning(
-            f"From the link: {', '.join(lost)} is no change of a value of these data; it was left out.",
+            f"From the link: {plain(', '.join(lost))} is no change of a value of these data; it was left "
+            "out.",
             icon=":material/link_off:",
         )
     return found
@@ -274,8 +276,9 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
                 ("Error", f"{value - wording.prediction(y):+.4g}", None, "The prediction minus the data.")
             )
     with st.container(horizontal=True, gap="medium", key="interactions_prediction"):
-        for label, text, change, help_text in cells:
-            st.metric(label, text, delta=change, delta_color="off", help=help_text, width="content")
+        for label, text, change, words in cells:
+            what, help_text = plain(label), plain(words)
+            st.metric(what, text, delta=change, delta_color="off", help=help_text, width="content")
     if wording.binary and not wording.log_odds:
         st.caption(wording.why_no_probability())
 

@@ -16,6 +16,7 @@ from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import Average, can_be_averaged
 from fmviz.lab.search.first_fit import Sampling, average_beside
 from fmviz.ui import widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
@@ -42,7 +43,7 @@ def draw(settings: Settings, reading: Opened) -> Average | None:
     view = task.view()
     if view.state is TaskState.FINISHED and view.items:
         average: Average = view.items[-1]
-        words = average.message
+        words = plain(average.message)
         if average.posterior.binary:
             words += (
                 " Means and intervals are those of a probit score: compare them with each other, not with "
@@ -69,7 +70,7 @@ def draw(settings: Settings, reading: Opened) -> Average | None:
 
 
 def _progress(view: TaskView) -> None:
-    st.markdown(view.items[-1].message if view.items else "Preparing the data.")
+    st.markdown(plain(view.items[-1].message) if view.items else "Preparing the data.")
     st.caption(f"{view.elapsed:.1f} s so far.")
 
 

@@ -23,6 +23,7 @@ from fmviz.lab.interpretation.outliers import (
     suspicions,
 )
 from fmviz.ui import widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
@@ -88,7 +89,7 @@ def _listed(settings: Settings, view: TaskView, dataset: Dataset, key: str) -> N
     if view.state is TaskState.FAILED:
         failure(view)
     if found:
-        st.markdown(f"{found['cap'].message} {comparison(list(found.values()))}")
+        st.markdown(plain(f"{found['cap'].message} {comparison(list(found.values()))}"))
         widgets.control(
             settings,
             "by",
@@ -106,7 +107,7 @@ def _listed(settings: Settings, view: TaskView, dataset: Dataset, key: str) -> N
     if view.state.active:
         _progress(view)
     elif len(found) < len(names):
-        st.caption(view.message)
+        st.caption(plain(view.message))
 
 
 def _names(view: TaskView) -> tuple[str, ...]:

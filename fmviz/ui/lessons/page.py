@@ -6,6 +6,7 @@ import streamlit as st
 
 from fmviz.lab.lessons.steps import Lesson, lessons
 from fmviz.ui import shell
+from fmviz.ui.escape import plain
 from fmviz.ui.lessons import panel
 from fmviz.ui.settings.state import Settings
 
@@ -39,13 +40,13 @@ def render() -> None:
 def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> None:
     told, total = panel.progress(lesson.name), len(lesson.steps)
     tick = " :green[:material/check_circle:]" if told.done else ""
-    st.markdown(f"#### {number} · {lesson.title}{tick}\n\n{lesson.question}")
+    st.markdown(f"#### {number:,} · {plain(lesson.title)}{tick}\n\n{lesson.question}")
     if told.done:
         words, verb, step = "Finished", "Again", 1
     elif told.reached:
-        words, verb, step = f"Step {told.reached} of {total}", "Go on", told.reached
+        words, verb, step = f"Step {told.reached:,} of {total:,}", "Go on", told.reached
     else:
-        words, verb, step = f"{total} steps", "Begin", 1
+        words, verb, step = f"{total:,} steps", "Begin", 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.button(
             verb,
@@ -57,4 +58,4 @@ def _card(number: int, lesson: Lesson, settings: Settings, *, first: bool) -> No
             kwargs={"again": told.done},
         )
         icon = ":material/task_alt: " if told.done else ":material/schedule: "
-        st.caption(f"{icon}{words} · {lesson.minutes} min", width="content")
+        st.caption(f"{icon}{words} · {lesson.minutes:,} min", width="content")

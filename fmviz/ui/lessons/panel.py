@@ -28,6 +28,7 @@ from fmviz.lab.lessons.values import (
     right_choice,
 )
 from fmviz.ui import navigation
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.theme import theme_color
 from fmviz.ui.watching import watch
@@ -145,7 +146,7 @@ def draw(settings: Settings) -> None:
     lesson = lessons().get(settings["lesson"])
     if lesson is None:
         st.warning(
-            f"There is no lesson {settings['lesson']!r}; there are {', '.join(map(repr, lessons()))}.",
+            plain(f"There is no lesson {settings['lesson']!r}; there are {', '.join(map(repr, lessons()))}."),
             icon=":material/link_off:",
         )
         return
@@ -187,7 +188,8 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="lesson_head"
     ):
         st.markdown(
-            f":material/{lesson.icon}: **{lesson.title}** :small[:gray[· step {number} of {total}]]",
+            f":material/{lesson.icon}: **{plain(lesson.title)}** "
+            f":small[:gray[· step {number:,} of {total:,}]]",
             width="content",
         )
         with st.container(horizontal=True, width="content", gap="xsmall", key="lesson_moves"):
@@ -255,7 +257,7 @@ def _way_back(lesson: Lesson, number: int, settings: Settings) -> None:
 
 def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
     with st.container(key="lesson_text"):
-        st.markdown(f"#### {step.title}\n\n{fill(step.text, values)}")
+        st.markdown(f"#### {plain(step.title)}\n\n{fill(step.text, values)}")
         if step.formulas:
             with st.expander("In formulas", icon=":material/functions:"):
                 st.markdown(fill(step.formulas, values))
@@ -363,7 +365,7 @@ def _when_ready(task: Task, body: partial[None]) -> None:
         body(dict(view.items))
         return
     if view.state.ended:
-        st.error(f"This answer could not be calculated. {view.message}", icon=":material/error:")
+        st.error(f"This answer could not be calculated. {plain(view.message)}", icon=":material/error:")
         if st.button("Calculate again", icon=":material/refresh:", key="lesson_again"):
             manager().forget(task.id)
             st.rerun()
@@ -382,7 +384,7 @@ def _when_ready(task: Task, body: partial[None]) -> None:
 def _finished(settings: Settings, lesson: Lesson) -> None:
     told = progress(lesson.name)
     told.done = True
-    st.markdown(f"#### :material/celebration: Finished: {lesson.title}")
+    st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
     st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)
 
@@ -394,7 +396,7 @@ def _finished(settings: Settings, lesson: Lesson) -> None:
         if following is not None:
             _button(
                 settings,
-                f"Next: {following.title}",
+                f"Next: {plain(following.title)}",
                 partial(go, following, 1, settings.page),
                 icon=":material/arrow_forward:",
                 key="lesson_following",

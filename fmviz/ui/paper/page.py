@@ -15,6 +15,7 @@ from fmviz.lab.papers.shipped import shipped_results
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept, newest
 from fmviz.ui import navigation, shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.paper import reproduction, result
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import duration
@@ -70,7 +71,7 @@ def _kept() -> Mapping[tuple[str, str], Kept]:
     try:
         return last_results(store())
     except (StoreError, sqlite3.Error) as error:
-        st.warning(f"{error} Results of earlier sessions cannot be shown.", icon=":material/save:")
+        st.warning(f"{plain(error)} Results of earlier sessions cannot be shown.", icon=":material/save:")
         return shipped_results()
 
 
@@ -94,7 +95,7 @@ def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     papers = by_paper()
     for tab, (paper, artefacts) in zip(st.tabs([_short(one) for one in papers]), papers.items(), strict=True):
         with tab:
-            st.caption(paper)
+            st.caption(plain(paper))
             with shell.cards(artefacts[0].name.rpartition("_")[0]):
                 for one in artefacts:
                     with st.container(border=True, height="stretch"):
@@ -108,7 +109,7 @@ def _short(paper: str) -> str:
 
 
 def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
-    st.markdown(f"**{one.title}**", help=f"“{one.statements[0].text}” ({one.statements[0].where})")
+    st.markdown(f"**{plain(one.title)}**", help=f"“{one.statements[0].text}” ({one.statements[0].where})")
     last = _newest(one, kept)
     ours = last is None or last.shipped
     parts = reproduction.finished_parts(one, settings["budget"]) if ours else 0
@@ -118,16 +119,17 @@ def _card(one: Artefact, settings: Settings, kept: Mapping[tuple[str, str], Kept
             result.verdicts(last.verdicts)
     if parts:
         kept_words = "1 part is kept" if parts == 1 else f"{parts:,} parts are kept"
-        st.caption(f"Not finished yet: {kept_words} at the {settings['budget']} budget.")
+        st.caption(f"Not finished yet: {kept_words} at the {plain(settings['budget'])} budget.")
     elif last is None:
         st.caption(
             f"Not run here yet. {duration(60 * one.minutes['quick']).capitalize()} at the quick budget."
         )
     else:
         less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
-        less += f"; without {', '.join(last.without)}" if last.without else ""
+        less += f"; without {plain(', '.join(last.without))}" if last.without else ""
         st.caption(
-            f"{'Our result' if ours else 'Last run'} of {result.when(last)}, {last.budget} budget{less}."
+            f"{'Our result' if ours else 'Last run'} of {plain(result.when(last))}, {plain(last.budget)} "
+            f"budget{less}."
         )
     navigation.page_link(
         navigation.PAPER,

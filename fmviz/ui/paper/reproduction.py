@@ -15,6 +15,7 @@ from fmviz.lab.papers import Artefact, Result
 from fmviz.lab.papers.results import run_and_keep, unfinished
 from fmviz.lab.store import StoreError, store
 from fmviz.lab.store.results import Kept
+from fmviz.ui.escape import plain
 from fmviz.ui.paper import result as shown_result
 from fmviz.ui.watching import failure, pace, watch
 
@@ -26,7 +27,7 @@ _SHOWN = "fmviz:paper:shown"
 def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     """Draw an artefact: what it is, its controls, and its present or last result."""
     st.subheader(artefact.title)
-    st.caption(f"{artefact.paper}.")
+    st.caption(f"{plain(artefact.paper)}.")
     key = f"paper:{artefact.name}:{budget}"
     tasks = manager()
     task = tasks.get(key)
@@ -119,7 +120,7 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
     try:
         result = shown_result.last_of(artefact, kept)
     except ValueError as error:
-        st.info(str(error), icon=":material/history:")
+        st.info(plain(error), icon=":material/history:")
         return
     if result is None:
         return
@@ -129,11 +130,11 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
         made_with = ", ".join(f"{name} {version}" for name, version in programs.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         st.caption(
-            f"Our result of {shown_result.when(kept)}{parts}, which came with fmviz; made by "
-            f"`{_command(artefact, kept.budget)}` with {made_with} on {machine}."
+            f"Our result of {plain(shown_result.when(kept))}{parts}, which came with fmviz; made by "
+            f"{plain(_command(artefact, kept.budget))} with {plain(made_with)} on {plain(machine)}."
         )
     else:
-        st.caption(f"The last result, of {shown_result.when(kept)}.")
+        st.caption(f"The last result, of {plain(shown_result.when(kept))}.")
     shown_result.draw(artefact, result, live=False)
 
 

@@ -25,6 +25,7 @@ from fmviz.lab.store import store
 from fmviz.lab.store.results import Kept
 from fmviz.ui import capsule, widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
 
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
     "holds": ("green", ":material/check_circle:", "holds", "hold"),
@@ -39,7 +40,9 @@ def draw(artefact: Artefact, result: Result, *, live: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         verdicts(Counter(check.verdict for check in result.checks))
         if not live:
-            st.caption(f"{result.budget.capitalize()} budget, {result.seconds:.0f} s.", width="content")
+            st.caption(
+                f"{plain(result.budget.capitalize())} budget, {result.seconds:.0f} s.", width="content"
+            )
     if figure.data:
         chart(figure, key="paper_picture", alt=_in_words(artefact, result))
     _checks(artefact, result)
@@ -125,7 +128,7 @@ def verdicts(counts: Mapping[str, int]) -> None:
 def differences(texts: Sequence[str]) -> None:
     """Draw what differs from the paper."""
     with st.expander(f"What differs from the paper ({len(texts)})", icon=":material/difference:"):
-        st.markdown("\n".join(f"- {text}" for text in texts))
+        st.markdown("\n".join(f"- {plain(text)}" for text in texts))
 
 
 def _in_words(artefact: Artefact, result: Result) -> str:
@@ -140,7 +143,7 @@ def _checks(artefact: Artefact, result: Result) -> None:
         for check in result.checks:
             if check.statement == statement.key:
                 color, icon, words, _ = _VERDICTS[check.verdict]
-                lines.append(f"- :{color}[{icon} {words}] **{check.case}.** {check.measured}")
+                lines.append(f"- :{color}[{icon} {words}] **{plain(check.case)}.** {plain(check.measured)}")
         with st.container(border=True):
             st.markdown("\n".join(lines))
 

@@ -24,6 +24,7 @@ from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest, stren
 from fmviz.paths import accepted_range
 from fmviz.ui import capsule, navigation, widgets
 from fmviz.ui.charts import curves
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, watch
@@ -102,7 +103,7 @@ def draw(settings: Settings, base: Experiment, linked: bool) -> None:
     try:
         asked = _asked(settings, base)
     except ValueError as error:
-        st.error(str(error), icon=":material/block:")
+        st.error(plain(error), icon=":material/block:")
         return
     low, high = asked.accept
     tasks = manager()
@@ -186,7 +187,7 @@ def _draw(settings: Settings, asked: Search, view: TaskView) -> None:
     fits: list[SearchFit] = list(view.items)
     live = view.state.active
     if live:
-        now = fits[-1].message if fits else "Preparing the data."
+        now = plain(fits[-1].message) if fits else "Preparing the data."
         st.caption(f":material/search: {len(fits)} fits in {view.elapsed:.0f} s. {now}")
     elif view.state is TaskState.FAILED:
         failure(view)
@@ -265,7 +266,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[Searc
         st.success(
             f"{label} at λ = {last.experiment.lambda_sparse:.6g} uses **{last.used_interactions:,}** "
             f"interactions of {last.used_features:,} features, found with {len(fits)} fits in "
-            f"{view.elapsed:.1f} s. {', '.join(said)}.",
+            f"{view.elapsed:.1f} s. {plain(', '.join(said))}.",
             icon=":material/check_circle:",
         )
         _open(last, "**Open in Train**")
@@ -273,13 +274,13 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[Searc
     if last.status == "searching":
         st.info("Stopped. The fits so far are shown.", icon=":material/stop:")
         return
-    st.warning(last.message, icon=":material/block:")
+    st.warning(plain(last.message), icon=":material/block:")
     below, above = nearest([fit.used_interactions for fit in fits], asked.target)
     with st.container(border=True, key="path_nearest"):
         st.markdown(f"Nearest to **{asked.target:,}** that {label} has reached:")
         for place, words in ((below, "below"), (above, "above")):
             if place is None:
-                st.caption(f"Nothing {words} it.")
+                st.caption(f"Nothing {plain(words)} it.")
                 continue
             fit = fits[place]
             _open(
@@ -295,7 +296,7 @@ def _verdict(settings: Settings, asked: Search, view: TaskView, fits: list[Searc
         ways = None if "Ask for fewer" in last.message else _ways_out(settings, below is None, above is None)
         if ways:
             words, changes = ways
-            if st.button(words, key="path_way_out", icon=":material/build:"):
+            if st.button(plain(words), key="path_way_out", icon=":material/build:"):
                 settings.set(**changes)
                 st.session_state[_NOW] = True
                 st.rerun()

@@ -24,6 +24,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.ui import shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.path import interaction_count, result, shared_basis
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
@@ -114,7 +115,7 @@ def render() -> None:
         )
         reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
-            st.info(reason, icon=":material/folder_off:")
+            st.info(plain(reason), icon=":material/folder_off:")
             st.button(
                 "Take the planted interactions instead",
                 key="path_other_data",
@@ -129,7 +130,7 @@ def render() -> None:
             try:
                 plan = _plan(settings, base)
             except ValueError as error:
-                st.error(str(error), icon=":material/block:")
+                st.error(plain(error), icon=":material/block:")
             else:
                 _path(settings, plan, linked)
         if settings.shows("target_search", "Search for a number of interactions"):
@@ -199,7 +200,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
                 widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$")
         st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
         terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
-        loss, title = LOSSES[base.loss].label.lower(), dataset_spec(base.dataset).title
+        loss, title = LOSSES[base.loss].label.lower(), plain(dataset_spec(base.dataset).title)
         st.caption(
             f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
             f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
@@ -295,6 +296,6 @@ def _stale_words(old: PathPlan, new: PathPlan) -> str:
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
     return (
-        f"Settings changed since this path was computed: {', '.join(f'`{name}`' for name in changed)}. Press "
+        f"Settings changed since this path was computed: {', '.join(map(plain, changed))}. Press "
         "**Run** to compute it anew; paths that stay as they were are kept."
     )

@@ -27,6 +27,7 @@ from fmviz.lab.search.strength_path import (
 )
 from fmviz.ui import arena, capsule, navigation, widgets
 from fmviz.ui.charts import chart, curves
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import failure, pace
@@ -117,7 +118,7 @@ def _charts(
             continue
         with cell:
             against = "λ" if x == "lambda_sparse" else "interactions"
-            st.markdown(f"**{title} against {against}**")
+            st.markdown(f"**{plain(title)} against {against}**")
             figure = figures.path(
                 table,
                 y,
@@ -237,11 +238,11 @@ def _point(
             ("Features", f"{picked['used_features']:,}", f"Used features, of {d:,}."),
             ("Objective", f"{picked['objective']:.5g}", "Loss and penalties, the sum that is minimised."),
             (metrics[metric], f"{picked[metric]:.5g}", "What the fit is judged by, see above."),
-            ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {picked['status']}."),
+            ("Epochs", f"{picked['epochs']:,}", f"The fit ended as {plain(picked['status'])}."),
         )
         with st.container(horizontal=True, gap="small", key="path_numbers"):
             for label, value, words in cells:
-                st.metric(label, value, help=words, width=132)
+                st.metric(plain(label), value, help=plain(words), width=132)
             widgets.certificate_badge(float(picked["certificate"]), 1e-3)
         with st.container(horizontal=True, vertical_alignment="center"):
             navigation.page_link(

@@ -253,7 +253,7 @@ def _formulas(settings: Settings, P: np.ndarray, studies: list[lab.Study], expon
                 for formula in (*lab.formulas(one.variant), worked.latex):
                     st.latex(formula)
                 st.caption(
-                    f"{worked.live} of {worked.total} {worked.unit} stay. "
+                    f"{worked.live:,} of {worked.total:,} {worked.unit} stay. "
                     f"Selects {lab.selects(one.variant)}. Source: {one.variant.penalty.source}."
                 )
             with st.container():
@@ -267,7 +267,7 @@ def _table(worked: lab.Worked) -> str:
         "|" + "---:|" * len(worked.heads),
     ]
     for j, *numbers in worked.rows:
-        lines.append(f"| {int(j)} | " + " | ".join(_number(x) for x in numbers) + " |")
+        lines.append(f"| {j:.0f} | " + " | ".join(_number(x) for x in numbers) + " |")
     return "\n".join(lines)
 
 

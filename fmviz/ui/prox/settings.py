@@ -8,6 +8,7 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab import operators as lab
 from fmviz.ui import shell, widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 
 TABLE = (
@@ -150,11 +151,11 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     try:
         P = lab.parse_matrix(text)
     except ValueError as error:
-        st.error(f"{error} Your text is kept.", icon=":material/edit_note:")
+        st.error(f"{plain(error)} Your text is kept.", icon=":material/edit_note:")
         return (), None
     if settings.shows("matrix"):
         d, k = P.shape
-        size = f"{d} {'row' if d == 1 else 'rows'} × {k} {'column' if k == 1 else 'columns'}"
+        size = f"{d:,} {'row' if d == 1 else 'rows'} × {k:,} {'column' if k == 1 else 'columns'}"
         kept = settings.query().get("matrix")
         st.caption(f"Read as {size}." + ("" if kept else " Too long for the link; download it instead."))
     return ("pasted", lab.digest(P)), P

@@ -66,7 +66,7 @@ def render() -> None:
         try:
             runs = store()
         except StoreError as error:
-            st.error(str(error), icon=":material/save:")
+            st.error(plain(error), icon=":material/save:")
             return
         _tell(runs)
         _filters(settings)
@@ -257,7 +257,7 @@ def _tell(runs: RunStore) -> None:
         return
     sentence, undo = told
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="runs_told"):
-        st.markdown(f":material/check: {sentence}", width="content")
+        st.markdown(f":material/check: {plain(sentence)}", width="content")
         if undo:
             st.button(
                 "Undo", icon=":material/undo:", key="runs_undo", on_click=_undelete, args=(runs, list(undo))
@@ -289,7 +289,7 @@ def _one(runs: RunStore, run: StoredRun) -> None:
         try:
             experiment = run.experiment
         except ValueError as error:
-            st.warning(plain(str(error)), icon=":material/history:")
+            st.warning(plain(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
         name = experiment.dataset
@@ -355,8 +355,8 @@ def _import(runs: RunStore) -> None:
             return
         if (task := manager().get(key)) is not None:
             new, there = task.view().items[0]
-            said = f"{new} run{'s' if new != 1 else ''} imported"
-            said += f"; {there} were here already." if there else "."
+            said = f"{new:,} run{'s' if new != 1 else ''} imported"
+            said += f"; {there:,} were here already." if there else "."
             st.success(said, icon=":material/check:")
             if new:
                 st.button("Show them", key="runs_show_imported", icon=":material/refresh:")

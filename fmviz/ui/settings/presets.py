@@ -14,6 +14,7 @@ import streamlit as st
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.values import to_query
 from fmviz.ui import navigation
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
 
@@ -327,7 +328,7 @@ def menu(settings: Settings, script: str) -> None:
     with st.popover("Presets", icon=":material/bookmarks:", key=f"{settings.page}_presets"):
         for number, one in enumerate(found):
             st.button(
-                one.title,
+                plain(one.title),
                 icon=one.icon,
                 key=f"{settings.page}_preset_{number}",
                 disabled=one.missing is not None,

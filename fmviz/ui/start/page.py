@@ -10,6 +10,7 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.search.arena import PAIR, REGULARIZERS, STRENGTHS, arena_fits, arena_plan
 from fmviz.ui import arena, navigation, shell
+from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.presets import Preset, operator_presets, training_presets
 from fmviz.ui.settings.state import Settings
@@ -66,7 +67,9 @@ def _onwards(settings: Settings) -> None:
             ("start_to_data", "Bring your data", navigation.DATA.icon, {}, navigation.DATA.script),
         ):
             kind: Any = "primary" if script is None else "secondary"
-            st.button(label, icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script))
+            st.button(
+                plain(label), icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script)
+            )
 
 
 @fragment
@@ -84,7 +87,7 @@ def _cards(settings: Settings, presets: list[Preset], group: str) -> None:
     presets = [preset for preset in presets if preset.card]
     for number, (column, preset) in enumerate(zip(st.columns(len(presets)), presets, strict=True)):
         with column.container(border=True, height="stretch", key=f"start_{group}_{number}"):
-            st.markdown(f"#### :primary[{preset.icon}] {preset.title}")
+            st.markdown(f"#### :primary[{preset.icon}] {plain(preset.title)}")
             st.markdown(preset.text)
             if preset.missing is None:
                 navigation.page_link(

@@ -76,7 +76,7 @@ def render() -> None:
         try:
             runs = store()
         except StoreError as error:
-            st.error(str(error), icon=":material/save:")
+            st.error(plain(error), icon=":material/save:")
             return
         line = (
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
@@ -98,7 +98,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
             return SweepPlan.from_text(settings["plan"])
         reason = dataset_spec(settings["dataset"]).unavailable()
         if reason is not None:
-            st.info(reason, icon=":material/folder_off:")
+            st.info(plain(reason), icon=":material/folder_off:")
             return None
         widgets.regularizers(settings, "penalties")
         for column, (name, label) in zip(
@@ -115,7 +115,7 @@ def _declare(settings: Settings) -> SweepPlan | None:
         )
         return _form_plan(settings)
     except ValueError as error:
-        st.error(str(error), icon=":material/block:")
+        st.error(plain(error), icon=":material/block:")
         return None
 
 
@@ -232,7 +232,7 @@ def _draw_cost(view: TaskView) -> None:
     if view.state is TaskState.FAILED:
         failure(view)
     elif view.items:
-        st.caption(f":material/timer: {view.items[-1]}")
+        st.caption(f":material/timer: {plain(view.items[-1])}")
     else:
         st.caption(f"Trial fits are at work: {view.elapsed:.0f} s.")
 

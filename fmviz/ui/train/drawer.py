@@ -116,7 +116,7 @@ def _drawer(settings: Settings, job: Job | None) -> None:
             _model(settings)
             _own(settings, "model", then=suited(settings))
             if (note := _cost(settings)) is not None:
-                st.caption(f":material/timer: {note}")
+                st.caption(f":material/timer: {plain(note)}")
     if settings.shows_any("regularizer", "lambda_p", *own_names(settings, "regularizer")):
         with st.container(border=True, key="train_penalty"):
             st.markdown("**Regularization**")
@@ -194,7 +194,7 @@ def _formulas(settings: Settings, model: Model) -> None:
         st.latex(formula)
     else:
         for order, text, _ in forms:
-            st.caption(f"Of the columns of order {order}:")
+            st.caption(f"Of the columns of order {order:d}:")
             st.latex(text)
     st.caption(f"Selects {selects}.")
 
@@ -310,8 +310,8 @@ def _missing(
     if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
-            for who, why in _together({labels[choice]: why for choice, why in missing.items()}):
-                st.caption(f"**{who}**. {why}")
+            for who, words in _together({labels[choice]: why for choice, why in missing.items()}):
+                st.caption(f"**{who}**. {words}")
 
 
 def _together(reasons: dict[str, str]) -> list[tuple[str, str]]:

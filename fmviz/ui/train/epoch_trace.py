@@ -121,7 +121,7 @@ def draw(settings: Settings, job: Job, view: JobView) -> None:
     if settings["grain"] == "epoch" or view.state.ended or view.dataset is None:
         return
     if (reason := why_not(settings, view)) is not None:
-        st.info(reason, icon=":material/zoom_out:")
+        st.info(plain(reason), icon=":material/zoom_out:")
         return
     found = _look(settings, job)
     if found is None:
@@ -200,7 +200,7 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
     last = made[-1]
     st.markdown(f"**{plain(lab.headline(made, names))}**")
     if len(made) > 1:
-        st.caption(lab.summary(made))
+        st.caption(plain(lab.summary(made)))
         return
     if last.before.size == 1:
         before, after = float(last.before[0]), float(last.after[0])
@@ -209,9 +209,9 @@ def _words(view: JobView, found: lab.Inside, made: Sequence[Step]) -> None:
     for line in filter(None, lab.formula(last)):
         st.latex(line)
     if last.kind in ("gradient", "prox", "extrapolate", "back"):
-        st.caption(lab.halves(last, found.start.P.size))
+        st.caption(plain(lab.halves(last, found.start.P.size)))
     else:
-        st.caption(lab.meaning(last))
+        st.caption(plain(lab.meaning(last)))
     if last.kind in ("entry", "row"):
         st.caption(
             "g: slope of the loss in what moves; h: its largest curvature; t: λ times the weight of its size "

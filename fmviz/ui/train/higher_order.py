@@ -242,7 +242,9 @@ def _draw_coefficients(place: Any, weights: np.ndarray) -> None:
             key="train_coefficients",
             alt=f"{positive} positive and {negative} negative weights, sorted by size.",
         )
-        st.caption(f"{positive} positive, {negative} negative, {weights.size - positive - negative} zero.")
+        st.caption(
+            f"{positive:,} positive, {negative:,} negative, {weights.size - positive - negative} zero."
+        )
 
 
 def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
@@ -254,7 +256,7 @@ def _draw_spectrum(place: Any, eigenvalues: np.ndarray, formula: str) -> None:
             key="train_spectrum",
             alt=f"{up} positive and {eigenvalues.size - up} negative eigenvalues, sorted by size.",
         )
-        st.caption(f"Rank {eigenvalues.size}: {up} positive, {eigenvalues.size - up} negative.")
+        st.caption(f"Rank {eigenvalues.size:,}: {up:,} positive, {eigenvalues.size - up} negative.")
 
 
 def column_headings(model: Model, n_columns: int) -> list[str]:

@@ -83,7 +83,7 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
             _curve_options(view, settings)
         if look is not None:
             held = ", ".join(plain(one.feature_names[j]) for j in look.at)
-            words = f"The {order_name(look.order)}{f' with {held}' if held else ''}: {look.label()}"
+            words = f"The {order_name(look.order)}{f' with {held}' if held else ''}: {plain(look.label())}"
             st.markdown(f"**{words}**", width="content")
     return output, look
 

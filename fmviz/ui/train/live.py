@@ -65,7 +65,7 @@ def show(job: Job | None, experiment: Experiment, settings: Settings, *, stale: 
     going = (view is not None and view.state.active) or settings["motion"]
     if view is not None:
         if view.unsaved:
-            st.warning(view.unsaved, icon=":material/save:")
+            st.warning(plain(view.unsaved), icon=":material/save:")
         if stale:
             st.warning(stale, icon=":material/sync_problem:")
         if view.state in (TaskState.FAILED, TaskState.DIVERGED):
@@ -150,7 +150,7 @@ def _at_rest(view: JobView, settings: Settings, output: int) -> None:
         quality = settings.shows("quality", "Prediction and recovery")
         if made := changed_words(view.experiment, view.epoch):
             # Of the small curves above, too.
-            st.caption(made)
+            st.caption(plain(made))
         # Half of what the page costs, so only for those who look.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
@@ -312,7 +312,7 @@ def _curves(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
         else:
             _uses(view, history, settings)
     if view.stride > 1:
-        st.caption(f"The run is long: every {view.stride}th epoch is kept, and the last.")
+        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
 
 
 def _uses(view: JobView, history: pd.DataFrame, settings: Settings) -> None:
@@ -373,7 +373,7 @@ def _confusion(view: JobView) -> None:
     if dataset.task not in ("class", "ordinal") or not np.isfinite(view.parameters.P).all():
         return
     counts, rows = _confused(view.id, view.epoch, view.experiment, view.parameters)
-    st.markdown(f"**Which classes are confused**, on the {rows} rows")
+    st.markdown(f"**Which classes are confused**, on the {rows:,} rows")
     chart(
         confusion(counts, dataset.class_labels or ()),
         key="train_confusion",

@@ -25,6 +25,7 @@ from fmviz.lab.interpretation.outliers import Errors, caps_of, errors_of, fitted
 from fmviz.lab.runner import Run
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
 from fmviz.ui.interactions.suspects import draw_rows
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.settings.types import Follower
@@ -277,7 +278,7 @@ def _waiting(view: TaskView) -> None:
     elif view.state.active:
         st.caption(f":material/hourglass_top: It is being fitted, {view.elapsed:.0f} s so far.")
     else:
-        st.caption(view.message)
+        st.caption(plain(view.message))
 
 
 def _plain_residuals(seen: _Seen, plain: _Plain | None, task: Task, settings: Settings) -> None:

@@ -18,6 +18,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import too_large
 from fmviz.lab.store import StoreError
 from fmviz.ui import navigation, session_uploads, shell
+from fmviz.ui.escape import plain
 from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.settings.types import Setting
@@ -256,7 +257,7 @@ def _body(settings: Settings, reason: str | None) -> None:
 
 
 def _impossible(settings: Settings, reason: str) -> None:
-    st.error(reason, icon=":material/block:")
+    st.error(plain(reason), icon=":material/block:")
     if dataset_spec(settings["dataset"]).unavailable() is not None:
         st.button(
             "Take the planted interactions instead",
@@ -268,7 +269,7 @@ def _impossible(settings: Settings, reason: str) -> None:
         words, changes = _fix(settings)
         if changes:
             st.button(
-                f"Take {words}",
+                f"Take {plain(words)}",
                 key="train_fix",
                 icon=":material/build:",
                 on_click=lambda: settings.set(**changes),
@@ -329,5 +330,5 @@ def _example(settings: Settings, reason: str | None) -> None:
 def _stale_words(job: Job, experiment: Experiment) -> str:
     old, new = job.experiment.to_dict(), experiment.to_dict()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    shown = ", ".join(f"`{name}`" for name in changed[:4]) + (" …" if len(changed) > 4 else "")
+    shown = ", ".join(map(plain, changed[:4])) + (" …" if len(changed) > 4 else "")
     return f"Settings changed since this run: {shown}. Press **Play** or **Reset** to take them over."

@@ -16,6 +16,7 @@ from fmviz.lab.experiment import OWNERS, SPECS, Experiment, suggested
 from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.values import to_query
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.settings.types import Changes
 from fmviz.ui.train.strengths import CHANGES
@@ -167,7 +168,7 @@ def draw_suggested(settings: Settings) -> None:
     with st.container(border=True, key="train_suggested"):
         st.caption(
             f":material/tips_and_updates: Loaded the settings suggested for "
-            f"**{dataset_spec(settings['dataset']).title}**."
+            f"**{plain(dataset_spec(settings['dataset']).title)}**."
         )
 
         def back() -> None:

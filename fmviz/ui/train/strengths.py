@@ -11,6 +11,7 @@ from fmviz.lab.background.job import Job
 from fmviz.lab.experiment import SPECS, Experiment
 from fmviz.lab.runs.changes import change_words
 from fmviz.ui import widgets
+from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.settings.types import Changes, Follower
 
@@ -72,7 +73,7 @@ def draw_schedule(settings: Settings, experiment: Experiment) -> None:
         return
     with st.container(key="train_schedule", gap="xsmall"):
         words = change_words(experiment, experiment.changes[-1].epoch)
-        said = " · ".join(f"after epoch {epoch:,}: {text}" for epoch, text in words.items())
+        said = " · ".join(f"after epoch {epoch:,}: {plain(text)}" for epoch, text in words.items())
         st.caption(f":material/timeline: Changes on the way: {said}.")
         widgets.action(
             settings,

@@ -1,0 +1,267 @@
+"""What a link, a file or an imported run says is escaped before Streamlit reads it as Markdown.
+
+Held by reading the source. The text that is given to `MARKDOWN`, or as ``help=``, is a literal, a number
+with a format, an attribute that only our declarations have (`OURS`), or a call of
+`fmviz.ui.escape.plain`. A variable is followed to what is assigned to it, a parameter to the calls, and a
+call to what the function returns.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import fmviz
+
+ROOT = Path(fmviz.__file__).parents[1]
+MARKDOWN = ("warning", "error", "info", "success", "markdown", "caption", "toast", "button")
+OURS = (
+    *(
+        "choices",
+        "formula",
+        "formulas",
+        "heads",
+        "help",
+        "icon",
+        "label",
+        "lambda_p",
+        "lambda_sparse",
+        "learn",
+    ),
+    *("matrix", "mechanism", "missing", "note", "penalty_term", "question", "reveal", "selects", "shrunk"),
+    *("shrinkage_term", "source", "symbol", "text", "unit", "weights", "where", "words"),
+)
+# Of numbers and of declarations; the others are followed.
+SENTENCES = (
+    "fill",
+    "formula",
+    "glossary",
+    "paper_claim",
+    "penalty_forms",
+    "penalty_words",
+    "selects",
+    "what_is_special",
+)
+OF_TEXT = (
+    "capitalize",
+    "get",
+    "items",
+    "join",
+    "lower",
+    "removeprefix",
+    "replace",
+    "rstrip",
+    "strip",
+    "values",
+)
+NUMBER = re.compile(r"[,.+\d]*[defg%n,]")
+
+Bindings = dict[str, list[ast.expr | None]]
+
+
+def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
+    """Return what may be in each variable of a function; None for what cannot be followed."""
+    found: Bindings = defaultdict(list)
+
+    def bind(target: ast.AST, value: ast.expr | None) -> None:
+        match target, value:
+            case ast.Name(), _:
+                found[target.id].append(value)
+            case ast.Tuple(), ast.Tuple() if len(target.elts) == len(value.elts):
+                for one, other in zip(target.elts, value.elts, strict=True):
+                    bind(one, other)
+            case ast.Tuple(), ast.Call(func=ast.Name(id="zip"), args=args) if len(args) == len(target.elts):
+                for one, other in zip(target.elts, args, strict=True):
+                    bind(one, other)
+            case ast.Tuple(), ast.Call(func=ast.Name(id="enumerate"), args=[over, *_]):
+                bind(target.elts[0], ast.Constant(0))
+                bind(target.elts[1], over)
+            case ast.Tuple(), ast.Tuple() | ast.List():
+                for row in value.elts:
+                    bind(target, row)
+            case ast.Tuple(), _:
+                for one in target.elts:
+                    bind(one, value)
+            case ast.Starred(), _:
+                bind(target.value, value)
+
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    bind(target, node.value)
+            case ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr():
+                bind(node.target, node.value)
+            case ast.For() | ast.comprehension():
+                bind(node.target, node.iter)
+            case ast.withitem(optional_vars=ast.expr()):
+                bind(node.optional_vars, node.context_expr)
+            case ast.ExceptHandler(name=str()):
+                found[node.name].append(None)
+            case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="append" | "extend" | "insert")):
+                found[name.id].append(node.args[-1])
+    return found
+
+
+class Sources:
+    """The functions of the package by their names, with their calls."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+        self.homes: dict[ast.AST, Path] = {}
+        self.calls: dict[str, list[tuple[ast.Call, Bindings, ast.FunctionDef | None]]] = defaultdict(list)
+        self.known: dict[tuple[str, str], bool] = {}
+        for path in sorted([*ROOT.glob("fmviz/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "app.py"]):
+            module = ast.parse(path.read_text(encoding="utf-8"))
+            if "fmviz" not in path.parts or "ui" in path.parts:
+                body = [one for one in module.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
+                self._walk(module, bindings(ast.Module(body, [])), None)
+            for node in ast.walk(module):
+                self.homes[node] = path.relative_to(ROOT)
+                if isinstance(node, ast.FunctionDef):
+                    self.functions[node.name].append(node)
+
+    def _walk(self, node: ast.AST, bound: Bindings, within: ast.FunctionDef | None) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner, function = bound, within
+            if isinstance(child, ast.FunctionDef):
+                inner, function = {**bound, **bindings(child)}, child
+            if isinstance(child, ast.Call) and (name := called(child)):
+                self.calls[name].append((child, inner, function))
+            self._walk(child, inner, function)
+
+    def raw(self) -> list[str]:
+        """Return where text that may be anybody's is given to Streamlit."""
+        found = []
+        for name, calls in list(self.calls.items()):
+            for call, bound, within in calls:
+                shown = [one.value for one in call.keywords if one.arg == "help"]
+                if name in MARKDOWN and isinstance(call.func, ast.Attribute):
+                    shown += call.args[:1]
+                found += [
+                    f"{self.homes[call]}:{text.lineno}: {ast.unparse(text)}"
+                    for text in shown
+                    if not self.ours(text, bound, within)
+                ]
+        return sorted(found)
+
+    def ours(
+        self,
+        text: ast.expr | None,
+        bound: Bindings,
+        within: ast.FunctionDef | None,
+        busy: frozenset[str] = frozenset(),
+    ) -> bool:
+        """Return whether all of a text is ours, or escaped."""
+
+        def fine(*parts: ast.expr | None) -> bool:
+            return all(self.ours(part, bound, within, busy) for part in parts)
+
+        match text:
+            case ast.Constant() | ast.Compare() | ast.Lambda():
+                return True
+            case ast.FormattedValue(format_spec=ast.JoinedStr(values=[*_, ast.Constant(value=str(form))])):
+                return bool(NUMBER.fullmatch(form)) or fine(text.value)
+            case ast.FormattedValue() | ast.Starred() | ast.NamedExpr() | ast.Subscript():
+                return fine(text.value)
+            case ast.JoinedStr() | ast.BoolOp() | ast.Dict():
+                return fine(*text.values)
+            case ast.Tuple() | ast.List():
+                return fine(*text.elts)
+            case ast.BinOp(op=ast.Sub() | ast.FloorDiv() | ast.Div()):
+                return True
+            case ast.BinOp():
+                return fine(text.left, text.right)
+            case ast.IfExp():
+                return fine(text.body, text.orelse)
+            case ast.GeneratorExp() | ast.ListComp():
+                return fine(text.elt)
+            case ast.Attribute():
+                return constant(text.attr) or text.attr in OURS
+            case ast.Name(id=name) if constant(name) or name in busy:
+                return True
+            case ast.Name(id=name) if name in bound:
+                return all(self.ours(value, bound, within, busy | {name}) for value in bound[name])
+            case ast.Name(id=name):
+                return within is not None and self._parameter(within, name)
+            case ast.Call(
+                func=ast.Name(
+                    id="plain" | "len" | "round" | "int" | "abs" | "number" | "in_words" | "with_minus"
+                )
+            ):
+                return True
+            case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="plain"), _]):
+                return True
+            case ast.Call(
+                func=ast.Name(
+                    id="sorted" | "list" | "zip" | "enumerate" | "reversed" | "map" | "str" | "next"
+                )
+            ):
+                return fine(*text.args)
+            case ast.Call(func=ast.Attribute(attr=method)) if method in OF_TEXT:
+                return fine(text.func.value, *(text.args if method == "join" else ()))
+            case ast.Call():
+                return called(text) in SENTENCES or self._returned(text)
+        return False
+
+    def _returned(self, call: ast.Call) -> bool:
+        name = called(call)
+        functions = self.functions[name]
+        if name.startswith("_"):
+            functions = [one for one in functions if self.homes[one] == self.homes[call]]
+        key = f"{name} of {self.homes[call]}", ""
+        if key not in self.known:
+            self.known[key] = True
+            self.known[key] = bool(functions) and all(
+                self.ours(node.value, bindings(function), function)
+                for function in functions
+                for node in ast.walk(function)
+                if isinstance(node, ast.Return)
+            )
+        return self.known[key]
+
+    def _reaches(self, call: ast.Call, function: ast.FunctionDef) -> bool:
+        """Return whether a call may be one of a function that is called the same."""
+        home = self.homes[function]
+        match call.func:
+            case ast.Attribute(value=ast.Name(id=module)):
+                return module in (home.stem, home.parent.name)
+        return self.homes[call] == home or not function.name.startswith("_")
+
+    def _parameter(self, function: ast.FunctionDef, name: str) -> bool:
+        key = f"{self.homes[function]}:{function.lineno}", name
+        if key not in self.known:
+            self.known[key] = True
+            names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+            every = {*names, *(one.arg for one in function.args.kwonlyargs)}
+            given = []
+            for call, bound, within in list(self.calls[function.name]):
+                if not self._reaches(call, function):
+                    continue
+                by_name = {one.arg: one.value for one in call.keywords}
+                value = by_name.get(name)
+                if value is None and name in names and (place := names.index(name)) < len(call.args):
+                    value = call.args[place]
+                if value is not None:
+                    given.append((value, bound, within))
+            self.known[key] = name in every and bool(given) and all(self.ours(*one) for one in given)
+        return self.known[key]
+
+
+def called(call: ast.Call) -> str:
+    """Return the name of the function that is called."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def constant(name: str) -> bool:
+    """Return whether a name is that of a constant."""
+    return name.strip("_").isupper()
+
+
+def test_texts_of_others_are_escaped():
+    assert Sources().raw() == []
