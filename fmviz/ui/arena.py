@@ -114,7 +114,7 @@ def draw(
         driver = settings.key(strength) if settings.shows(strength) else nearest
         watch(task, partial(_draw_path, plan, driver, f"{settings.page}_models", height, compared))
     chosen = [PENALTIES[name] for name in plan.regularizers]
-    if words := [f"**{one.label}**, {plain(one.stands_for)}." for one in chosen if one.stands_for]:
+    if words := [f"**{one.label}**, {one.stands_for}." for one in chosen if one.stands_for]:
         st.caption(" ".join(words))
     if pair is not None:
         _draw_why(settings, plan, task.view(), nearest, pair, called)

@@ -6,7 +6,11 @@ import re
 
 __all__ = ["plain"]
 
-_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#|~$:&@]|(?<=www)\.|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]", re.IGNORECASE)
+# A colon before a blank and an underscore within a word are what they are.
+_ACTIVE = re.compile(
+    r"[\\`*{}\[\]<>#|~$@]|&(?=[#\w])|:(?=\S)|_(?![^\W_])|(?<![^\W_])_|(?<=www)\.|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]",
+    re.IGNORECASE,
+)
 
 
 def plain(text: object) -> str:

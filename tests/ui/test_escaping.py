@@ -31,10 +31,11 @@ OURS = (
         "learn",
     ),
     *("matrix", "mechanism", "missing", "note", "penalty_term", "question", "reveal", "selects", "shrunk"),
-    *("shrinkage_term", "source", "symbol", "text", "unit", "weights", "where", "words"),
+    *("shrinkage_term", "source", "stands_for", "symbol", "text", "unit", "weights", "where", "words"),
 )
 # Of numbers and of declarations; the others are followed.
 SENTENCES = (
+    "_command",
     "fill",
     "formula",
     "glossary",

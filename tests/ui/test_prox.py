@@ -105,7 +105,7 @@ def test_settings_survive_a_visit_to_another_page():
         ({"d": "100000"}, "Taken instead: d = 200."),
         ({"k": ""}, "k = ''"),
         ({"regularizers": "l1,tj"}, "'tj' is not known"),
-        ({"distribution": "<script>"}, "'<script>' is not known"),
+        ({"distribution": "<script>"}, r"'\<script\>' is not known"),
         ({"lambda": "3"}, "'lambda', which this page does not have"),
     ],
 )

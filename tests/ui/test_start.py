@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from ui.driving import address
 
 from fmviz.lab.datasets import DATASETS
+from fmviz.ui.escape import plain
 from fmviz.ui.prox import page as prox
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.settings.types import from_link, to_link
@@ -151,7 +152,7 @@ def test_a_data_set_that_is_not_here_is_explained(monkeypatch):
         pytest.skip("the data set is here")
     test = app(dataset="movielens_100k")
     assert not test.exception
-    assert [info.value for info in test.info] == [reason]
+    assert [info.value for info in test.info] == [plain(reason)]
 
 
 def test_the_status_says_what_is_going_on(monkeypatch):

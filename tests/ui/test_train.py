@@ -404,7 +404,7 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_page, mana
     assert not [item for item in app.number_input if item.key == "train_rank"]
     reason = next(item.value for item in app.caption if "function of the factors P" in item.value)
     assert reason.startswith(
-        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω\_TI, Ω\_CS, Ω\_\*, TI, order m, CS, order m, Elastic net**. Each"
+        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net**. Each"
     )
     assert sum("has no factors" in item.value for item in app.caption) == 1
     assert {"136", "17"} <= numbers(app)

@@ -131,7 +131,7 @@ def _draw_kept(artefact: Artefact, kept: Kept) -> None:
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         st.caption(
             f"Our result of {plain(shown_result.when(kept))}{parts}, which came with fmviz; made by "
-            f"{plain(_command(artefact, kept.budget))} with {plain(made_with)} on {plain(machine)}."
+            f"`{_command(artefact, kept.budget)}` with {plain(made_with)} on {plain(machine)}."
         )
     else:
         st.caption(f"The last result, of {plain(shown_result.when(kept))}.")

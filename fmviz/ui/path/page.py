@@ -295,7 +295,8 @@ def _stale_words(old: PathPlan, new: PathPlan) -> str:
     before, after = old.base.to_dict(), new.base.to_dict()
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changed += [n for n in ("regularizers", "lambdas", "order") if getattr(old, n) != getattr(new, n)]
+    shown = ", ".join(f"`{plain(name)}`" for name in changed)
     return (
-        f"Settings changed since this path was computed: {', '.join(map(plain, changed))}. Press "
-        "**Run** to compute it anew; paths that stay as they were are kept."
+        f"Settings changed since this path was computed: {shown}. Press **Run** to compute it anew; "
+        "paths that stay as they were are kept."
     )

@@ -194,7 +194,7 @@ def _formulas(settings: Settings, model: Model) -> None:
         st.latex(formula)
     else:
         for order, text, _ in forms:
-            st.caption(f"Of the columns of order {order:d}:")
+            st.caption(f"Of the columns of order {order}:")
             st.latex(text)
     st.caption(f"Selects {selects}.")
 

@@ -373,7 +373,7 @@ def _confusion(view: JobView) -> None:
     if dataset.task not in ("class", "ordinal") or not np.isfinite(view.parameters.P).all():
         return
     counts, rows = _confused(view.id, view.epoch, view.experiment, view.parameters)
-    st.markdown(f"**Which classes are confused**, on the {rows:,} rows")
+    st.markdown(f"**Which classes are confused**, on the {plain(rows)} rows")
     chart(
         confusion(counts, dataset.class_labels or ()),
         key="train_confusion",

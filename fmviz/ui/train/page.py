@@ -330,5 +330,5 @@ def _example(settings: Settings, reason: str | None) -> None:
 def _stale_words(job: Job, experiment: Experiment) -> str:
     old, new = job.experiment.to_dict(), experiment.to_dict()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    shown = ", ".join(map(plain, changed[:4])) + (" …" if len(changed) > 4 else "")
+    shown = ", ".join(f"`{plain(name)}`" for name in changed[:4]) + (" …" if len(changed) > 4 else "")
     return f"Settings changed since this run: {shown}. Press **Play** or **Reset** to take them over."
