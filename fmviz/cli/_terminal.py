@@ -103,8 +103,9 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
+    from fmviz.lab.input_files import STANDARD_INPUT, read_input
     from fmviz.lab.tables.files import read
-    from fmviz.lab.tables.limits import LOCAL, UPLOADS
+    from fmviz.lab.tables.limits import LOCAL, SMALLER, UPLOADS
     from fmviz.lab.tables.source import CHOICES, Reading
     from fmviz.lab.tables.untrusted import read_confined
 
@@ -116,15 +117,12 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
                 f"--read {text!r} is not known; give one of {', '.join(CHOICES)} or skip a value."
             )
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
-    file = Path(path).expanduser()
     within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or give --no-limits.")
-    try:
-        within.check(file.name, file=file.stat().st_size)
-        data = file.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path!r} cannot be read: {error.strerror}.") from None
+    data = read_input(path, within.file, SMALLER + within.otherwise)
+    file = Path(path).expanduser()
+    name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
     reader = read if no_limits else read_confined
-    return reader(data, Reading(**asked), file.name, within), file.name
+    return reader(data, Reading(**asked), name, within), name
 
 
 class Progress:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -77,9 +79,10 @@ class Checkpoint:
                 tree = json.loads(str(archive[_TREE]))
                 memory = _from_tree(tree["memory"], archive)
             return cls(int(tree["epoch"]), float(tree["seconds"]), float(tree["change"]), memory)
-        except (KeyError, TypeError, OSError, EOFError, ValueError) as error:
+        except (KeyError, TypeError, OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
+            # Without its words: NumPy advises to unpickle whatever is no archive.
             raise ValueError(
-                f"This is no checkpoint of a run ({error}). Start the run again from its settings."
+                "This is no checkpoint of a run, or it is damaged. Start the run again from its settings."
             ) from error
 
 

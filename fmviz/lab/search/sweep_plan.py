@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.input_files import read_input
 from fmviz.lab.values import plain, to_toml
 
 __all__ = ["MOST_CELLS", "SweepPlan"]
 
 MOST_CELLS = 100_000
 
+_MOST_BYTES = 10_000_000
 _KNOWN = ("title", "suggested", "base", "dataset", "method", "grid", "seeds")
 _EXAMPLE = (
     'title = "TI against CS"\nseeds = 5\n\n[[dataset]]\ndataset = "planted_interactions"\n\n[[method]]\n'
@@ -185,10 +187,9 @@ class SweepPlan:
         """Read a plan from a TOML or JSON file."""
         try:
             # Some editors begin a file with a mark of the encoding.
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise ValueError(f"The sweep {str(path)!r} cannot be read: {why}.") from None
+            text = read_input(path, _MOST_BYTES, "Declare a smaller sweep.").decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"The sweep {str(path)!r} cannot be read: {error}.") from None
         return cls.from_text(text)
 
 

@@ -6,7 +6,6 @@ import io
 import json
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from typing import IO, Any
 
@@ -14,7 +13,7 @@ from fmviz.engine.drive import never
 from fmviz.lab.background.confined import confined
 from fmviz.lab.store.archived_run import checked_run
 from fmviz.lab.store.database import insert
-from fmviz.lab.store.packing import pack_records, spark
+from fmviz.lab.store.packing import UNREADABLE, pack_records, spark
 from fmviz.lab.store.runs import RunStore, new_id
 
 FORMAT = "fmviz runs"
@@ -24,12 +23,6 @@ VERSION = 1
 MOST_BYTES = 500_000_000
 _MOST_ABOUT = 100_000
 _SECONDS, _MEMORY = 60.0, 1.5e9
-
-# What reading a broken, encrypted or made-up archive raises.
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
-    *(AttributeError, LookupError, TypeError, ValueError),
-)
 
 _TEXTS = ("status", "message", "details", "origin", "title", "digest", "data_hash")
 
@@ -115,7 +108,7 @@ def read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return list(_runs(archive))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
         ) from error

@@ -16,7 +16,11 @@ from fmviz.engine.parameters import Parameters
 
 Record = dict[str, Any]
 
-_BROKEN = (KeyError, OSError, EOFError, ValueError, TypeError, zlib.error)
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+"""What reading a broken, encrypted or made-up archive raises."""
 
 
 def pack_parameters(parameters: Parameters) -> bytes:
@@ -36,8 +40,9 @@ def unpack_parameters(data: bytes) -> Parameters:
         if found["w"].ndim == 1:
             found["intercept"] = found["intercept"].reshape(())
         return Parameters(**found)
-    except _BROKEN as error:
-        raise ValueError(f"These are no parameters of a run ({error}).") from error
+    except UNREADABLE as error:
+        # Without its words: NumPy advises to unpickle whatever is no archive.
+        raise ValueError("These are no parameters of a run, or they are damaged.") from error
 
 
 def unpacked_bytes(data: bytes) -> int:
@@ -51,7 +56,7 @@ def unpacked_bytes(data: bytes) -> int:
             if missing := {"P.npy", "w.npy", "intercept.npy"} - {entry.filename for entry in entries}:
                 raise KeyError(min(missing))
             return sum(_array_bytes(archive, entry) for entry in entries)
-    except (*_BROKEN, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"These are no parameters of a run ({error}).") from error
 
 

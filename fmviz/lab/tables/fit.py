@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,9 +20,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.input_files import read_input
 from fmviz.lab.runner import Run, problem_of
 from fmviz.lab.runs import found_caps
-from fmviz.lab.store.packing import pack_parameters, unpack_parameters
+from fmviz.lab.store.packing import UNREADABLE, pack_parameters, unpack_parameters
 from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
 
@@ -125,8 +125,9 @@ class SavedModel:
     @classmethod
     def load(cls, path: str | Path) -> SavedModel:
         """Read what `save` wrote; raises ValueError on anything else."""
+        data = read_input(path)
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 samples = [name for name in archive.files if name.startswith("samples_")]
                 kept = {name.removeprefix("samples_"): archive[name] for name in samples}
                 arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
@@ -144,8 +145,12 @@ class SavedModel:
                 about.get("loss", ""),
                 Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
             )
-        except (KeyError, OSError, EOFError, TypeError, ValueError, zlib.error) as error:
-            raise ValueError(f"{str(path)!r} is no model that `fmviz fit` has written ({error}).") from None
+        except UNREADABLE as error:
+            # Without its words: NumPy advises to unpickle whatever is no archive.
+            raise ValueError(
+                f"{str(path)!r} is no model that `fmviz fit` has written, or is damaged. Give the model.npz of "
+                "its --output, or the folder that holds it."
+            ) from error
 
     def predict(self, data: Any) -> np.ndarray:
         """Return predictions in the target's own numbers or words.

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from fmviz.engine.memory import in_words
 
-__all__ = ["LOCAL", "MOST_LEVELS", "UPLOADS", "Limits"]
+__all__ = ["LOCAL", "MOST_LEVELS", "SMALLER", "UPLOADS", "Limits"]
 
 MOST_LEVELS = 1_000
 """Words of one column that have a feature of their own; the rarer ones share one."""
+
+SMALLER = "Take a sample of its rows, or compress it with gzip."
+"""What can be done about a file that is too large."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Limits:
 _SENTENCES = {
     "file": (
         "file",
-        "{name} has {value}, more than {most}. Take a sample of its rows, or compress it with gzip.",
+        "{name} has {value}, more than {most}. " + SMALLER,
     ),
     "unfolded": ("unfolded", "{name} unfolds to more than {most}. Take a sample of its rows."),
     "columns": (

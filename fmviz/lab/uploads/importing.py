@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
 from typing import Any
 
 from fmviz.engine.drive import never
+from fmviz.lab.input_files import read_input
 from fmviz.lab.places import data_folder
+from fmviz.lab.tables.limits import UPLOADS
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Upload
@@ -91,11 +92,11 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
         return
     told = Recipe.from_dict(recipe)
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
+        data = read_input(path, UPLOADS.file)
+    except ValueError as error:
         raise ValueError(
-            f"The data set {name} is not in {str(data_folder())!r}, and {path!r} cannot be read "
-            f"({error.strerror}). Put its file there, or name the run store beside it with FMVIZ_STORE."
+            f"The data set {name} is not in {str(data_folder())!r}, and {error} Put its file there, or name "
+            "the run store beside it with FMVIZ_STORE."
         ) from None
     file = library.keep_file(data)
     if library.name_of(file, told) != name:

@@ -1,0 +1,89 @@
+"""Read the files and pipes that somebody names, once and up to a limit; refuse devices."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from fmviz.engine.memory import available_bytes, in_words
+
+__all__ = ["STANDARD_INPUT", "read_input"]
+
+STANDARD_INPUT = "-"
+_CHUNK = 1 << 20
+# After so many seconds without a byte, a pipe says that it is waited for.
+_PATIENCE = 1.0
+
+
+def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> bytes:
+    """Return the bytes of a regular file or a pipe.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or ``-`` for the standard input. A pipe into which nothing is written is waited for, and
+        stderr says so.
+    most : float
+        More bytes are refused, and more than half of the free memory.
+    advice : str
+        What the sentence that refuses them ends with.
+
+    Raises
+    ------
+    ValueError
+        If it is a device, is too large or cannot be read; with a sentence.
+    """
+    standard = str(path) in (STANDARD_INPUT, "/dev/stdin")
+    name = "Standard input" if standard else repr(str(path))
+    try:
+        target = sys.stdin.fileno() if standard else Path(path).expanduser()
+        # Before it is opened, which some devices take for a command.
+        status = os.stat(target)
+        if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
+            raise ValueError(
+                f"{name} is a device or a terminal, and only files and pipes are read. Give the name of a file, "
+                "or - and a file or pipe as the standard input."
+            )
+        room = available_bytes() / 2
+        data = _read(target, min(most, room), "" if stat.S_ISREG(status.st_mode) else name)
+    except OSError as error:
+        raise ValueError(f"{name} cannot be read: {error.strerror or error}.") from None
+    if len(data) > min(most, room):
+        size = f"{in_words(status.st_size)}, " if status.st_size > len(data) else ""
+        limit = in_words(most) if most <= room else f"half of the free memory, {in_words(room)}"
+        raise ValueError(f"{name} has {size}more than {limit}. {advice}".rstrip())
+    return data
+
+
+def _read(target: int | Path, most: float, pipe: str) -> bytes:
+    """Return what is there, and of what has more than `most` bytes a part with more; `pipe` names a pipe."""
+    parts: list[bytes] = []
+    size = 0
+    with open(target, "rb", buffering=0, closefd=not isinstance(target, int), opener=_open) as stream:
+        if pipe and os.name != "nt":  # Windows selects among sockets alone.
+            _wait(stream, pipe)
+        while size <= most and (part := stream.read(_CHUNK)):
+            parts.append(part)
+            size += len(part)
+    return b"".join(parts)
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file; a pipe without waiting for a writer, about which nothing could be said then."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _wait(stream: IO[bytes], name: str) -> None:
+    """Wait until a pipe has something, or its writer has closed it."""
+    if not select.select([stream], [], [], _PATIENCE)[0]:
+        with suppress(OSError):
+            said = f"{name} is a pipe, and nothing has been written to it yet: waiting. Ctrl-C ends this."
+            print(said, file=sys.stderr, flush=True)
+        select.select([stream], [], [])
+    os.set_blocking(stream.fileno(), True)
