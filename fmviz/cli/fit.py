@@ -185,8 +185,6 @@ def run(arguments: argparse.Namespace) -> int:
     registered = known and not Path(arguments.data).is_file()
     if registered:
         _refuse_of_tables(arguments)
-    if arguments.output is not None:
-        arguments.output.mkdir(parents=True, exist_ok=True)
     search = None
     notes: list[str] = []
     again: Callable[[Experiment], Run] = Run.prepare
@@ -194,6 +192,8 @@ def run(arguments: argparse.Namespace) -> int:
         prepared, encoded = _registered(arguments)
     else:
         prepared, encoded, notes, again = _own(arguments)
+    if arguments.output is not None:
+        arguments.output.mkdir(parents=True, exist_ok=True)
     tuned = not registered and _fit_strengths.left_to_the_data(prepared, _given(arguments))
     if tuned:
         prepared, search = _fit_strengths.tuned_run(prepared, again)

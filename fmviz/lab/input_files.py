@@ -47,8 +47,8 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
         status = os.stat(target)
         if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
             raise ValueError(
-                f"{name} is a device or a terminal, and only files and pipes are read. Give the name of a file, "
-                "or - and a file or pipe as the standard input."
+                f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for "
+                "what is piped in."
             )
         room = available_bytes() / 2
         data = _read(target, min(most, room), "" if stat.S_ISREG(status.st_mode) else name)

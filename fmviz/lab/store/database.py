@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from fmviz.lab.store.schema import MIGRATIONS
+from fmviz.lab.store.schema import MIGRATIONS, TABLES
 
 T = TypeVar("T")
 
@@ -58,6 +60,8 @@ class Database:
         self._immutable = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                _check(path)
             _keep_private(path)
             self._patiently(self._migrate)
         except (OSError, sqlite3.Error) as error:
@@ -127,8 +131,7 @@ class Database:
             if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or not self.path.is_file():
                 raise
         self._immutable = True
-        address = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        connection = _open_immutable(self.path)
         connection.row_factory = sqlite3.Row
         return connection
 
@@ -195,6 +198,42 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
     """Insert a row into a table of the store."""
     places = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", tuple(values.values()))
+
+
+def _open_immutable(path: Path) -> sqlite3.Connection:
+    """Open a database as it is, without its log; neither a lock nor a file is written."""
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def _check(path: Path) -> None:
+    """Raise, with nothing changed, where a file is neither a run store nor empty."""
+    path = path.resolve()
+    log = path.with_name(f"{path.name}-wal")
+    if not path.is_file():
+        raise OSError("it is no file")
+    tables: set[str] = set()
+    try:
+        with closing(_open_immutable(path)) as connection:
+            tables = _tables(connection)
+    except sqlite3.DatabaseError:
+        if not log.exists():
+            raise
+    if not tables and log.exists():
+        # What makes it a database may still be in the log alone, and opening that would change it.
+        with TemporaryDirectory() as folder, suppress(FileNotFoundError):
+            copy = Path(folder, "copy")
+            shutil.copyfile(log, f"{copy}-wal")
+            shutil.copyfile(path, copy)
+            with closing(sqlite3.connect(copy)) as connection:
+                tables = _tables(connection)
+    # A damaged store may lack some of its tables, and other programs have runs, too.
+    if tables and len(tables & TABLES) <= len(TABLES) / 2:
+        raise OSError("it is a database of another program")
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def _keep_private(path: Path) -> None:

@@ -97,3 +97,6 @@ _PIECES = (
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _RESULTS, _PIECES)
 """A released step is never edited: a change of the layout is one more tuple of statements."""
+
+TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
+"""The tables of the first version, by which a run store is known."""

@@ -148,8 +148,8 @@ class SavedModel:
         except UNREADABLE as error:
             # Without its words: NumPy advises to unpickle whatever is no archive.
             raise ValueError(
-                f"{str(path)!r} is no model that `fmviz fit` has written, or is damaged. Give the model.npz of "
-                "its --output, or the folder that holds it."
+                f"{str(path)!r} is no model that `fmviz fit` has written, or is damaged. Give the folder of "
+                "its --output, or the model.npz in that."
             ) from error
 
     def predict(self, data: Any) -> np.ndarray:
