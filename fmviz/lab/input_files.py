@@ -50,14 +50,14 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
                 f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for "
                 "what is piped in."
             )
-        room = available_bytes() / 2
-        data = _read(target, min(most, room), "" if stat.S_ISREG(status.st_mode) else name)
+        limit = min(most, room := available_bytes() / 2)
+        data = _read(target, limit, "" if stat.S_ISREG(status.st_mode) else name)
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}.") from None
-    if len(data) > min(most, room):
-        size = f"{in_words(status.st_size)}, " if status.st_size > len(data) else ""
-        limit = in_words(most) if most <= room else f"half of the free memory, {in_words(room)}"
-        raise ValueError(f"{name} has {size}more than {limit}. {advice}".rstrip())
+    if len(data) > limit:
+        size = f"{in_words(status.st_size)}, " if status.st_size > limit else ""
+        memory = "half of the free memory, " if limit == room else ""
+        raise ValueError(f"{name} has {size}more than {memory}{in_words(limit)}. {advice}".rstrip())
     return data
 
 

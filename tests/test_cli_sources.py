@@ -1,0 +1,298 @@
+"""What commands read and write: files, pipes, devices, and a run store that is something else."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fmviz
+from fmviz.__main__ import main
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.store import RunStore, StoreError
+from fmviz.lab.store.packing import unpack_parameters
+from fmviz.lab.tables import limits
+from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.tables.recipe import Recipe
+from fmviz.lab.uploads.importing import import_file
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
+
+FIT = ("--target", "y", "--lambda-sparse", "0.01", "--rank", "2", "--max-epochs", "5")
+COMMAND = [sys.executable, "-m", "fmviz"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(fmviz.__file__).parents[1])}
+
+
+@pytest.fixture
+def file(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    table.assign(y=table["a"] * table["b"]).to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@contextlib.contextmanager
+def pipe(data: bytes):
+    """Yield the end of a pipe to read from, and a list of what could be written when that is closed."""
+    end, beginning = os.pipe()
+    written: list[int] = []
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), open(beginning, "wb", buffering=0) as stream:
+            written.extend(stream.write(data[start : start + 4096]) for start in range(0, len(data), 4096))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield end, written
+    finally:
+        os.close(end)
+        writer.join()
+
+
+@contextlib.contextmanager
+def standard_input(monkeypatch, data: bytes):
+    with pipe(data) as (end, _), open(end, closefd=False) as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", stream)
+        yield
+
+
+# ------------------------------------------------------------------------------------------------- devices
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["fit", "/dev/null", "--target", "y", "--output", "out"],
+        ["fit", "/dev/null", "--target", "y", "--no-limits"],
+        ["fit", "-", "--target", "y"],
+        ["predict", "/dev/null", "data.csv"],
+        ["sweep", "/dev/null", "--dry-run", "--store", "new.sqlite"],
+        ["runs", "import", "/dev/null", "--store", "new.sqlite"],
+    ],
+    ids=" ".join,
+)
+def test_devices_are_not_read(given, file, monkeypatch, capsys):
+    monkeypatch.chdir(file.parent)
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert main(given) == 2
+    name = "Standard input" if "-" in given else "'/dev/null'"
+    assert capsys.readouterr().err == (
+        f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for what is "
+        "piped in.\n"
+    )
+    assert not Path("out").exists()
+
+
+def test_programs_do_not_read_devices_either():
+    with pytest.raises(ValueError, match=r"'/dev/null' is a device .* piped in\. Put its file there"):
+        import_file("/dev/null", "own_" + "1" * 20, Recipe().to_dict())
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_a_device_without_end_takes_no_memory():
+    line = f"ulimit -v 6000000; exec {sys.executable} -m fmviz fit /dev/zero --target y"
+    done = subprocess.run(["sh", "-c", line], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("'/dev/zero' is a device")
+
+
+# --------------------------------------------------------------------------------------------------- pipes
+
+
+def test_models_and_tables_come_through_pipes(file, tmp_path, monkeypatch, capsys):
+    data, out = file.read_bytes(), tmp_path / "out"
+    with standard_input(monkeypatch, data):
+        assert main(["fit", "-", *FIT, "--output", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("Standard input: 60 rows")
+    assert main(["predict", str(out), str(file)]) == 0
+    expected = capsys.readouterr().out
+    with pipe((out / "model.npz").read_bytes()) as (model, _), pipe(data) as (table, _):
+        assert main(["predict", f"/dev/fd/{model}", f"/dev/fd/{table}"]) == 0
+    assert capsys.readouterr().out == expected
+    with standard_input(monkeypatch, data):
+        assert main(["predict", str(out), "/dev/stdin"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_sweeps_and_runs_come_through_pipes(tmp_path, monkeypatch, capsys):
+    with standard_input(monkeypatch, b'\xef\xbb\xbftitle = "Piped"\n'):
+        assert SweepPlan.from_file("-").title == "Piped"
+    store = RunStore(tmp_path / "runs.sqlite")
+    run = store.begin(Experiment())
+    assert main(["runs", "export", run, str(tmp_path / "runs.zip"), "--store", str(store.path)]) == 0
+    with standard_input(monkeypatch, (tmp_path / "runs.zip").read_bytes()):
+        assert main(["runs", "import", "-", "--store", str(tmp_path / "other.sqlite")]) == 0
+    assert "1 run imported" in capsys.readouterr().out
+
+
+def test_a_pipe_is_read_up_to_the_limit(monkeypatch, capsys):
+    monkeypatch.setattr(limits, "UPLOADS", replace(limits.UPLOADS, file=100_000))
+    with pipe(b"a,b\n" * 1_000_000) as (end, written):
+        assert main(["fit", f"/dev/fd/{end}", "--target", "b"]) == 2
+    assert capsys.readouterr().err == (
+        f"'/dev/fd/{end}' has more than 100 kB. Take a sample of its rows, or compress it with gzip. Or give "
+        "--no-limits.\n"
+    )
+    assert sum(written) < 2_000_000
+
+
+def test_without_limits_the_free_memory_is_the_limit(file, monkeypatch, capsys):
+    monkeypatch.setattr("fmviz.lab.input_files.available_bytes", lambda: 1000.0)
+    sentence = (
+        f"'{file}' has {file.stat().st_size / 1000:.3g} kB, more than half of the free memory, 500 bytes."
+    )
+    assert main(["fit", str(file), "--target", "y", "--no-limits"]) == 2
+    assert capsys.readouterr().err.startswith(sentence)
+    assert main(["predict", str(file), str(file)]) == 2
+    assert capsys.readouterr().err.startswith(sentence)
+
+
+def test_a_pipe_without_a_writer_is_waited_for(file, monkeypatch):
+    monkeypatch.setattr("fmviz.lab.input_files._PATIENCE", 0.0)
+    os.mkfifo(file.with_name("sweep"))
+
+    class Writing(io.StringIO):
+        def flush(self) -> None:
+            threading.Thread(target=file.with_name("sweep").write_text, args=('title = "Late"',)).start()
+
+    monkeypatch.setattr(sys, "stderr", said := Writing())
+    assert SweepPlan.from_file(file.with_name("sweep")).title == "Late"
+    assert said.getvalue() == (
+        f"'{file.with_name('sweep')}' is a pipe, and nothing has been written to it yet: waiting. "
+        "Ctrl-C ends this.\n"
+    )
+
+
+def test_waiting_for_a_pipe_is_answered_by_ctrl_c(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    given = [*COMMAND, "fit", str(tmp_path / "pipe.csv"), "--target", "y"]
+    with subprocess.Popen(given, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        try:
+            assert select.select([process.stderr], [], [], 30)[0], "nothing is said"
+            assert b"waiting. Ctrl-C ends this." in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=30)[1] == b"Interrupted.\n"
+            assert process.returncode == 130
+        finally:
+            process.kill()
+
+
+# ------------------------------------------------------------------------------------------- unpickling
+
+
+def objects() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, about=np.array([{}], dtype=object), P=np.array([{}], dtype=object))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data", [b"a,b\n1,2\n", b"PK\x03\x04 cut off", objects()], ids=["table", "archive", "objects"]
+)
+def test_nobody_is_advised_to_unpickle(data, tmp_path):
+    (tmp_path / "model.npz").write_bytes(data)
+
+    def load(_data: bytes) -> SavedModel:
+        return SavedModel.load(tmp_path / "model.npz")
+
+    for read in (load, unpack_parameters, Checkpoint.from_bytes):
+        with pytest.raises(ValueError, match=r"or (it )?(is|they are) damaged\.") as caught:
+            read(data)
+        assert "pickle" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------ the run store
+
+
+def files(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return the mode and the bytes of all files of a folder."""
+    return {
+        path.name: (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in folder.rglob("*")
+    }
+
+
+@contextlib.contextmanager
+def table(path: Path):
+    path.write_text("a,b\n1,2\n" * 1000)
+    path.with_name("store-wal").write_text("my notes")
+    yield
+
+
+@contextlib.contextmanager
+def database(path: Path, mode: str = "delete"):
+    """Make a database of another program, which has runs of its own and holds it open."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("CREATE TABLE runs (id)")
+        connection.commit()
+        yield
+
+
+def database_with_a_log(path: Path):
+    return database(path, "wal")
+
+
+@contextlib.contextmanager
+def folder(path: Path):
+    path.mkdir(mode=0o755)
+    yield
+
+
+@contextlib.contextmanager
+def named_pipe(path: Path):
+    os.mkfifo(path)
+    with open(os.open(path, os.O_RDWR), "rb"):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (table, "file is not a database"),
+        (database, "it is a database of another program"),
+        (database_with_a_log, "it is a database of another program"),
+        (folder, "it is no file"),
+        (named_pipe, "it is no file"),
+    ],
+)
+def test_what_is_no_run_store_stays_as_it_is(make, words, tmp_path, capsys):
+    path = tmp_path / "store"
+    with make(path):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        before = files(tmp_path)
+        with pytest.raises(StoreError, match=rf"cannot be opened \({words}\)"):
+            RunStore(path)
+        assert main(["runs", "list", "--store", str(path)]) == 2
+        assert "Name another file with FMVIZ_STORE or --store" in capsys.readouterr().err
+        assert files(tmp_path) == before
+
+
+def test_a_run_store_that_is_in_its_log_alone_is_known(tmp_path):
+    store = RunStore(tmp_path / "runs.sqlite")
+    run = store.begin(Experiment())
+    # As a killed process leaves it.
+    shutil.copy(store.path, tmp_path / "copy")
+    shutil.copy(f"{store.path}-wal", tmp_path / "copy-wal")
+    assert b"CREATE TABLE" not in (tmp_path / "copy").read_bytes()
+    copy = RunStore(tmp_path / "copy")
+    assert [one.id for one in copy.runs()] == [run]
+    copy.close()
+    # Once it is in the file, the log is not copied.
+    assert [one.id for one in RunStore(tmp_path / "copy").runs()] == [run]
