@@ -14,12 +14,13 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.catalog import load
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, quality
 from fmviz.lab.search import averaged as module
-from fmviz.lab.search.averaged import averaged
+from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
-from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.tables.fit import SavedModel, prepare
 from fmviz.lab.tables.target import Target
 from fmviz.paths.validation import finished
 
@@ -79,3 +80,57 @@ def test_samples_of_a_run_and_tuned_strengths_predict_its_rows_kept_out(monkeypa
     monkeypatch.setattr(module, "_MOST_NUMBERS", 10)
     assert finished(averaged(prepared)) is None
     assert load("balance_scale").task == "binary"
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_samples_that_predict_as_a_fit_does_have_its_weights(loss):
+    settings = {"rank": 4, "lambda_p": 1e-3, "lambda_sparse": 1e-3, "max_epochs": 20, "loss": loss}
+    prepared = Run.prepare(Experiment(dataset="monks1", **settings))
+    fit = prepared.end().parameters
+    groups = np.unique(prepared.dataset.groups, return_inverse=True)[1]
+    i, j = np.nonzero(np.triu(groups[:, None] != groups, 1))
+    # Log-odds are 1.702 probit scores, nearly.
+    unit = 1.702 if loss == "logistic" else 1.0
+    P, w, b = fit.P / np.sqrt(unit), fit.w / unit, fit.intercept / unit
+    drawn = []
+    for _ in range(5):
+        # Every row has one level of each attribute: what its levels share goes into the linear weights.
+        common = RNG.normal(size=(groups.max() + 1, P.shape[1]))
+        other = P + common[groups]
+        sums = common.sum(axis=0)
+        taken = np.einsum("jk,jk->j", P, sums - common[groups])
+        constant = 0.5 * (sums @ sums - np.square(common).sum())
+        drawn.append((other, w - taken, b - constant))
+    posterior = Posterior(*(np.array(each) for each in zip(*drawn, strict=True)), loss == "logistic")
+    each = np.concatenate([*posterior.each(prepared.dataset.X)], axis=1)
+    assert each == pytest.approx(np.tile(each[0], (5, 1)), abs=1e-9)
+    assert unit * each[0] == pytest.approx(prepared.problem.model.predict(prepared.problem.design, fit))
+    table = Average.beside(prepared, fit, posterior).intervals(i, j)
+    weights = np.einsum("pk,pk->p", fit.P[i], fit.P[j])
+    assert np.abs(weights).max() > 0.1
+    for name in ("mean", "lower", "upper"):
+        assert table[name].to_numpy() == pytest.approx(weights, abs=1e-5)
+
+
+def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows():
+    rng = np.random.default_rng(3)
+    levels = [rng.integers(0, count, 4_000) for count in (4, 5, 6)]
+    names = tuple(
+        f"{name}={one}" for name, count in zip("abc", (4, 5, 6), strict=True) for one in range(count)
+    )
+    groups = tuple(name[0] for name in names)
+    X = np.hstack([np.eye(at.max() + 1)[at] for at in levels])
+    codes = np.unique(groups, return_inverse=True)[1]
+    W = np.triu(rng.normal(size=(15, 15)) * (codes[:, None] != codes), 1)
+    y = np.einsum("ni,ij,nj->n", X, W, X) + rng.normal(size=4_000)
+    dataset = Dataset("levels", "Levels", "regression", X, y - y.mean(), names, groups)
+    strengths = {"lambda_w": 0.1, "lambda_p": 1e-5, "lambda_sparse": 0.0, "max_epochs": 300}
+    experiment = Experiment(rank=8, regularizer="l2", **strengths)
+    prepared = prepare(dataset, experiment, np.arange(4_000))
+    fit = prepared.end().parameters
+    average = Average.beside(prepared, fit, finished(averaged(prepared)))
+    i, j = np.nonzero(np.triu(codes[:, None] != codes, 1))
+    table = average.intervals(i, j)
+    weights = np.einsum("pk,pk->p", fit.P[i], fit.P[j])
+    inside = (table["lower"] <= weights) & (weights <= table["upper"])
+    assert inside.mean() > 0.9

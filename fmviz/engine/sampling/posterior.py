@@ -76,22 +76,26 @@ class Posterior:
     def intervals(
         self, i: np.ndarray, j: np.ndarray, level: float, sign: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Return what the samples say of the weights of pairs (i, j).
-
-        Returns
-        -------
-        dict of (n,) ndarray
-            ``mean`` over the samples; ``lower`` and ``upper``, the ends of the central interval of
-            probability `level`; ``probability``, the share of the samples whose weight has the given
-            `sign`, by default that of the mean.
-        """
-        samples = self.weights(i, j)
-        mean = samples.mean(axis=0)
-        lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
-        same = (np.sign(samples) == np.sign(mean if sign is None else sign)).mean(axis=0)
-        return {"mean": mean, "lower": lower, "upper": upper, "probability": same}
+        """Return what the samples say of the weights of pairs (i, j), see `intervals_of`."""
+        return intervals_of(self.weights(i, j), level, sign)
 
     def mean_factors(self) -> np.ndarray:
         """Return L, shape (d, S·k), with L Lᵀ the mean of P Pᵀ."""
         draws, d, k = self.P.shape
         return np.asarray(self.P.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws))
+
+
+def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Return what samples of n numbers, shape (S, n), say of each.
+
+    Returns
+    -------
+    dict of (n,) ndarray
+        ``mean`` over the samples; ``lower`` and ``upper``, the ends of the central interval of probability
+        `level`; ``probability``, the share of the samples that have the given `sign`, by default that of the
+        mean.
+    """
+    mean = samples.mean(axis=0)
+    lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+    same = (np.sign(samples) == np.sign(mean if sign is None else sign)).mean(axis=0)
+    return {"mean": mean, "lower": lower, "upper": upper, "probability": same}

@@ -46,6 +46,11 @@ class Attribute:
     scaling: Scaling | None = None
     can_lack: bool = False
 
+    @property
+    def in_every_row(self) -> bool:
+        """Whether every row has exactly one of its levels."""
+        return self.kind == "levels" and not self.can_lack
+
     def value(self, x: np.ndarray) -> float:
         """Return its value in a row of X: the place of the level or `NONE`, or the number as it was told."""
         if self.kind == "levels":

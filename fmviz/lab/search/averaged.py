@@ -8,12 +8,14 @@ from itertools import islice
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.engine.drive import never
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.gibbs import GibbsSampler
-from fmviz.engine.sampling.posterior import Posterior
+from fmviz.engine.sampling.posterior import Posterior, intervals_of
+from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run, quality
 
 __all__ = ["Average", "averaged", "can_be_averaged"]
@@ -22,6 +24,8 @@ _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
 _MOST_VISITS = 1e10
 _MOST_NUMBERS = 5e7
+# Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01.
+_LOG_ODDS = 1.702
 
 
 def can_be_averaged(problem: AnyProblem) -> bool:
@@ -66,6 +70,59 @@ def averaged(
 
 
 @dataclass(frozen=True, eq=False)
+class Baseline:
+    """What the weights of a fit have in common with the levels of an attribute.
+
+    Where every row has exactly one level of an attribute, a number that is added to the weights of all its
+    levels with another feature, and taken from that feature's linear weight, changes no prediction. Samples
+    that are compared with a fit need the same numbers: with ⟨p_i, p_j⟩ = ⟨p_i − p̄, p_j − p̄⟩ + …, p̄ the mean
+    over the rows of the factors of an attribute, the first term is the same in all baselines, and the others
+    are those of the fit.
+
+    Attributes
+    ----------
+    P : (d, k) ndarray
+        The factors of the fit.
+    shares : (G, d) CSR array
+        Which of the rows have a level, for those attributes of which each row has one; the last is empty.
+    attribute : (d,) int ndarray
+        The row of `shares` of every feature.
+    """
+
+    P: np.ndarray
+    shares: sp.csr_array
+    attribute: np.ndarray
+
+    @classmethod
+    def of(cls, prepared: Run, parameters: Parameters) -> Baseline:
+        """Return the baseline of a fit with these parameters."""
+        design = prepared.problem.design
+        n, d = design.n_samples, design.n_features
+        # Without linear weights no number can be taken from them.
+        levels = (
+            [np.array(one.columns) for one in Attributes(prepared.dataset).all if one.in_every_row]
+            if prepared.problem.fit_linear
+            else []
+        )
+        attribute = np.full(d, len(levels))
+        for place, columns in enumerate(levels):
+            attribute[columns] = place
+        share = np.where(attribute < len(levels), design.transpose_dot(np.ones(n)) / n, 0.0)
+        shares = sp.csr_array((share, (attribute, np.arange(d))), shape=(len(levels) + 1, d))
+        return cls(parameters.P, shares, attribute)
+
+    def centered(self, P: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return ⟨p_i − p̄, p_j − p̄⟩ for pairs (i, j), shape (n,)."""
+        means = self.shares @ P
+        one, two = (P[features] - means[self.attribute[features]] for features in (i, j))
+        return np.einsum("pk,pk->p", one, two)
+
+    def own(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the other terms of the weights of pairs (i, j), shape (n,)."""
+        return np.einsum("pk,pk->p", self.P[i], self.P[j]) - self.centered(self.P, i, j)
+
+
+@dataclass(frozen=True, eq=False)
 class Average:
     """Predictions averaged over samples, beside those of a fit.
 
@@ -78,12 +135,18 @@ class Average:
         RMSE; None where none were.
     message : str
         The same in a sentence.
+    baseline : Baseline
+        Of the fit.
+    scale : float
+        By what the samples' scores are multiplied to be those of the fit.
     """
 
     posterior: Posterior
     score: float | None
     own_score: float | None
     message: str
+    baseline: Baseline
+    scale: float
 
     @classmethod
     def beside(cls, prepared: Run, parameters: Parameters, posterior: Posterior) -> Average:
@@ -95,8 +158,10 @@ class Average:
             posterior.intercept.astype(np.float32),
             posterior.binary,
         )
+        log_odds = prepared.problem.loss.probability(np.zeros(1)) is not None
+        fit = Baseline.of(prepared, parameters), _LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, None, None, f"{draws} samples of a Bayesian machine.")
+            return cls(small, None, None, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         sampled, own = (
             -found["rmse"] if "rmse" in found else found["auc"]
@@ -113,7 +178,7 @@ class Average:
             f"{better} those of this fit: {which} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}"
             + (f" (in {unit})." if unit else ".")
         )
-        return cls(small, sampled, own, words)
+        return cls(small, sampled, own, words, *fit)
 
     @property
     def better(self) -> bool:
@@ -121,7 +186,7 @@ class Average:
         return self.score is not None and self.own_score is not None and self.score > self.own_score
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
-        """Return what the samples say of the weights of pairs (i, j).
+        """Return what the samples say of the weights of pairs (i, j), in the baseline of the fit.
 
         Returns
         -------
@@ -130,7 +195,8 @@ class Average:
             probability `level`; ``probability``, the share of the samples whose weight has the sign of the
             mean.
         """
-        return pd.DataFrame(self.posterior.intervals(i, j, level))
+        samples = np.stack([self.baseline.centered(P, i, j) for P in self.posterior.P])
+        return pd.DataFrame(intervals_of(self.scale * samples + self.baseline.own(i, j), level))
 
     @property
     def n_bytes(self) -> int:

@@ -38,7 +38,12 @@ def unit_of(wording: Wording) -> str:
 
 
 _SAMPLED = {
-    "mean": ("Mean", "%.4g", "The weight of the pair, averaged over the samples."),
+    "mean": (
+        "Mean",
+        "%.4g",
+        "The weight of the pair, averaged over the samples. What all levels of an attribute have in "
+        "common, which linear weights can take over, is that of this fit.",
+    ),
     "lower": ("95 % from", "%.4g", "The lower end of the interval that holds 95 % of the samples."),
     "upper": ("to", "%.4g", "Its upper end."),
     "probability": ("Same sign", "%.3f", "The share of the samples whose weight has the sign of the mean."),

@@ -44,7 +44,12 @@ def draw(settings: Settings, reading: Opened) -> Average | None:
     if view.state is TaskState.FINISHED and view.items:
         average: Average = view.items[-1]
         words = plain(average.message)
-        if average.posterior.binary:
+        if reading.wording.log_odds:
+            words += (
+                f" Means and intervals are those of a probit score times {average.scale:g}, which is close "
+                "to the log-odds."
+            )
+        elif average.posterior.binary:
             words += (
                 " Means and intervals are those of a probit score: compare them with each other, not with "
                 "the weights of this fit."
