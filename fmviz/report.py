@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
-from fmviz.engine.interactions.of_order import interactions_of, orders_of
+from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.figures import sketch, training
+from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.raster import matrix_png
 from fmviz.lab.background.job_view import JobView
@@ -33,18 +34,20 @@ from fmviz.lab.background.thinned import (
     ThinnedFactors,
     thin,
 )
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
-from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.interpretation.reading import ranking_words, table_of_pairs
+from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS, title_of_run
+from fmviz.lab.runs.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.tables.cells import cell
-from fmviz.lab.uploads.names import is_upload
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]
 
@@ -53,6 +56,9 @@ SHOWN_WEIGHTS = 20
 _SOLVED = 1e-3
 # Heatmaps of so many outputs are drawn.
 _OUTPUTS = 12
+_LEFT_OUT = (
+    "Names of features and rankings are left out, and errors are of the target as it was scaled for the fit."
+)
 # A basis is described by so many features.
 _FEATURES = 3
 _WIDTH = 460
@@ -84,7 +90,7 @@ class Outcome:
     dataset : Dataset or None
         The data; None where they cannot be had any more.
     notes : sequence of str
-        Sentences about the data and the units.
+        Sentences about the data.
     capsule : Capsule or None
         How to get it again.
     data : mapping of str to object
@@ -93,6 +99,8 @@ class Outcome:
         What is listed as settings; all of the experiment's without it.
     output : str
         Which of several outputs it is of; empty where there is one, or it is of all.
+    compared : bool
+        Whether that output's score says something beside those of the other classes alone.
     """
 
     title: str
@@ -107,6 +115,18 @@ class Outcome:
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None
     output: str = ""
+    compared: bool = False
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are done."""
+        return int(self.history[-1]["epoch"]) if self.history else 0
+
+    @cached_property
+    def wording(self) -> Wording:
+        """The words for effects of the data's features, which have one output."""
+        assert self.dataset is not None
+        return Wording(Attributes(self.dataset), self.experiment.loss, self.compared)
 
     def each(self) -> list[Outcome]:
         """Return what is told of every output, named; of one only itself."""
@@ -121,6 +141,9 @@ class Outcome:
                 parameters=parameters,
                 dataset=None if self.dataset is None else self.dataset.of_output(c),
                 output=names[c] if m > 1 else "",
+                compared=self.dataset is not None
+                and self.dataset.task == "class"
+                and self.model.multi_output,
             )
             for c in range(m)
             for model, parameters in [self.model.of_output(self.parameters, c)]
@@ -130,11 +153,8 @@ class Outcome:
 def of_view(view: JobView, capsule: Capsule | None = None) -> Outcome:
     """Return what a report tells of a job that has ended or is paused."""
     experiment = view.experiment
-    name = experiment.dataset
-    if is_upload(name):
-        name = dataset_spec(name).title
     return Outcome(
-        f"{name} · {experiment.regularizer} · seed {experiment.seed}",
+        title_of_settings(experiment.to_dict(), view.epoch),
         experiment,
         experiment.machine,
         view.message,
@@ -154,10 +174,10 @@ def of_stored(run: StoredRun, runs: RunStore, capsule: Capsule | None = None) ->
     try:
         dataset = load_dataset(experiment.dataset, **dict(experiment.dataset_params))
     except ValueError as error:
-        notes.append(f"Names of features and rankings are left out. {error}")
+        notes.append(f"{_LEFT_OUT} {error}")
     if dataset is not None and run.data_hash and data_hash(dataset) != run.data_hash:
         dataset = None
-        notes.append("The data have changed since: names of features and rankings are left out.")
+        notes.append(f"The data have changed since. {_LEFT_OUT}")
     return Outcome(
         title_of_run(run),
         experiment,
@@ -172,15 +192,13 @@ def of_stored(run: StoredRun, runs: RunStore, capsule: Capsule | None = None) ->
     )
 
 
-def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
+def html(outcome: Outcome) -> str:
     """Return the report as one page of HTML.
 
     Parameters
     ----------
     outcome : Outcome
         The fit.
-    pairs : DataFrame, optional
-        Of `fmviz.lab.interpretation.pair_table.pair_table`, where somebody has it already.
 
     Returns
     -------
@@ -193,20 +211,25 @@ def html(outcome: Outcome, pairs: pd.DataFrame | None = None) -> str:
     return _TEMPLATES.get_template("report.html").render(
         title=outcome.title,
         style=Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
-        messages=[outcome.message, *outcome.notes],
+        messages=[
+            outcome.message,
+            changed_words(outcome.experiment, outcome.epoch - 1),
+            _units(outcome.dataset),
+            *outcome.notes,
+        ],
         cards=list(_cards(outcome, last)) if last else [],
         solved=f"{_SOLVED:g}",
         model=_model(outcome),
         formulas=_formulas(outcome),
         heatmaps=[found for one in each[:_OUTPUTS] if (found := _heatmap(one, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
-        pairs=_pairs(outcome, last, pairs),
+        pairs=[found for one in each if (found := _pairs(one)) is not None],
         sets=[found for one in each for found in _sets(one)],
         bases=_bases(outcome),
         linear=[found for one in each if (found := _linear(one)) is not None],
         curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
-        settings=outcome.experiment.to_dict() if outcome.settings is None else outcome.settings,
+        settings=_settings(outcome),
         capsule=outcome.capsule,
     )
 
@@ -233,13 +256,35 @@ def _cards(outcome: Outcome, last: Mapping[str, Any]) -> Iterator[tuple[str, str
     yield "Solver time", f"{float(last.get('seconds', 0.0)):.3g} s", ""
     for name, words in METRICS.items():
         if (value := last.get(name)) is not None and math.isfinite(value):
-            yield words, cell(value), ""
+            scale, unit = unit_of(name, outcome.dataset)
+            yield f"{words}{unit and f' (in {unit})'}", cell(value * scale), ""
+
+
+def _units(dataset: Dataset | None) -> str:
+    """Return in which units numbers are, of one target that was scaled; else nothing."""
+    if dataset is None or not dataset.unit[1]:
+        return ""
+    scaling, unit = dataset.target_scaling, dataset.unit[1]
+    assert isinstance(scaling, Scaling), "only one number has a unit"
+    return (
+        f"The target is fitted as ({unit} − {scaling.mean:.6g})/{scaling.scale:.6g}; the objective is of "
+        f"this, errors, weights and effects are in {unit}."
+    )
+
+
+def _settings(outcome: Outcome) -> dict[str, Any]:
+    """Return the settings as pages call them."""
+    experiment = outcome.experiment
+    settings = dict(experiment.to_dict() if outcome.settings is None else outcome.settings)
+    if experiment.changes:
+        settings["changes"] = changes_listed(experiment, experiment.changes[-1].epoch)
+    return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
 
 
 def _model(outcome: Outcome) -> str:
     told = outcome.experiment
-    penalty = ALL_PENALTIES[told.regularizer].label
-    return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {told.solver}."
+    penalty, solver = (label_of(name, getattr(told, name)) for name in ("regularizer", "solver"))
+    return f"{outcome.model.label}, {penalty}, rank {told.rank}, solver {solver}."
 
 
 def _formulas(outcome: Outcome) -> list[Markup]:
@@ -249,10 +294,12 @@ def _formulas(outcome: Outcome) -> list[Markup]:
     parts = [objective, outcome.model.formula, rf"\ell(f,y)={LOSSES[told.loss].formula}"]
     if not (outcome.model.columnar or outcome.model.lifted):
         parts.append(outcome.model.penalty_words(told.penalty)[0])
+    # Those of the last epoch.
+    held = told.strengths(outcome.epoch - 1)
     strengths = [
-        rf"\lambda_w={told.lambda_w:g}",
-        *([f"{notation.lambda_p}={told.lambda_p:g}"] if notation.shrinkage else []),
-        f"{notation.lambda_sparse}={told.lambda_sparse:g}",
+        rf"\lambda_w={held['lambda_w']:g}",
+        *([f"{notation.lambda_p}={held['lambda_p']:g}"] if notation.shrinkage else []),
+        f"{notation.lambda_sparse}={held['lambda_sparse']:g}",
     ]
     # The converter does not know sizes of brackets.
     sizes = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")
@@ -318,37 +365,53 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
     notation = outcome.model.notation
     terms = {"penalty_p": notation.shrinkage_term, "penalty_sparse": notation.penalty_term}
     color = regularizer_color(outcome.experiment.regularizer)
+    errors = [name for name in history if str(name).endswith("rmse")]
+    history[errors] *= unit_of("rmse", outcome.dataset)[0]
+    course = with_jumps(history, outcome.experiment)
     drawn = [
-        ("Objective", training.objective(history, parts=True, terms=terms, color=color)),
+        ("Objective", training.objective(course, parts=True, terms=terms, color=color)),
         ("Used interactions and features", training.sparsity(history)),
-        *((training.METRICS[m], training.prediction(history, m)) for m in training.metric_names(history)),
     ]
+    for metric in training.metric_names(history):
+        unit = unit_of(metric, outcome.dataset)[1]
+        title = f"{training.METRICS[metric]}{unit and f' (in {unit})'}"
+        drawn.append((title, training.prediction(history, metric)))
     if "support_f1" in history or "support_f1_3" in history:
         drawn.append(("Recovery of the truth", training.recovery(history)))
+    words = change_words(outcome.experiment, outcome.epoch - 1)
     for title, figure in drawn:
+        mark_epochs(figure, history, "epoch", words)
         yield title, Markup(sketch.svg(figure, _WIDTH, text="currentColor"))
 
 
 # ----------------------------------------------------------------------------------------------- tables
 
 
-def _pairs(
-    outcome: Outcome, last: Mapping[str, Any], pairs: pd.DataFrame | None
-) -> dict[str, Any] | str | None:
-    """Return the strongest pairs, or the sentence that says why there are none."""
+def _pairs(outcome: Outcome) -> dict[str, Any] | None:
+    """Return the strongest pairs of one output, or the sentence that says why there are none."""
     if outcome.parameters is None or outcome.dataset is None:
         return None
-    if pairs is None:
-        try:
-            pairs = pair_table(outcome.model, outcome.parameters, outcome.dataset, SHOWN_PAIRS)
-        except ValueError as error:
-            return str(error)
-    # A machine of higher order counts sets of all orders together, and the pairs among them.
-    used = int(last.get("used_interactions_2", last.get("used_interactions", len(pairs))))
-    words = {"feature_i": "feature", "feature_j": "with feature", "rows_with_both": "rows with both"}
-    shown = pairs.groupby("output", sort=False) if "output" in pairs else pairs
-    rows = shown.head(SHOWN_PAIRS).rename(columns=words).to_dict("records")
-    return {"used": used, "first": SHOWN_PAIRS, "rows": rows}
+    part = {"output": outcome.output, "strongest": "", "rows": []}
+    try:
+        pairs = pairs_of(outcome.model, outcome.parameters)
+    except ValueError as error:
+        return {**part, "words": str(error)}
+    wording = outcome.wording
+    found = pairs.ranked(SHOWN_PAIRS, wording.attributes.codes if wording.attributes.grouped else None)
+    part["words"] = ranking_words(found, higher=len(orders_of(outcome.model)) > 1)
+    if not found.i.size:
+        return part
+    table = table_of_pairs(found.i, found.j, found.weight, outcome.dataset, wording)
+    names = {
+        "sentence": "in words",
+        "effect": f"weight, in {wording.unit}",
+        "rows_with_both": "rows with both",
+        "spread": "typical size",
+        "feature_i": "feature",
+        "feature_j": "with feature",
+    }
+    rows = table[[*names]].rename(columns=names).to_dict("records")
+    return {**part, "strongest": table["sentence"][0], "rows": rows}
 
 
 def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -356,6 +419,7 @@ def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
     parameters, dataset = outcome.parameters, outcome.dataset
     if parameters is None or dataset is None:
         return
+    wording = outcome.wording
     for order in orders_of(outcome.model):
         if order == 2:
             continue
@@ -363,7 +427,10 @@ def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
         sets, weight = interactions.within().ranked(SHOWN_PAIRS)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
         rows = [
-            {**dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)), "weight": float(w)}
+            {
+                **dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)),
+                f"weight, in {wording.unit}": float(w) * wording.scale,
+            }
             for one, w in zip(sets, weight, strict=True)
         ]
         yield {
@@ -398,18 +465,18 @@ def _mostly(h: np.ndarray, dataset: Dataset) -> str:
 def _linear(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.parameters is None or outcome.dataset is None or not outcome.experiment.fit_linear:
         return None
-    w = outcome.parameters.w
+    w, wording = outcome.parameters.w, outcome.wording
     order = np.argsort(-np.abs(w), kind="stable")[:SHOWN_WEIGHTS]
-    names = outcome.dataset.feature_names
-    rows = [{"feature": names[j], "weight": float(w[j])} for j in order if w[j] != 0]
-    return {"output": outcome.output, "bias": outcome.parameters.intercept, "rows": rows}
+    names, weight = outcome.dataset.feature_names, f"weight, in {wording.unit}"
+    rows = [{"feature": names[j], weight: float(w[j]) * wording.scale} for j in order if w[j] != 0]
+    return {"output": outcome.output, "bias": wording.added(outcome.parameters.intercept), "rows": rows}
 
 
 def _data(found: Dataset | None) -> dict[str, Any]:
     if found is None:
         return {}
     return {
-        "name": found.name,
+        "data set": found.title,
         "rows": len(found.y),
         "features": int(found.X.shape[1]),
         "target": found.target_name,

@@ -11,14 +11,20 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.figures import palette
 from fmviz.figures.raster import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
+from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import EXPERIMENT_MODELS, Experiment
+from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.reading import table_of_pairs
+from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.capsule import Capsule
+from fmviz.lab.runs.table import title_of_settings
 from fmviz.lab.store import RunStore
-from fmviz.report import html, of_stored, of_view
+from fmviz.report import SHOWN_PAIRS, html, of_stored, of_view
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}
 HOSTILE = (
@@ -71,7 +77,8 @@ def test_everything_is_in_it(view):
     names = [tag for tag, _ in found.tags]
     assert names.count("svg") >= 3
     assert names.count("math") == 5
-    assert f"{view.last['used_interactions']:,} are used" in found.text
+    assert view.last["used_interactions"] == 0
+    assert "The model uses no pair: its regularizer has set all of them to zero." in found.text
     assert f"{view.last['objective']:.5g}" in found.text
     assert "http://x/train?seed=1" in found.text
     assert "script" not in names
@@ -161,10 +168,85 @@ def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
     )
     view = TaskManager(InlineExecutor()).start(experiment).view()
     page = html(of_view(view))
-    told = dict(re.findall(r"<h2>(The strongest interactions[^<]*)</h2>\n<p>([\d,]+) are used", page))
+    told = dict(
+        re.findall(
+            r"<h2>(The strongest interactions[^<]*)</h2>\n(?:<p><b>.*?</p>)?<p>([\d,]+) (?:used pairs|are)",
+            page,
+        )
+    )
     last = view.last
     assert told == {
         "The strongest interactions": f"{last['used_interactions_2']:,}",
         "The strongest interactions of 3 features": f"{last['used_interactions_3']:,}",
     }
     assert "feature 3" in Strict(page).text
+
+
+def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
+    changes = [(5, "lambda_sparse", 0.25), (9, "lambda_p", 0.125), (20, "lambda_sparse", 0.75)]
+    settings = {**SMALL, "lambda_sparse": 0.5, "changes": changes}
+    experiment = Experiment(**settings, dataset="balance_scale")
+    view = TaskManager(InlineExecutor()).start(experiment).view()
+    assert view.epoch == 20
+    page = html(of_view(view))
+    found = Strict(page)
+    # What is due after the last epoch has changed nothing.
+    made = "Changed on the way: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
+    assert made in found.text
+    assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
+    numbers = re.findall(r"<mn>([\d.]+)</mn>", re.findall(r"<math.*?</math>", page, re.DOTALL)[-1])
+    assert numbers == ["0.0001", "0.125", "0.25"]
+    assert "<td>Changes</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
+    assert "stroke-dasharray" in page
+    assert ">λ = 0.25</text>" in page
+
+
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
+    experiment = Experiment(
+        **SMALL, dataset="planted_interactions", lambda_p=1e-3, lambda_sparse=1e-3, init_scale=0.3
+    )
+    view = TaskManager(InlineExecutor()).start(experiment).view()
+    scaling = Scaling(200.0, 50.0, deviations=True, logarithm=logarithm)
+    dataset = dataclasses.replace(view.dataset, target_name="rent", target_scaling=scaling)
+    outcome = dataclasses.replace(of_view(view), dataset=dataset)
+    page = html(outcome)
+    text = Strict(page).text
+    unit = "log rent" if logarithm else "rent"
+    for name in ("training", "validation"):
+        error = 50 * view.last[f"{'train' if name == 'training' else name}_rmse"]
+        assert f'<dt>RMSE, {name} (in {unit})</dt><dd class="">{error:.5g}</dd>' in page
+    assert f"The target is fitted as ({unit} − 200)/50; the objective is of this, errors, weights" in text
+    # The sentences and weights of the page Interactions.
+    found = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
+    table = table_of_pairs(
+        found.i, found.j, found.weight, dataset, Wording(Attributes(dataset), experiment.loss)
+    )
+    assert f"The strongest pair. {table['sentence'][0]}" in text
+    assert all(f"<td>{words}</td>" in page for words in table["sentence"])
+    for weight in found.weight:
+        assert f"<td class=n>{50 * weight:.5g}</td>" in page
+    w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
+    assert f"<td class=n>{50 * w:.5g}</td>" in page
+    assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text
+    # Curves, too: their axis ends above the largest error.
+    curve = re.search(r"against epochs\"><h3>RMSE \(in .*?</svg>", page, re.DOTALL)[0]
+    ticks = [float(tick) for tick in re.findall(r'text-anchor="end">([\d.]+)<', curve)]
+    assert max(ticks) > 20 * view.last["train_rmse"]
+
+
+def test_a_report_has_titles_and_labels_for_names(view):
+    text = Strict(html(of_view(view))).text
+    for name in ("Most epochs", "Validation share", "Scale σ of the start", "λ_p", "Linear term"):
+        assert name in text
+    for name in ("lambda", "balance_scale", "omega", "max epochs", "fit linear"):
+        assert name not in text.replace("omega_", "")
+
+
+def test_runs_are_called_by_their_data_and_their_last_strength():
+    settings = {"dataset": "monks1", "regularizer": "ti", "lambda_sparse": 0.5, "seed": 3}
+    assert title_of_settings(settings, 10) == "MONK's problem 1 · TI · λ 0.5 · seed 3"
+    changed = {**settings, "changes": "4:lambda_sparse:0.25,10:lambda_sparse:2"}
+    assert title_of_settings(changed, 10) == "MONK's problem 1 · TI · λ 0.5 → 0.25 · seed 3"
+    assert title_of_settings(changed, 4) == title_of_settings(settings, 4)
+    assert title_of_settings({**settings, "changes": "of another version"}, 9).endswith("λ 0.5 · seed 3")

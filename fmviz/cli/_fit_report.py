@@ -56,7 +56,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "task": dataset.task,
             "hash": array_hash(dataset.X, dataset.y),
         },
-        "notes": [*_notes(fit), *_never(pairs)],
+        "notes": [*_notes(fit), *_units(fit), *_never(pairs)],
         "settings": settings,
         "search": fit.search,
         "result": {
@@ -91,21 +91,27 @@ def _notes(fit: Fit) -> list[str]:
         return []
     target, encoding = encoded.target, encoded.encoding
     notes = [*fit.notes, *([] if encoding is None else encoding.notes), *encoded.notes()]
-    if target.task == "regression" and not target.parts:
-        name, unit = target.name, "in the target's own unit"
-        if target.logarithm:
-            name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
-        notes.append(
-            f"The target is fitted as ({name} − {target.mean:.6g})/{target.scale:.6g}; "
-            f"objective and weights are of this, errors {unit}."
-        )
-    elif target.task == "binary":
+    if target.task == "binary":
         negative, positive = target.labels
         notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
-    else:
+    elif target.task != "regression" or target.parts:
         words = _TOGETHER if fit.run.problem.model.multi_output else _MANY
         notes.append(words[target.task].format(n=len(target.parts or target.labels), name=target.name))
     return notes
+
+
+def _units(fit: Fit) -> list[str]:
+    """Return in which units the numbers are that are printed and written."""
+    target = None if fit.encoded is None else fit.encoded.target
+    if target is None or target.task != "regression" or target.parts:
+        return []
+    name, unit = target.name, "in the target's own unit"
+    if target.logarithm:
+        name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
+    return [
+        f"The target is fitted as ({name} − {target.mean:.6g})/{target.scale:.6g}; "
+        f"objective and weights are of this, errors {unit}."
+    ]
 
 
 _MANY = {
@@ -223,18 +229,21 @@ def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
         data={data["name"]: data["hash"]},
         versions=told["versions"],
     )
-    notes = [*told["notes"], *([] if told["search"] is None else [told["search"]["message"]])]
+    # The page has its own units.
+    notes = [*_notes(fit), *_never(pairs)]
+    if told["search"] is not None:
+        notes.append(told["search"]["message"])
     outcome = Outcome(
         data["name"],
         experiment,
         fit.run.problem.model,
         f"Target: {data['target']} ({data['task']}). {told['result']['message']}",
-        told["history"],
+        fit.history,
         fit.end.parameters,
         fit.run.dataset,
         notes,
         capsule,
-        {name: data[name] for name in ("training_rows", "dropped_rows", "hash")},
+        {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
         told["settings"],
     )
-    return page(outcome, pairs)
+    return page(outcome)

@@ -20,6 +20,7 @@ from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.table import title_of_settings
 from fmviz.ui import capsule, widgets
 from fmviz.ui.train.higher_order import (
     coefficients_table,
@@ -64,7 +65,7 @@ def draw_exports(view: JobView) -> None:
         more["outputs"] = np.array(dataset.outputs)
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
     found = capsule.capsule(
-        f"{experiment.dataset} · {kind} · seed {experiment.seed}, {view.epoch:,} epochs: objective "
+        f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
         f"{view.last['objective']:.10g}",
         script(view),
         seed=experiment.seed,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.interactions.pairs import PairWeights, nothing
+from fmviz.engine.interactions.pairs import PairWeights, Ranking, nothing
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.pair_table import mean_squares, named_pairs
@@ -20,6 +20,7 @@ __all__ = [
     "Search",
     "block_of",
     "group_strengths",
+    "ranking_words",
     "table_of_pairs",
     "typical_sizes",
 ]
@@ -95,6 +96,26 @@ def table_of_pairs(
         wording.pair(int(a), int(b), float(value)) for a, b, value in zip(i, j, weight, strict=True)
     ]
     return table
+
+
+def ranking_words(found: Ranking, higher: bool) -> str:
+    """Return how many pairs there are and which are listed; with `higher` orders beside them.
+
+    Of none that is listed, why there are none.
+    """
+    if not found.total and found.siblings:
+        return f"All {found.siblings:,} used pairs join levels of one attribute, which no row has together."
+    if not found.total:
+        return "The model uses no pair: its regularizer has set all of them to zero."
+    said = f"{found.total:,} used pairs" if found.total != 1 else "1 used pair"
+    if found.total > found.i.size:
+        said += f"; the {found.i.size} of largest weight are listed"
+    if found.siblings:
+        said += f". {found.siblings:,} more join levels of one attribute, of which no row has two"
+    said += ". Each sentence tells what the pair adds to what both do alone"
+    if higher:
+        said += "; products of three and more features have terms of their own"
+    return f"{said}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,6 +77,15 @@ class Wording:
             return f"the score for “{self.positive}”"
         return "the logarithm of the prediction" if self.in_logarithms else "the prediction"
 
+    @property
+    def unit(self) -> str:
+        """What effects are counted in."""
+        if self.log_odds:
+            return "log-odds"
+        if self.in_logarithms:
+            return f"log {self.dataset.target_name}"
+        return "score" if self.binary else self.dataset.target_name
+
     def prediction(self, f: float) -> float:
         """Return a value of f in the target's own units."""
         return f if self.scaling is None else self.scaling.decode(f)

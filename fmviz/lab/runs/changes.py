@@ -12,7 +12,15 @@ from fmviz.engine.models import MODELS
 from fmviz.engine.schedule import STRENGTHS, Change
 from fmviz.lab.experiment import Experiment
 
-__all__ = ["change_words", "in_words", "strength_label", "with_jumps", "with_strengths"]
+__all__ = [
+    "change_words",
+    "changed_words",
+    "changes_listed",
+    "in_words",
+    "strength_label",
+    "with_jumps",
+    "with_strengths",
+]
 
 _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w": "penalty_w"}
 
@@ -34,6 +42,20 @@ def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
     made = [change for change in experiment.changes if change.epoch <= epoch]
     groups = itertools.groupby(made, key=lambda change: change.epoch)
     return {when: in_words(tuple(changes), experiment.model) for when, changes in groups}
+
+
+def changes_listed(experiment: Experiment, epoch: int) -> str:
+    """Return the changes up to an epoch, for instance "λ = 0.1 after epoch 50", or "" for none."""
+    made = change_words(experiment, epoch)
+    return "; ".join(f"{text} after epoch {when:,}" for when, text in made.items())
+
+
+def changed_words(experiment: Experiment, epoch: int) -> str:
+    """Return the changes up to an epoch in a sentence, or "" where there are none."""
+    said = changes_listed(experiment, epoch)
+    if not said:
+        return ""
+    return f"Changed on the way: {said}. The objective of an epoch belongs to the strengths of that epoch."
 
 
 def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

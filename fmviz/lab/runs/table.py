@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,12 +13,14 @@ import pandas as pd
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.engine.schedule import Schedule
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads.names import is_upload
+from fmviz.lab.values import changes_from_text
 
 __all__ = [
     "METRICS",
@@ -27,10 +30,13 @@ __all__ = [
     "mean_and_deviation",
     "metrics_in_words",
     "metrics_of",
+    "name_of",
     "runs_table",
     "seeds_folded",
     "title_of_group",
     "title_of_run",
+    "title_of_settings",
+    "unit_of",
 ]
 
 METRICS: dict[str, str] = {
@@ -47,7 +53,12 @@ METRICS: dict[str, str] = {
 }
 """What runs can be compared by, the most telling first, in words."""
 
-_WORDS = {"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ", **METRICS}
+_WORDS = {
+    **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
+    **{"fit_linear": "Linear term", "fit_intercept": "Bias", "init_scale": "Scale σ of the start"},
+    **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
+    **METRICS,
+}
 # Registries whose entries have labels, by the settings that name one.
 _NAMED: dict[str, Mapping[str, Any]] = {
     "model": MODELS,
@@ -63,24 +74,37 @@ _SETTINGS = (
 
 def label_of(setting: str, value: str) -> str:
     """Return what pages call the value of a setting."""
+    if setting == "dataset" and (is_upload(value) or value in DATASETS):
+        return dataset_spec(value).title
     known = _NAMED.get(setting, {}).get(value)
     return value if known is None else str(known.label)
 
 
+def name_of(setting: str) -> str:
+    """Return what pages call a setting or a figure of a run."""
+    return _WORDS.get(setting, setting[:1].upper() + setting[1:].replace("_", " "))
+
+
 def title_of_run(run: StoredRun) -> str:
     """Return what a run is called: its title, or its data, method and strength."""
-    if run.title:
-        return run.title
-    told = run.settings
-    strength = told.get("lambda_sparse")
-    words = [label_of(name, str(told.get(name, "?"))) for name in ("dataset", "regularizer")]
-    if is_upload(words[0]) or words[0] in DATASETS:
-        words[0] = dataset_spec(words[0]).title
-    if told.get("model", Experiment.model) != Experiment.model:
-        words.insert(1, label_of("model", str(told["model"])))
+    return run.title or title_of_settings(run.settings, run.epoch)
+
+
+def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
+    """Return the data, the method and the strength of a run of so many epochs: the first and the last λ."""
+    strength = settings.get("lambda_sparse")
+    words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
+    if settings.get("model", Experiment.model) != Experiment.model:
+        words.insert(1, label_of("model", str(settings["model"])))
     if isinstance(strength, int | float):
         words.append(f"λ {strength:g}")
-    return " · ".join(words) + f" · seed {told.get('seed', 0)}"
+        # A run of another version may have changes that this one cannot read.
+        with contextlib.suppress(ValueError):
+            changes = changes_from_text(str(settings.get("changes", "")))
+            # In force at the end are those of the last epoch.
+            later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
+            words[-1] += f" → {later:g}" if later != strength else ""
+    return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
 
 
 def metrics_of(run: StoredRun) -> dict[str, float]:
@@ -91,14 +115,17 @@ def metrics_of(run: StoredRun) -> dict[str, float]:
 
 def metrics_in_words(metrics: Mapping[str, float], dataset: Dataset) -> list[str]:
     """Return those of `METRICS` with their words; errors of one number that was scaled in its own unit."""
-    scale, unit = dataset.unit
-    return [
-        f"{words} {metrics[name] * scale:.4g} (in {unit})"
-        if unit and name.endswith("rmse")
-        else f"{words} {metrics[name]:.4g}"
-        for name, words in METRICS.items()
-        if name in metrics
-    ]
+    found = []
+    for name, words in METRICS.items():
+        if name in metrics:
+            scale, unit = unit_of(name, dataset)
+            found.append(f"{words} {metrics[name] * scale:.4g}{unit and f' (in {unit})'}")
+    return found
+
+
+def unit_of(metric: str, dataset: Dataset | None) -> tuple[float, str]:
+    """Return what brings a metric into the target's own unit, and that unit; or 1 and nothing."""
+    return dataset.unit if dataset is not None and metric.endswith("rmse") else (1.0, "")
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
@@ -193,10 +220,7 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Return what `differing` returns as pages call it."""
     rows = [
-        [
-            _WORDS.get(what, what[:1].upper() + what[1:].replace("_", " ")),
-            *(label_of(what, one) for one in texts),
-        ]
+        [name_of(what), *(label_of(what, one) for one in texts)]
         for what, *texts in table.itertuples(index=False)
     ]
     return pd.DataFrame(rows, columns=table.columns)

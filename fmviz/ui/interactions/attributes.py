@@ -24,7 +24,7 @@ from fmviz.ui.components.matrix_view import Box, CodesFrame, Panel, encode_codes
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.interactions.pairs import pick_node, search_row
-from fmviz.ui.interactions.parts import draw_network, pairs_in_words, unit_of
+from fmviz.ui.interactions.parts import draw_network, pairs_in_words
 from fmviz.ui.interactions.samples import with_intervals
 from fmviz.ui.settings.state import Settings, Whole
 
@@ -161,7 +161,7 @@ def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.nda
                 format="%.3g",
                 width=110,
                 help="The root mean square over all rows of what the two attributes add together, in "
-                f"{plain(unit_of(reading.wording))}. Unlike the strength it does not grow with levels that "
+                f"{plain(reading.wording.unit)}. Unlike the strength it does not grow with levels that "
                 "hardly occur.",
             ),
         },

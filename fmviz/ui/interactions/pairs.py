@@ -11,7 +11,7 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.interactions.pairs import Ranking
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.reading import Search, table_of_pairs
+from fmviz.lab.interpretation.reading import Search, ranking_words, table_of_pairs
 from fmviz.lab.search.averaged import Average
 from fmviz.ui import navigation, widgets
 from fmviz.ui.escape import plain
@@ -145,15 +145,7 @@ def _table(name: str, _reading: Opened, _found: Ranking) -> pd.DataFrame:
 
 def _summary(reading: Opened, found: Ranking, table: pd.DataFrame) -> None:
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
-    said = f"{found.total:,} used pairs" if found.total != 1 else "1 used pair"
-    if found.total > len(table):
-        said += f"; the {len(table)} of largest weight are listed"
-    if found.siblings:
-        said += f". {found.siblings:,} more join levels of one attribute, of which no row has two"
-    said += ". Each sentence tells what the pair adds to what both do alone"
-    if len(orders_of(reading.model)) > 1:
-        said += "; products of three and more features have terms of their own"
-    st.caption(said + ".")
+    st.caption(plain(ranking_words(found, higher=len(orders_of(reading.model)) > 1)))
 
 
 def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
@@ -168,13 +160,9 @@ def _none(settings: Settings, reading: Opened, found: Ranking) -> None:
                 kwargs={"find": ""},
             )
         elif found.siblings:
-            st.markdown(
-                f"All {found.siblings:,} used pairs join levels of one attribute, which no row has together."
-            )
+            st.markdown(plain(ranking_words(found, higher=False)))
         else:
-            st.markdown(
-                "The model uses no pair: its regularizer has set all of them to zero. Train with less of it."
-            )
+            st.markdown(f"{plain(ranking_words(found, higher=False))} Train with less of it.")
             navigation.page_link(
                 navigation.TRAIN,
                 {**reading.experiment.to_query(), "run": reading.run.id},

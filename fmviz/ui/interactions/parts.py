@@ -28,15 +28,6 @@ _COLUMNS = {
 }
 
 
-def unit_of(wording: Wording) -> str:
-    """Return what effects are counted in."""
-    if wording.log_odds:
-        return "log-odds"
-    if wording.in_logarithms:
-        return f"log {wording.dataset.target_name}"
-    return "score" if wording.binary else wording.dataset.target_name
-
-
 _SAMPLED = {
     "mean": (
         "Mean",
@@ -70,7 +61,7 @@ def pairs_in_words(table: pd.DataFrame, wording: Wording, key: str, file: str, r
     sampled = [name for name in _SAMPLED if name in table]
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
     table = table.assign(**{name: table[name] * wording.scale for name in weights})
-    unit = plain(unit_of(wording))
+    unit = plain(wording.unit)
     row = _TALL if table["sentence"].str.len().max() > _LONG else _LINE
     st.dataframe(
         table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],

@@ -25,7 +25,6 @@ from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import every_output
 from fmviz.ui.interactions.opened import Opened
-from fmviz.ui.interactions.parts import unit_of
 from fmviz.ui.settings.state import Settings, Text
 
 _BARS = 14
@@ -298,7 +297,7 @@ def _bars(reading: Opened, now: Decomposition) -> None:
     largest = now.table(names, wording.scale).head(3)
     said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
     chart(
-        figures.waterfall(labels, values, total, "prediction", f"in {unit_of(wording)}"),
+        figures.waterfall(labels, values, total, "prediction", f"in {wording.unit}"),
         key="interactions_waterfall",
         alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
     )
@@ -337,7 +336,7 @@ def _table(reading: Opened, now: Decomposition, place: int) -> None:
                 "order": st.column_config.NumberColumn("Features", width="small"),
                 "term": st.column_config.TextColumn("Term", width="large"),
                 "value": st.column_config.NumberColumn(
-                    f"Adds, in {unit_of(wording)}", format="%.6g", width="medium"
+                    f"Adds, in {wording.unit}", format="%.6g", width="medium"
                 ),
             },
             alt="All terms of the prediction, the largest first.",

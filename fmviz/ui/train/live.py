@@ -25,7 +25,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.data_pair import TargetGrid, strongest_product, target_grid
 from fmviz.lab.runner import Run, load_dataset, truth_of
-from fmviz.lab.runs.changes import change_words, with_jumps
+from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components.stage import stage
@@ -35,7 +35,7 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.train import epoch_trace, higher_order, outliers, slices, why_zero
 from fmviz.ui.train import stage as scenes
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options, draw_pairs
-from fmviz.ui.train.strengths import adopt, changed_words
+from fmviz.ui.train.strengths import adopt
 from fmviz.ui.watching import connected, shared_task
 
 POLL_SECONDS = 0.25

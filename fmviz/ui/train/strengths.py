@@ -97,12 +97,3 @@ def takes_no_penalty(model: Model) -> str:
     if isinstance(model, EigenModel):
         return f"No strength of Ω: {model.shrunk} is the regularizer, and a sparse one would not be convex."
     return ""
-
-
-def changed_words(experiment: Experiment, epoch: int) -> str:
-    """Return the changes up to an epoch in a sentence, or "" where there are none."""
-    made = change_words(experiment, epoch)
-    if not made:
-        return ""
-    said = "; ".join(f"{text} after epoch {when:,}" for when, text in made.items())
-    return f"Changed on the way: {said}. The objective of an epoch belongs to the strengths of that epoch."
