@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
-from fmviz.engine.interactions.of_order import interactions_of, orders_of, pairs_of
 from fmviz.engine.interactions.pairs import GivenPairs
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import Model, SharedBasis
@@ -39,7 +38,7 @@ from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
-from fmviz.lab.interpretation.reading import ranking_words, table_of_pairs
+from fmviz.lab.interpretation.listing import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.capsule import Capsule
@@ -223,10 +222,8 @@ def html(outcome: Outcome) -> str:
         formulas=_formulas(outcome),
         heatmaps=[found for one in each[:_OUTPUTS] if (found := _heatmap(one, last)) is not None],
         more_outputs=max(0, len(each) - _OUTPUTS),
-        pairs=[found for one in each if (found := _pairs(one)) is not None],
-        sets=[found for one in each for found in _sets(one)],
         bases=_bases(outcome),
-        linear=[found for one in each if (found := _linear(one)) is not None],
+        **_listed(each),
         curves=list(_curves(outcome)),
         data={**_data(outcome.dataset), **outcome.data},
         settings=_settings(outcome),
@@ -387,59 +384,19 @@ def _curves(outcome: Outcome) -> Iterator[tuple[str, Markup]]:
 # ----------------------------------------------------------------------------------------------- tables
 
 
-def _pairs(outcome: Outcome) -> dict[str, Any] | None:
-    """Return the strongest pairs of one output, or the sentence that says why there are none."""
-    if outcome.parameters is None or outcome.dataset is None:
-        return None
-    part = {"output": outcome.output, "strongest": "", "rows": []}
-    try:
-        pairs = pairs_of(outcome.model, outcome.parameters)
-    except ValueError as error:
-        return {**part, "words": str(error)}
-    wording = outcome.wording
-    found = pairs.ranked(SHOWN_PAIRS, wording.attributes.codes if wording.attributes.grouped else None)
-    part["words"] = ranking_words(found, higher=len(orders_of(outcome.model)) > 1)
-    if not found.i.size:
-        return part
-    table = table_of_pairs(found.i, found.j, found.weight, outcome.dataset, wording)
-    names = {
-        "sentence": "in words",
-        "effect": f"weight, in {wording.unit}",
-        "rows_with_both": "rows with both",
-        "spread": "typical size",
-        "feature_i": "feature",
-        "feature_j": "with feature",
-    }
-    rows = table[[*names]].rename(columns=names).to_dict("records")
-    return {**part, "strongest": table["sentence"][0], "rows": rows}
-
-
-def _sets(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """Yield the strongest interactions of more than two features, for every order."""
-    parameters, dataset = outcome.parameters, outcome.dataset
-    if parameters is None or dataset is None:
-        return
-    wording = outcome.wording
-    for order in orders_of(outcome.model):
-        if order == 2:
+def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
+    """Return the strongest pairs, larger sets and linear weights of every output."""
+    found: dict[str, list[dict[str, Any]]] = {"pairs": [], "sets": [], "linear": []}
+    for one in each:
+        if one.parameters is None or one.dataset is None:
             continue
-        interactions = interactions_of(outcome.model, parameters, order)
-        sets, weight = interactions.within().ranked(SHOWN_PAIRS)
-        heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]
-        rows = [
-            {
-                **dict(zip(heads, (dataset.feature_names[j] for j in one), strict=True)),
-                f"weight, in {wording.unit}": float(w) * wording.scale,
-            }
-            for one, w in zip(sets, weight, strict=True)
-        ]
-        yield {
-            "output": outcome.output,
-            "order": order,
-            "used": interactions.n_used(),
-            "first": len(rows),
-            "rows": rows,
-        }
+        given = one.model, one.parameters, one.wording, SHOWN_PAIRS
+        output = {"output": one.output}
+        found["pairs"].append(output | listed_pairs(*given))
+        found["sets"] += [output | part for part in listed_sets(*given)]
+        if one.experiment.fit_linear:
+            found["linear"].append(output | listed_weights(one.parameters, one.wording, SHOWN_WEIGHTS))
+    return found
 
 
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
@@ -460,16 +417,6 @@ def _mostly(h: np.ndarray, dataset: Dataset) -> str:
     """Return the features that a direction is mostly made of, with their entries."""
     top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
     return ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
-
-
-def _linear(outcome: Outcome) -> dict[str, Any] | None:
-    if outcome.parameters is None or outcome.dataset is None or not outcome.experiment.fit_linear:
-        return None
-    w, wording = outcome.parameters.w, outcome.wording
-    order = np.argsort(-np.abs(w), kind="stable")[:SHOWN_WEIGHTS]
-    names, weight = outcome.dataset.feature_names, f"weight, in {wording.unit}"
-    rows = [{"feature": names[j], weight: float(w[j]) * wording.scale} for j in order if w[j] != 0]
-    return {"output": outcome.output, "bias": wording.added(outcome.parameters.intercept), "rows": rows}
 
 
 def _data(found: Dataset | None) -> dict[str, Any]:
