@@ -208,7 +208,7 @@ def write(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) 
     ).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(told), indent=1, ensure_ascii=False)
-    for name, content in (("report.json", text), ("report.html", html(fit, told, pairs))):
+    for name, content in (("report.json", text), ("report.html", html(fit, told))):
         # Names of files may hold bytes that are no characters.
         (folder / name).write_text(content, encoding="utf-8", errors="backslashreplace")
 
@@ -217,7 +217,7 @@ def _target_of(dataset: Any) -> Target:
     return Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
 
 
-def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
+def html(fit: Fit, told: Mapping[str, Any]) -> str:
     """Return the report as one page."""
     data, experiment = told["data"], fit.run.experiment
     # The program of a fit to a file is the command.
@@ -229,8 +229,8 @@ def html(fit: Fit, told: Mapping[str, Any], pairs: pd.DataFrame) -> str:
         data={data["name"]: data["hash"]},
         versions=told["versions"],
     )
-    # The page has its own units.
-    notes = [*_notes(fit), *_never(pairs)]
+    # The page says by itself which units it has, and lists no pairs that no row has both of.
+    notes = _notes(fit)
     if told["search"] is not None:
         notes.append(told["search"]["message"])
     outcome = Outcome(

@@ -11,6 +11,7 @@ from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
+from fmviz.report import SHOWN_PAIRS, html, of_stored
 
 SMALL = {"rank": 4, "max_epochs": 15, "tol": 0.0, "lambda_p": 1e-3, "lambda_sparse": 1e-3}
 MONKS = {**SMALL, "dataset": "monks1", "loss": "logistic", "validation": 0.2}
@@ -239,3 +240,12 @@ def test_a_link_hides_and_locks(store):
     assert not any(one.key == "interactions_view" for one in app.segmented_control)
     hidden = page("interactions", run=run, view="row", hide="change")
     assert not any(one.label == "head_shape" for one in hidden.selectbox)
+
+
+def test_the_report_has_the_sentences_and_weights_of_the_page(store):
+    run = trained(dataset="diabetes", max_epochs=30)
+    table = page("interactions", run=run).dataframe[0].value
+    report = html(of_stored(store.get(run), store))
+    assert len(table) > 1
+    for row in table.head(SHOWN_PAIRS).itertuples():
+        assert f"<td>{row.sentence}</td><td class=n>{row.weight:.5g}</td>" in report
