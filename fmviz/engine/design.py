@@ -20,6 +20,8 @@ from .errors import LARGEST, one_of, whole_number
 from .linalg.mixed_precision import Widened
 from .memory import aligned_copy, array_bytes
 
+_SMALL = 1e-30
+
 
 @jitable
 def dense_row(rows, i):
@@ -212,6 +214,15 @@ class Design:
         """The largest |x_nj| of every column, shape (d,)."""
         largest = abs(self.matrix).max(axis=0)
         return (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
+
+    def check_size(self) -> None:
+        """Raise ValueError where squares and products of columns would be no numbers, or 0."""
+        largest = float(self.largest.max())
+        if largest and not _SMALL <= largest <= 1.0 / _SMALL:
+            raise ValueError(
+                f"The largest value of X is {largest:.3g} in size, and fits are computed from {_SMALL:g} to "
+                f"{1.0 / _SMALL:g}; scale the columns first, for instance with scikit-learn's StandardScaler."
+            )
 
     @cached_property
     def longest_column(self) -> int:

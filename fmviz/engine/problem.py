@@ -12,6 +12,7 @@ import numpy as np
 from .design import Design
 from .errors import WhyNot, finite_number, whole_number
 from .losses import Loss, get_loss, loss_of_outputs
+from .losses.vector import Separate
 from .models import Model, get_model
 from .parameters import Parameters
 from .penalties import Penalty, get_penalty
@@ -143,6 +144,8 @@ class Problem(Formulation):
         formulation = Formulation.build(model, penalty, loss, rank)
         chosen, criterion = formulation.model, formulation.loss
         target = _target(y, design.n_samples, criterion, chosen)
+        design.check_size()
+        target.check_size()
         if chosen.multi_output:
             chosen, criterion = chosen.for_outputs(target.n_outputs), loss_of_outputs(criterion, target)
         chosen.check_size(design.n_features, rank)
@@ -277,8 +280,9 @@ class Problem(Formulation):
     @property
     def at_constant(self) -> bool:
         """Whether the minimum is where f is the one value of all targets, with P = 0."""
-        follows = self.fit_intercept and self.model.certificate == "stationarity"
-        return follows and self.loss.scalar.of_residual is not None and bool((self.y == self.y[0]).all())
+        loss = self.loss.loss if isinstance(self.loss, Separate) else self.loss
+        follows = isinstance(loss, Loss) and loss.scalar.of_residual is not None
+        return self.fit_intercept and follows and bool((self.y == self.y[0]).all())
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .errors import LARGEST
 
+_SMALL = 1e-50
 Kind = Literal["real", "binary", "class", "ordinal", "several"]
 
 
@@ -63,6 +64,16 @@ class Target:
         if values.ndim == 2:
             return cls(values, "several" if signs else "real")
         return cls(values, "binary", np.array([-1.0, 1.0])) if signs else cls(values)
+
+    def check_size(self) -> None:
+        """Raise ValueError where squares of differences in y would be no numbers, or 0."""
+        spread = float(np.max(np.ptp(self.values, axis=0)))
+        if spread and not _SMALL <= spread <= 1.0 / _SMALL:
+            raise ValueError(
+                f"y varies by {spread:.3g}, and fits are computed for a y that varies by {_SMALL:g} to "
+                f"{1.0 / _SMALL:g}, or not at all; scale it, for instance with scikit-learn's "
+                "TransformedTargetRegressor."
+            )
 
     @classmethod
     def of_labels(cls, y: Any, ordered: bool = False) -> Target:

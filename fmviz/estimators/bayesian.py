@@ -50,6 +50,8 @@ class _BayesianFM(BaseEstimator):
     def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
         """Run a chain for every output and store its samples."""
         design = Design(X)
+        design.check_size()
+        target.check_size()
         rank = whole_number("rank", self.rank, 0, 10_000)
         kept = whole_number("n_draws", self.n_draws, 2)
         burn_in = whole_number("burn_in", self.burn_in, 0)

@@ -77,3 +77,31 @@ def test_caps_ridges_and_priors_have_units(name, what, factor):
 @pytest.mark.parametrize("name", NOT_ALIKE[1:])
 def test_docstrings_say_where_units_count(name):
     assert "depend on the units of X and y" in getattr(fmviz, name).__doc__
+
+
+@pytest.mark.parametrize("name", [*REGRESSORS, *NOT_ALIKE[1:]])
+def test_a_constant_target_is_predicted_exactly(name):
+    X = one_pair(0)[0][:60]
+    for constant in (3.0, -1e100):
+        fitted = getattr(fmviz, name)(random_state=0).fit(X, np.full(60, constant))
+        assert fitted.predict(X) == pytest.approx(constant, rel=1e-10)
+    if name == "SharedBasisRegressor":
+        fitted.fit(X, np.tile([3.0, 5.0], (60, 1)))
+        assert fitted.predict(X) == pytest.approx(np.tile([3.0, 5.0], (60, 1)))
+
+
+@pytest.mark.pairwise(1)
+@pytest.mark.parametrize("size", [1e-160, 1e-31, 1e31, 1e120])
+@pytest.mark.parametrize(
+    "name", [name for name in dir(fmviz) if name.endswith(("Regressor", "Classifier", "CV"))]
+)
+def test_sizes_that_cannot_be_computed_are_refused(name, size):
+    X, y, _ = one_pair(0)
+    estimator = getattr(fmviz, name)()
+    labels = np.digitize(y, [-1.0, 1.0]) if name == "OrdinalRegressor" else y > 0
+    numbers = "Regressor" in name and name != "OrdinalRegressor"
+    with pytest.raises(ValueError, match="scale the columns first"):
+        estimator.fit(size * X, y if numbers else labels)
+    if numbers:
+        with pytest.raises(ValueError, match=r"y varies by .*; scale it"):
+            estimator.fit(X, size**2 * y if size < 1.0 else 1e60 * y)
