@@ -12,7 +12,7 @@ import numpy as np
 from .design import Design
 from .errors import WhyNot, finite_number, whole_number
 from .losses import Loss, get_loss, loss_of_outputs
-from .losses.vector import Separate
+from .losses.vector import Separate, VectorLoss
 from .models import Model, get_model
 from .parameters import Parameters
 from .penalties import Penalty, get_penalty
@@ -281,7 +281,7 @@ class Problem(Formulation):
     def at_constant(self) -> bool:
         """Whether the minimum is where f is the one value of all targets, with P = 0."""
         loss = self.loss.loss if isinstance(self.loss, Separate) else self.loss
-        follows = isinstance(loss, Loss) and loss.scalar.of_residual is not None
+        follows = not isinstance(loss, VectorLoss) and loss.scalar.of_residual is not None
         return self.fit_intercept and follows and bool((self.y == self.y[0]).all())
 
     @property

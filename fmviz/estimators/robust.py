@@ -23,6 +23,7 @@ from fmviz.engine.target import Target
 
 from .base import Callback, RandomState, generator
 from .classifier import ModelClassifier, Weights
+from .fitting.merged_rows import merged_rows
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 
@@ -88,6 +89,9 @@ class _Robust(PairEstimator):
     def _shrinkage(self) -> float:
         found = self._caps().lambda_p
         return 0.0 if found is None else found
+
+    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
+        return super()._problem(*merged_rows(X, target, sample_weight))
 
     def _problem_arguments(self) -> dict[str, Any]:
         weight = self._number("lambda_w")

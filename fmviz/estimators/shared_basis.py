@@ -24,6 +24,7 @@ from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
 from .base import Callback, ModelEstimator, RandomState
+from .fitting.merged_rows import merged_rows
 from .regressor import ModelRegressor
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class SharedBasisEstimator(ModelEstimator):
 
     def _dummies(self) -> int:
         return int(self.augment)
+
+    def _problem(self, X: Any, target: Target, sample_weight: Any) -> AnyProblem:
+        return super()._problem(*merged_rows(X, target, sample_weight))
 
     def _problem_arguments(self) -> dict[str, Any]:
         name, settings = self._model_choice()

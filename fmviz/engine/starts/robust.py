@@ -292,7 +292,7 @@ def _next_scale(problem: Problem, here: Parameters, sigma: float, unit: float) -
         # What is shrunk has hardly any freedom. Where all is free the rows at the edge stand for it.
         rank, d = int(model.free(here.multipliers).sum()), here.w.size
         freedom = rank * d - rank * (rank - 1) / 2 + d + 1
-        found /= np.sqrt(max(1.0 - freedom / np.count_nonzero(kept), 0.25))
+        found /= np.sqrt(max(1.0 - freedom / problem.unit_weights[kept].sum(), 0.25))
     return max(float(np.clip(found, 0.5 * sigma, 1.25 * sigma)), 1e-6 * unit)
 
 
