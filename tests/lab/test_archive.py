@@ -91,6 +91,32 @@ def test_unknown_runs_are_not_exported(full):
         export_runs(full, ["x"])
 
 
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"P": (5, 3), "w": (4,), "intercept": ()},
+        {"P": (4, 2), "w": (4,), "intercept": ()},
+        {"P": (4, 3), "w": (4,), "intercept": (1,)},
+        {"P": (4, 3), "w": (), "intercept": ()},
+        {"P": (4, 3), "w": (4,), "intercept": (), "W": (4, 4)},
+        {"P": (3, 4, 3), "w": (2, 4), "intercept": (3,)},
+    ],
+)
+def test_parameters_have_the_shapes_that_the_settings_describe(full, tmp_path, arrays):
+    run = full.runs()[0].id
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.zeros(shape) for name, shape in arrays.items()})
+    given = zipfile.ZipFile(io.BytesIO(export_runs(full, [run])))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for entry in given.namelist():
+            archive.writestr(entry, buffer.getvalue() if entry.endswith(".npz") else given.read(entry))
+    other = RunStore(tmp_path / "other.sqlite")
+    with pytest.raises(ValueError, match=r"has parameters of the shapes P .*, and its settings describe P "):
+        import_runs(other, made.getvalue())
+    assert other.runs() == []
+
+
 def hostile():
     def packed(**files):
         buffer = io.BytesIO()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -210,6 +211,33 @@ def test_a_store_on_a_disk_that_cannot_be_written_to_is_read(store, monkeypatch)
     assert [one.id for one in there.runs()] == [run]
     with pytest.raises(StoreError, match="readonly"):
         there.begin(Experiment())
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), None),
+        (sqlite3.OperationalError("database or disk is full"), sqlite3.SQLITE_FULL),
+    ],
+)
+def test_a_full_disk_at_opening_is_told_as_that(tmp_path, monkeypatch, error, code):
+    def fill(_database):
+        if code is not None:
+            error.sqlite_errorcode = code
+        raise error
+
+    monkeypatch.setattr(Database, "_migrate", fill)
+    with pytest.raises(StoreError, match="Make room on the disk, or name another file"):
+        RunStore(tmp_path / "runs.sqlite")
+
+
+@pytest.mark.parametrize(("ahead", "status"), [(-10, "running"), (10, "running"), (30 * 86_400, INTERRUPTED)])
+def test_a_run_dated_ahead_is_not_alive(store, ahead, status):
+    run = store.begin(SMALL)
+    with store.database.write() as connection:
+        when = ("elsewhere/7/1", time.time() + ahead, run)
+        connection.execute("UPDATE runs SET owner = ?, updated = ? WHERE id = ?", when)
+    assert store.get(run).status == status
 
 
 def test_nobody_else_reads_a_store(tmp_path):

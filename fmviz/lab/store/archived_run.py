@@ -10,7 +10,8 @@ from dataclasses import fields
 from typing import Any
 
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.store.packing import Record, unpacked_bytes
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.store.packing import Record, unpacked_shapes
 
 # The most characters of a text.
 _TEXTS = {
@@ -50,9 +51,36 @@ def checked_run(name: str, told: Any, parameters: bytes | None) -> dict[str, Any
         clean["trace"] = _trace(told)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"run {name!r}: {error}") from error
-    if parameters is not None and (size := unpacked_bytes(parameters)) > MOST_PARAMETERS:
-        raise ValueError(f"run {name!r} has parameters of {size:,} bytes, more than {MOST_PARAMETERS:,}")
+    if parameters is not None:
+        shapes = unpacked_shapes(parameters)
+        if (size := 8 * sum(map(math.prod, shapes.values()))) > MOST_PARAMETERS:
+            raise ValueError(f"run {name!r} has parameters of {size:,} bytes, more than {MOST_PARAMETERS:,}")
+        _check_shapes(name, settings, shapes)
     return clean
+
+
+def _check_shapes(name: str, settings: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ValueError where parameters are not those of the model that the settings describe."""
+    try:
+        experiment = Experiment.from_dict(settings)
+        model: Any = experiment.machine
+    except (LookupError, TypeError, ValueError):
+        return  # It is listed as a run that cannot be read.
+    *outputs, d = shapes["w"] or (0,)
+    if model.multi_output:
+        model, outputs = model.for_outputs((shapes.get("V") or (1,))[-1]), []
+    described = {part: (*outputs, *shape) for part, shape in model.shapes(d, experiment.rank).items()}
+    if shapes != described:
+        raise ValueError(
+            f"run {name!r} has parameters of the shapes {_listed(shapes)}, and its settings describe "
+            f"{_listed(described)}"
+        )
+
+
+def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(
+        f"{part} {' × '.join(map(str, shape)) or '()'}" for part, shape in sorted(shapes.items())
+    )
 
 
 def _text(told: Mapping[str, Any], name: str, most: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -65,10 +66,12 @@ class Database:
             _keep_private(path)
             self._patiently(self._migrate)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The run store {path} cannot be opened ({error}). Name another file with FMVIZ_STORE or "
-                "--store, or move this one away."
-            ) from error
+            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+            full |= getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+            way = "Name another file with FMVIZ_STORE or --store, or move this one away"
+            if full:
+                way = "Make room on the disk, or name another file with FMVIZ_STORE or --store"
+            raise StoreError(f"The run store {path} cannot be opened ({error}). {way}.") from error
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

@@ -45,8 +45,8 @@ def unpack_parameters(data: bytes) -> Parameters:
         raise ValueError("These are no parameters of a run, or they are damaged.") from error
 
 
-def unpacked_bytes(data: bytes) -> int:
-    """Return the bytes of the arrays that `pack_parameters` packed, as their heads tell; none is unpacked.
+def unpacked_shapes(data: bytes) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays that `pack_parameters` packed, as their heads tell; none is unpacked.
 
     Raises ValueError if these are no such arrays, or some hold less than they tell.
     """
@@ -55,20 +55,20 @@ def unpacked_bytes(data: bytes) -> int:
             entries = archive.infolist()
             if missing := {"P.npy", "w.npy", "intercept.npy"} - {entry.filename for entry in entries}:
                 raise KeyError(min(missing))
-            return sum(_array_bytes(archive, entry) for entry in entries)
+            return {entry.filename.removesuffix(".npy"): _shape(archive, entry) for entry in entries}
     except UNREADABLE as error:
         raise ValueError(f"These are no parameters of a run ({error}).") from error
 
 
-def _array_bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
+def _shape(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int, ...]:
     with archive.open(entry) as stream:
         version = np.lib.format.read_magic(stream)
         read_head = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = read_head[version](stream)
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in "fiu" or stream.tell() + size != entry.file_size:
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in "fiu" or stream.tell() + n_bytes != entry.file_size:
             raise ValueError(f"{entry.filename} is no array of numbers")
-        return size
+        return tuple(map(int, shape))
 
 
 def pack_records(records: Sequence[Mapping[str, Any]]) -> bytes:
