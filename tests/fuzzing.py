@@ -61,7 +61,20 @@ VALUES: tuple[Any, ...] = (
         [1, 2],
     ),
 )
+MARKUP = (
+    "![t](http://x.invalid/p.png)",
+    'x" … [Sign in again](http://x.invalid)',
+    "x\n\n![t][1]\n\n[1]: http://x.invalid/r.png",
+    ":red[![t](http://x.invalid/c.png)]",
+    "<http://x.invalid>",
+    "http://x.invalid/bare and www.x.invalid",
+    "`x` ![t](http://x.invalid/after`code`.png)",
+    "\\![t](http://x.invalid/escaped.png)",
+    "$\\href{http://x.invalid}{x}$",
+    "<img src=http://x.invalid/h.png>",
+)
 TEXTS = (
+    *MARKUP,
     *(
         "",
         " ",
@@ -90,7 +103,6 @@ TEXTS = (
         "%00",
     ),
     *(
-        "![t](http://x.invalid/p.png)",
         "__class__",
         "'; DROP TABLE runs; --",
         "x" * 5_000,

@@ -37,7 +37,7 @@ def capsule(
     )
 
 
-def draw(key: str, found: Capsule, note: str = "", label: str = "Copy as Python") -> None:
+def draw(key: str, found: Capsule, note: str = "") -> None:
     """Draw the program of a result, and its capsule to copy as text or JSON.
 
     Parameters
@@ -48,10 +48,8 @@ def draw(key: str, found: Capsule, note: str = "", label: str = "Copy as Python"
         From `capsule`.
     note : str
         What the program prints.
-    label : str
-        The caption of the program.
     """
-    widgets.python_block(found.script, label, note=note)
+    widgets.python_block(found.script, note)
     with (
         st.expander("Reproduction capsule", icon=":material/inventory_2:"),
         st.container(key=f"{key}_capsule"),

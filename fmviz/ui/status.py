@@ -6,6 +6,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.lab.background.tasks import manager
+from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
 
 __all__ = ["draw_status", "is_busy", "running_jobs"]
@@ -33,7 +34,7 @@ def _chip() -> None:
     with st.container(horizontal=True, key="shell_status", gap="xsmall"):
         if kernels:
             st.badge(
-                f"Compiling {kernels[0]}…",
+                f"Compiling {plain(kernels[0])}…",
                 icon=":material/hourglass_top:",
                 color="orange",
                 help="The first use of a kernel compiles it; the result is kept for the next start.",

@@ -423,9 +423,9 @@ def download(
     )
 
 
-def python_block(code: str, label: str = "Copy as Python", *, note: str = "") -> None:
+def python_block(code: str, note: str = "") -> None:
     """Draw a folded code block with Streamlit's copy button."""
-    with st.expander(label, icon=":material/code:"):
+    with st.expander("Copy as Python", icon=":material/code:"):
         if note:
             st.caption(note)
         st.code(code.strip() + "\n", language="python", wrap_lines=False)
@@ -434,11 +434,11 @@ def python_block(code: str, label: str = "Copy as Python", *, note: str = "") ->
 # ---------------------------------------------------------------------------------------------- verdicts
 
 
-def certificate_badge(value: float, good: float = 1e-10, name: str = "certificate") -> None:
+def certificate_badge(value: float, good: float = 1e-10) -> None:
     """Draw a certificate as a badge: green up to `good`, red above."""
     fine = bool(value <= good)  # NaN is not fine
     st.badge(
-        f"{name} {value:.1e}" if value else f"{name} 0",
+        f"certificate {value:.1e}" if value else "certificate 0",
         icon=":material/verified:" if fine else ":material/error:",
         color="green" if fine else "red",
         help="How far the result is from the optimality condition, recomputed independently and relative to "

@@ -241,6 +241,10 @@ def new_page(browser: Any, profile: Any, request: pytest.FixtureRequest) -> Iter
             if message.type == "error" and not excused:
                 errors.append(f"{message.text} ({where})")
 
+        def asked(request: Any) -> None:
+            if not _is_local(request.url):
+                errors.append(f"a request leaves the server: {request.url}")
+
         def leave(page: Any) -> None:
             if page.url.startswith("http"):
                 page.evaluate("() => localStorage.clear()")
@@ -261,6 +265,7 @@ def new_page(browser: Any, profile: Any, request: pytest.FixtureRequest) -> Iter
             # Kernels that no warm-up foresaw may have to be compiled on the way.
             page.set_default_timeout(60_000)
             page.on("console", said)
+            page.on("request", asked)
             page.on("pageerror", lambda error: errors.append(f"uncaught: {error}"))
             page.errors = errors
             return page

@@ -35,7 +35,7 @@ _SPOKEN = ("title", "header", "subheader", "markdown", "caption", "info", "warni
 def texts(app: AppTest) -> list[str]:
     """Return what a page says beside the navigation, in the order of the page and each text once."""
     found: dict[str, None] = {}
-    for element in _elements(app.main):
+    for element in elements_of(app.main):
         for text in _texts(element):
             line = _NUMBER.sub("#", _FOLDERS.sub("…/", " ".join(text.split())))
             if line and not line.startswith("<style"):
@@ -45,16 +45,17 @@ def texts(app: AppTest) -> list[str]:
 
 def misread(app: AppTest) -> list[str]:
     """Return the labels with markup, of which Streamlit has the source read aloud."""
-    widgets = (one for one in _elements(app._tree) if one.type != "page_link")
+    widgets = (one for one in elements_of(app._tree) if one.type != "page_link")
     labels = (label for one in widgets if isinstance(label := getattr(one, "label", None), str))
     return [label for label in labels if _MARKUP.search(label)]
 
 
-def _elements(block: Any) -> Iterator[Any]:
+def elements_of(block: Any) -> Iterator[Any]:
+    """Return all that is drawn within a block."""
     for child in block.children.values():
         yield child
         if hasattr(child, "children"):
-            yield from _elements(child)
+            yield from elements_of(child)
 
 
 def _texts(element: Any) -> Iterator[str]:

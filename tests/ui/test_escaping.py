@@ -16,7 +16,12 @@ from pathlib import Path
 import fmviz
 
 ROOT = Path(fmviz.__file__).parents[1]
-MARKDOWN = ("warning", "error", "info", "success", "markdown", "caption", "toast", "button")
+MARKDOWN = (
+    *("badge", "button", "caption", "error", "expander", "header", "info", "markdown", "metric", "popover"),
+    *("subheader", "success", "tabs", "title", "toast", "warning", "write"),
+    *("checkbox", "download_button", "file_uploader", "multiselect", "number_input", "pills", "radio"),
+    *("segmented_control", "select_slider", "selectbox", "slider", "text_area", "text_input", "toggle"),
+)
 OURS = (
     *(
         "choices",

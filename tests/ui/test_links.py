@@ -7,12 +7,14 @@ import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
-from fuzzing import TEXTS
+from fuzzing import MARKUP, TEXTS
 from streamlit.testing.v1 import AppTest
 from ui.driving import ROOT, figures
+from ui.sentences import elements_of
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.pool import InlineExecutor
@@ -25,6 +27,7 @@ from fmviz.ui.settings.types import Changes, Follower, Names, Setting, Several, 
 
 SCRIPTS = [link.script for links in navigation.NAVIGATION.values() for link in links]
 # What cannot be guessed: small data, and texts that a page understands.
+MARKDOWN = ("title", "header", "subheader", "markdown", "caption", "info", "success", "warning", "error")
 GIVEN: dict[str, str] = {
     "dataset": "balance_scale",
     "matrix": "1 2\n3 -4\n0.5 0.1\n",
@@ -119,6 +122,16 @@ def told(app: AppTest) -> list[str]:
     return sorted(re.sub(r"\d+(\.\d+)? m?s\b", "some time", text) for text in texts)
 
 
+def active(app: AppTest) -> list[str]:
+    """Return the texts of a page in which an address of somebody else is a link, a picture or a formula."""
+    found = []
+    for one in (element for element in elements_of(app._tree) if element.type not in ("code", "page_link")):
+        parts = [getattr(one, name, "") for name in ("label", "help")]
+        parts += [getattr(one, "value", "")] if one.type in MARKDOWN else []
+        found += [text for text in parts if isinstance(text, str) and re.search(r"\w://x\.|www\.x", text)]
+    return found
+
+
 def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """Forget all runs, as a server elsewhere that a link is sent to."""
     store = RunStore(folder / "elsewhere.sqlite")
@@ -170,8 +183,32 @@ def test_links_of_chance_open_a_page(store, seen, names, seed):
         opened(script, {})
         names[script] = [*seen[-1].table, "run", "hide", "lock", "level", "left", "right"]
     query = {dice.choice(names[script]): dice.choice(TEXTS) for _ in range(dice.randint(1, 6))}
-    said = told(opened(script, query))
+    app = opened(script, query)
+    said = told(app)
+    assert not active(app), query
     assert not [one for one in said if "defect of fmviz" in one or "Traceback" in one], query
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_markup_of_a_link_is_text(store, seen, names, script):
+    """One text in every setting that a page has, and in one that it has not."""
+    opened(script, {})
+    for text in MARKUP:
+        query = dict.fromkeys([*seen[-1].table, text, "run"], text)
+        assert not active(opened(script, query)), text
+
+
+@pytest.mark.browser
+def test_no_link_makes_a_browser_ask_elsewhere(new_page, server, wait_idle):
+    page = new_page()
+    for script in ("train", "interactions", "data"):
+        for text in ("![t](http://x.invalid/p.png)", 'x" … [Sign in again](http://x.invalid)'):
+            names = ("rank", "regularizer", "run", "dataset", "file", "title", "find", "lesson", text)
+            page.goto(f"{server.url}/{script}?{urlencode(dict.fromkeys(names, text))}")
+            wait_idle(page)
+            assert "x.invalid" in page.locator('[data-testid="stMain"]').inner_text()
+            assert page.locator('[href^="http://x."], [src^="http://x."]').count() == 0
 
 
 STATES = {

@@ -384,7 +384,7 @@ def _reading(settings: Settings, found: Reading | None, *, expanded: bool) -> No
     """Draw how the file is read; what was detected stands beside "auto"."""
     words = "" if found is None else f": {_WORDS[found.kind]}"
     if found is not None and found.kind == "table":
-        words += f", {_WORDS[found.encoding]}, {found.delimiter}, decimal {found.decimal}"
+        words += f", {_WORDS[found.encoding]}, {plain(found.delimiter)}, decimal {plain(found.decimal)}"
     with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
         for names in (("kind", "encoding", "delimiter", "header"), ("decimal", "lines", "skip")):
             for column, name in zip(st.columns(4), names, strict=False):

@@ -72,7 +72,7 @@ def draw_size(settings: Settings, recipe: Recipe) -> Size | None:
     )
     with st.container(horizontal=True, gap="medium", key="data_figures"):
         for label, value, help_ in figures:
-            st.metric(label, value, help=plain(help_), width="content")
+            st.metric(plain(label), value, help=plain(help_), width="content")
     picture = (
         "exact, cell by cell"
         if size.features <= EXACT_FEATURES

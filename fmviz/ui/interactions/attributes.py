@@ -178,7 +178,7 @@ def _table(settings: Settings, reading: Opened, found: GroupStrengths, g: np.nda
 def _levels(reading: Opened, found: GroupStrengths, average: Average | None, g: int, h: int) -> None:
     assert reading.pairs is not None
     one, two = found.names[g], found.names[h]
-    st.subheader(f"{one} with {two}")
+    st.subheader(plain(f"{one} with {two}"))
     if not found.used[g, h]:
         st.caption("No pair of their levels is used.")
         return

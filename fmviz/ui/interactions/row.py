@@ -199,7 +199,7 @@ def _control(
 ) -> None:
     value = changes.get(at, was)
     key = f"interactions_value_{at}"
-    label = f"{attribute.name} (changed)" if at in changes else attribute.name
+    label = plain(attribute.name) + (" (changed)" if at in changes else "")
     told = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
@@ -210,7 +210,7 @@ def _control(
     # The setting is `change`, which holds all of them.
     if st.session_state.get(key) != value:
         st.session_state[key] = int(value) if attribute.kind != "number" else value
-    common: dict[str, Any] = {"key": key, "on_change": store, "help": told}
+    common: dict[str, Any] = {"key": key, "on_change": store, "help": plain(told)}
     common["disabled"] = settings.locks("change")
     if attribute.kind == "number":
         st.number_input(label, format="%.6g", step=_step(attribute), **common)

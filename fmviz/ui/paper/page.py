@@ -93,7 +93,9 @@ def _choice(settings: Settings) -> None:
 
 def _cards(settings: Settings, kept: Mapping[tuple[str, str], Kept]) -> None:
     papers = by_paper()
-    for tab, (paper, artefacts) in zip(st.tabs([_short(one) for one in papers]), papers.items(), strict=True):
+    for tab, (paper, artefacts) in zip(
+        st.tabs([plain(_short(one)) for one in papers]), papers.items(), strict=True
+    ):
         with tab:
             st.caption(plain(paper))
             with shell.cards(artefacts[0].name.rpartition("_")[0]):

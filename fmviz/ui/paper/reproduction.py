@@ -26,7 +26,7 @@ _SHOWN = "fmviz:paper:shown"
 
 def draw(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     """Draw an artefact: what it is, its controls, and its present or last result."""
-    st.subheader(artefact.title)
+    st.subheader(plain(artefact.title))
     st.caption(f"{plain(artefact.paper)}.")
     key = f"paper:{artefact.name}:{budget}"
     tasks = manager()

@@ -122,7 +122,7 @@ def verdicts(counts: Mapping[str, int]) -> None:
         number, (color, icon, one, many) = counts[verdict], _VERDICTS[verdict]
         what, words = ("claim ", one) if number == 1 else ("claims ", many)
         # The first says what is counted.
-        st.badge(f"{number} {what if verdict == shown[0] else ''}{words}", icon=icon, color=color)
+        st.badge(f"{number:,} {what if verdict == shown[0] else ''}{words}", icon=icon, color=color)
 
 
 def differences(texts: Sequence[str]) -> None:
@@ -166,14 +166,16 @@ def _tables(result: Result) -> None:
     if not result.tables:
         return
     with st.expander("The numbers", icon=":material/table:"):
-        for tab, (name, rows) in zip(st.tabs(list(result.tables)), result.tables.items(), strict=True):
+        for tab, (name, rows) in zip(
+            st.tabs([plain(name) for name in result.tables]), result.tables.items(), strict=True
+        ):
             with tab:
                 table = frame(rows)
                 st.dataframe(
                     table, hide_index=True, key=f"paper_table_{name}", height=min(320, 38 + 35 * len(rows))
                 )
                 widgets.download(
-                    f"{name} (CSV)",
+                    f"{plain(name)} (CSV)",
                     lambda table=table: table.to_csv(index=False),  # type: ignore[misc]
                     f"{result.artefact}-{result.budget}-{name}.csv",
                     key=f"paper_csv_{name}",

@@ -168,7 +168,7 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
 def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
     line = (
         f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to {settings['high']:g} · "
-        f"rank {settings['rank']}"
+        f"rank {settings['rank']:,}"
     )
     with shell.settings_box("path_box", line, folded=folded):
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):

@@ -109,7 +109,7 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
     label = lab.DISTRIBUTIONS[settings["distribution"]].label
-    said = f"The matrix P: {label}, {settings['d']} × {settings['k']}"
+    said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
     shown = settings.shows_any("source", *asked)
     # What is drawn at random needs no decision: the pictures come first.
     folded = shown and not pasted and not settings["lesson"]

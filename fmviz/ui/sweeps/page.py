@@ -80,7 +80,7 @@ def render() -> None:
             return
         line = (
             f"{widgets.labels_of(settings['penalties'])} · λ from {settings['low']:g} to "
-            f"{settings['high']:g} · {settings['seeds']} seeds"
+            f"{settings['high']:g} · {settings['seeds']:,} seeds"
         )
         with shell.settings_box("sweeps_box", line, folded=_begun(settings)):
             plan = _declare(settings)
