@@ -184,6 +184,8 @@ class Sources:
                 return fine(text.body, text.orelse)
             case ast.GeneratorExp() | ast.ListComp():
                 return fine(text.elt)
+            case ast.DictComp():
+                return fine(text.value)
             case ast.Attribute():
                 return constant(text.attr) or text.attr in OURS
             case ast.Name(id=name) if constant(name) or name in busy:

@@ -308,7 +308,7 @@ def _missing(
     """Draw what cannot be chosen, each with its reason; what is chosen has its reason elsewhere."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
-        names = plain(", ".join(labels[choice] for choice in missing))
+        names = ", ".join(labels[choice] for choice in missing)
         with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
             for who, words in _together({labels[choice]: why for choice, why in missing.items()}):
                 st.caption(f"**{who}**. {words}")
