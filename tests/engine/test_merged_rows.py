@@ -18,12 +18,12 @@ from fmviz.estimators.fitting.merged_rows import merged_rows
 )
 def test_weights_are_repeated_rows(name, storage):
     rng = np.random.default_rng(0)
-    X, weights = rng.random((30, 8)).round(1), rng.integers(0, 5, size=30)
-    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=30)
+    X, weights = rng.random((20, 5)).round(1), rng.integers(0, 5, size=20)
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=20)
     if "Classifier" in name:
         y = np.digitize(y, [0.7] if name.startswith("Robust") else [0.5, 0.9])
-    again = rng.permutation(np.repeat(np.arange(30), weights))
-    weighted, repeated = (getattr(fmviz, name)(random_state=0, max_iter=20) for _ in range(2))
+    again = rng.permutation(np.repeat(np.arange(20), weights))
+    weighted, repeated = (getattr(fmviz, name)(random_state=0, max_iter=5) for _ in range(2))
     weighted.fit(storage(X), y, sample_weight=weights)
     repeated.fit(storage(X[again]), y[again])
     scores = [getattr(one, "decision_function", one.predict)(X) for one in (weighted, repeated)]

@@ -79,6 +79,7 @@ def test_docstrings_say_where_units_count(name):
     assert "depend on the units of X and y" in getattr(fmviz, name).__doc__
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [*REGRESSORS, *NOT_ALIKE[1:]])
 def test_a_constant_target_is_predicted_exactly(name):
     X = one_pair(0)[0][:60]

@@ -28,6 +28,7 @@ def last(problem, solver, budget, seed=0, **more):
     return end
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("solver", "regularizer"),
     [("apgd", "ti"), ("lbfgs", "l2"), ("psgd", "ti"), ("katyusha", "ti"), ("nmapgd", "ti")],
@@ -51,6 +52,7 @@ def test_the_estimator_warns_of_columns_of_unequal_size():
         machine.fit(X, y)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("solver", ["lbfgs", "pcd", "pbcd"])
 @pytest.mark.parametrize("strength", [0.0, 1.0])
 def test_shrunk_entries_below_rounding_are_zero(solver, strength):
@@ -64,6 +66,7 @@ def test_shrunk_entries_below_rounding_are_zero(solver, strength):
     assert end.status.converged
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("model", [name for name in MODELS if MODELS[name].certificate == "stationarity"])
 def test_a_constant_target_has_no_interaction(model):
     X = np.random.default_rng(0).normal(size=(40, 4))

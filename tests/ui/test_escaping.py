@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import fmviz
@@ -67,6 +68,7 @@ NUMBER = re.compile(r"[,.+\d]*[defg%n,]")
 Bindings = dict[str, list[ast.expr | None]]
 
 
+@cache
 def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
     """Return what may be in each variable of a function; None for what cannot be followed."""
     found: Bindings = defaultdict(list)

@@ -183,6 +183,7 @@ def test_every_link_to_a_page_is_drawn_in_one_place():
 
 
 @pytest.mark.simple
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "press", "query"),
     [
