@@ -39,6 +39,14 @@ def test_it_becomes_the_server(became, tmp_path, capsys):
     assert environment["FMVIZ_STORE"] == os.path.abspath("s.sqlite")
 
 
+def test_limits_that_are_none_are_refused(monkeypatch, became, capsys):
+    for name in ("FMVIZ_MEMORY", "FMVIZ_UPLOADS"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "much")
+            assert main(["serve"]) == 2
+        assert f"{name} is 'much'; give a number with its unit" in capsys.readouterr().err
+
+
 def serve_arguments(*given):
     import argparse
 

@@ -40,6 +40,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Become Streamlit's server, with the settings beside the entry page."""
+    from fmviz.lab.quotas import check_limits
+
+    check_limits()
     environment = dict(os.environ)
     if getattr(arguments, "store", None) is not None:
         environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())

@@ -9,11 +9,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["WeighedCache", "memory_limit", "uploads_limit"]
+__all__ = ["WeighedCache", "check_limits", "memory_limit", "uploads_limit"]
 
 Value = TypeVar("Value")
 
 _UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+
+def check_limits() -> None:
+    """Raise ValueError where a limit is none."""
+    memory_limit()
+    uploads_limit()
 
 
 def memory_limit() -> float:
