@@ -52,25 +52,27 @@ class _Pages:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._n = 0
+        self._drawing: list[int] = []
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
         """Count the body as the drawing of a page."""
+        me = threading.get_ident()
         with self._changed:
-            self._n += 1
+            self._drawing.append(me)
         try:
             yield
         finally:
             with self._changed:
-                self._n -= 1
+                self._drawing.remove(me)
                 self._changed.notify_all()
 
     def make_way(self) -> None:
-        """Wait while a page is drawn, but not for long."""
-        if self._n:
+        """Wait while another thread draws a page, but not for long."""
+        me = threading.get_ident()
+        if self._drawing:
             with self._changed:
-                self._changed.wait_for(lambda: not self._n, _MANNERS)
+                self._changed.wait_for(lambda: all(thread == me for thread in self._drawing), _MANNERS)
 
 
 pages = _Pages()
