@@ -19,10 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 @pytest.mark.slow
 @parametrize_with_own_checks([RobustFMRegressor(), RobustFMClassifier()])
 def test_sklearn_contract(estimator, check):
-    if "sample_weight_equivalence" in check.func.__name__:
-        pytest.skip(
-            "The rule for the caps permutes rows, and repeated rows are not permuted as weighted ones."
-        )
     check(estimator)
 
 
