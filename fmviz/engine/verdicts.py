@@ -108,12 +108,10 @@ def judged(
         return converged
     if method.problem.model.certificate != "stationarity":
         return converged if last.certificate <= max(tol, _ROUNDING) else _at_rank(method, last)
-    doubtful = max(_DOUBTFUL * tol, _ROUNDING)
-    accepted = doubtful if method.vouches(last.change) else max(tol, _ROUNDING)
-    if last.certificate <= accepted:
+    vouched = method.vouches(last.change)
+    if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
         return converged
-    goes_on = last.change > _EPS and last.certificate > doubtful
-    if goes_on and (ended is None or ended.reason is Reason.STOPPED):
+    if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):
         return ended
     way_out = _unequal_columns(method.problem) or "go on from here with another solver, or start elsewhere"
     return Status(

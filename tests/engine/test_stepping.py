@@ -24,6 +24,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import PCD, PGD, PSGD, get_solver
+from fmviz.engine.verdicts import without_rounding
 
 CASES = [
     (solver, regularizer, {})
@@ -78,7 +79,9 @@ def test_all_steps_of_a_sweep_make_the_compiled_epoch(solver, regularizer, own):
         found = epochs(problem, solver, **own)
         for done, (before, after) in enumerate(itertools.pairwise(found)):
             steps = list(steps_of_epoch(problem, get_solver(solver, own), before, epochs=done))
-            close(replay(before, steps), after)
+            reached = replay(before, steps)
+            # At its end a run drops the entries below the rounding of f.
+            close(without_rounding(problem, reached) if after is found[-1] else reached, after)
             each = 15 if SWEEPS[solver] == "entry" else 5
             assert len(steps) == 1 + 5 + each
             assert len({(step.kind, step.j, step.s) for step in steps}) == len(steps)

@@ -319,7 +319,7 @@ def test_an_artefact_in_the_browser(new_page, server, wait_idle, shoot, scheme, 
     wait_idle(page)
     assert page.get_by_role("link", name="Open", include_hidden=True).count() == len(ARTEFACTS)
     page.get_by_role("link", name="Open").first.click()
-    page.wait_for_url("**/paper?artefact=atarashi2021_fig1*")
+    page.wait_for_url("**/paper?*artefact=atarashi2021_fig1*")
     page.locator(".st-key-paper_run button").click()
     page.locator(".st-key-paper_html button").first.wait_for()
     wait_idle(page)
