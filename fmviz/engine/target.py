@@ -58,8 +58,6 @@ class Target:
             raise ValueError(f"y has shape {values.shape}; give one number a row, or one row of numbers.")
         if not np.isfinite(values).all():
             raise ValueError("y contains NaN or infinity; drop those rows first.")
-        if (largest := float(np.abs(values).max(initial=0.0))) > LARGEST:
-            raise ValueError(f"y holds a value of size {largest:g}, whose square is no number; scale it.")
         signs = bool(np.isin(values, (-1.0, 1.0)).all())
         if values.ndim == 2:
             return cls(values, "several" if signs else "real")
@@ -67,6 +65,8 @@ class Target:
 
     def check_size(self) -> None:
         """Raise ValueError where squares of differences in y would be no numbers, or 0."""
+        if (largest := float(np.abs(self.values).max(initial=0.0))) > LARGEST:
+            raise ValueError(f"y holds a value of size {largest:g}, whose square is no number; scale it.")
         spread = float(np.max(np.ptp(self.values, axis=0)))
         if spread and not _SMALL <= spread <= 1.0 / _SMALL:
             raise ValueError(

@@ -91,6 +91,12 @@ def test_a_constant_target_is_predicted_exactly(name):
         assert fitted.predict(X) == pytest.approx(np.tile([3.0, 5.0], (60, 1)))
 
 
+@pytest.mark.parametrize("name", ["SharedBasisRegressor", "FactorizationMachineRegressor"])
+def test_a_constant_whose_square_is_no_number_is_refused(name):
+    with pytest.raises(ValueError, match="y holds a value of size 1e"):
+        getattr(fmviz, name)().fit(one_pair(0)[0], np.full(200, 1e200))
+
+
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("size", [1e-160, 1e-31, 1e31, 1e120])
 @pytest.mark.parametrize(

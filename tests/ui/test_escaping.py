@@ -14,7 +14,11 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+from fuzzing import MARKUP
+
 import fmviz
+from fmviz.ui.escape import plain, plain_label
 
 ROOT = Path(fmviz.__file__).parents[1]
 MARKDOWN = (
@@ -51,6 +55,7 @@ SENTENCES = (
     "selects",
     "what_is_special",
 )
+SAFE = ("abs", "in_words", "int", "len", "number", "plain", "plain_label", "round", "with_minus")
 OF_TEXT = (
     "capitalize",
     "get",
@@ -196,11 +201,7 @@ class Sources:
                 return all(self.ours(value, bound, within, busy | {name}) for value in bound[name])
             case ast.Name(id=name):
                 return within is not None and self._parameter(within, name)
-            case ast.Call(
-                func=ast.Name(
-                    id="plain" | "len" | "round" | "int" | "abs" | "number" | "in_words" | "with_minus"
-                )
-            ):
+            case ast.Call(func=ast.Name(id=name)) if name in SAFE:
                 return True
             case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="plain"), _]):
                 return True
@@ -275,3 +276,22 @@ def constant(name: str) -> bool:
 
 def test_texts_of_others_are_escaped():
     assert Sources().raw() == []
+
+
+@pytest.mark.parametrize(
+    "name", ["weight [kg]", "price ($)", "time:hour", "x*y", "a<b", "head_shape", "1 to 2", "5 %", "a & b"]
+)
+def test_labels_of_everyday_names_are_read_as_they_are(name):
+    assert plain_label(name) == name
+
+
+@pytest.mark.parametrize("text", [*MARKUP, ":material/lock:", ":smile:", "*a* b", "$a$", "a -> b", "x <= y"])
+def test_labels_with_markup_are_escaped(text):
+    assert plain_label(text) == plain(text) != text
+
+
+@pytest.mark.parametrize(
+    "sign", ["->", "<-", "--", "<=", ">=", "~=", ":smile:", ":material/lock:", ":streamlit:"]
+)
+def test_signs_that_streamlit_replaces_are_broken(sign):
+    assert sign not in plain(f"a {sign} b").replace("\\", "")

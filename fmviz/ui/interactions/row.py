@@ -22,7 +22,7 @@ from fmviz.lab.interpretation.wording import number
 from fmviz.lab.runner import split
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
-from fmviz.ui.escape import plain
+from fmviz.ui.escape import plain, plain_label
 from fmviz.ui.interactions import every_output
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.settings.state import Settings, Text
@@ -199,7 +199,7 @@ def _control(
 ) -> None:
     value = changes.get(at, was)
     key = f"interactions_value_{at}"
-    label = plain(attribute.name) + (" (changed)" if at in changes else "")
+    label = plain_label(attribute.name) + (" (changed)" if at in changes else "")
     told = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
