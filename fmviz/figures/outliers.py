@@ -1,4 +1,4 @@
-"""Pictures of how far predictions are off, which rows are set aside, and what is left of the spectrum."""
+"""Plot the residuals of a capped loss, and the spectrum of a robust machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from fmviz.figures.palette import NEUTRAL
 from fmviz.figures.training import BLUE, GREEN, ORANGE
 
-__all__ = ["COLORS", "highest_bar", "precision_recall", "residuals", "spectrum"]
+__all__ = ["COLORS", "residuals", "spectrum"]
 
 _BINS = 60
 _RED = "#c23b3b"
@@ -29,7 +29,6 @@ def residuals(
     window: tuple[float, float],
     lines: Sequence[tuple[float, str]],
     title: str,
-    most: float | None = None,
 ) -> go.Figure:
     """Draw a histogram of residuals; those beyond the window are in its outermost bars.
 
@@ -45,8 +44,6 @@ def residuals(
         Places that are marked, with their names.
     title : str
         Of the horizontal axis.
-    most : float, optional
-        Where the vertical axis ends, so that pictures can be compared.
     """
     low, high = window
     edges = np.linspace(low, high, _BINS + 1)
@@ -73,20 +70,11 @@ def residuals(
         )
     figure.update_layout(barmode="stack", bargap=0.0)
     figure.update_xaxes(title_text=title, range=[low, high], zeroline=False)
-    figure.update_yaxes(title_text="rows", range=None if most is None else [0, most], zeroline=False)
-    return _finish(figure, 300)
+    figure.update_yaxes(title_text="rows", zeroline=False)
+    return _finish(figure)
 
 
-def highest_bar(signed: np.ndarray, window: tuple[float, float]) -> int:
-    """Return the largest number of rows in a bar of `residuals`."""
-    low, high = window
-    half = 0.5 * (high - low) / _BINS
-    return int(np.histogram(np.clip(signed, low + half, high - half), _BINS, window)[0].max(initial=1))
-
-
-def spectrum(
-    values: np.ndarray, edge: float | None, plain: np.ndarray | None = None, most: int = 30
-) -> go.Figure:
+def spectrum(values: np.ndarray, edge: float | None, most: int = 30) -> go.Figure:
     """Draw eigenvalues, the largest first: those beyond √ε₃ are free.
 
     Parameters
@@ -95,8 +83,6 @@ def spectrum(
         Of this machine's Z.
     edge : float or None
         √ε₃; None without a cap.
-    plain : ndarray, optional
-        Those of the plain machine.
     most : int
         So many are drawn.
     """
@@ -113,17 +99,7 @@ def spectrum(
                 marker={"color": color},
                 hovertemplate="eigenvalue %{x}: %{y:.4g}",
             )
-    if plain is not None:
-        plain = np.sort(plain[plain > 0.0])[::-1][:most]
-        figure.add_scatter(
-            x=1 + np.arange(plain.size),
-            y=plain,
-            name="plain machine",
-            mode="markers",
-            marker={"color": ORANGE, "size": 8, "symbol": "line-ew", "line": {"color": ORANGE, "width": 3}},
-            hovertemplate="eigenvalue %{x} of the plain machine: %{y:.4g}",
-        )
-    high = 1.12 * max(values.max(initial=0.0), 0.0 if plain is None else plain.max(initial=0.0)) or 1.0
+    high = 1.12 * float(values.max(initial=0.0)) or 1.0
     if edge is not None:
         # A cap far beyond all eigenvalues is told, and leaves them their room.
         figure.add_hline(
@@ -138,52 +114,12 @@ def spectrum(
     figure.update_layout(barmode="overlay", bargap=0.25)
     figure.update_xaxes(title_text="eigenvalue of Z, by size", zeroline=False)
     figure.update_yaxes(title_text="λ", range=[0.0, high], zeroline=False)
-    return _finish(figure, 300)
+    return _finish(figure)
 
 
-def precision_recall(
-    curves: Mapping[str, tuple[np.ndarray, np.ndarray]], point: tuple[float, float] | None, base: float
-) -> go.Figure:
-    """Draw how many of the rows that are furthest off are wrong in truth.
-
-    Parameters
-    ----------
-    curves : mapping of str to (recall, precision)
-        By machine, for every length of the list.
-    point : (recall, precision), optional
-        Of the rows that are set aside.
-    base : float
-        The share of wrong rows, which a list at random has.
-    """
-    figure = go.Figure()
-    for (name, (recall, precision)), color in zip(curves.items(), (BLUE, ORANGE, NEUTRAL), strict=False):
-        kept = np.unique(np.linspace(0, recall.size - 1, 400).round().astype(int))
-        figure.add_scatter(
-            x=recall[kept],
-            y=precision[kept],
-            name=name,
-            mode="lines",
-            line={"color": color, "width": 2},
-            hovertemplate="recall %{x:.3f}, precision %{y:.3f}",
-        )
-    if point is not None:
-        figure.add_scatter(
-            x=[point[0]],
-            y=[point[1]],
-            name="set aside",
-            mode="markers",
-            marker={"color": BLUE, "size": 11, "symbol": "diamond"},
-            hovertemplate="set aside: recall %{x:.3f}, precision %{y:.3f}",
-        )
-    figure.add_hline(base, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text="recall of wrong rows", range=[0, 1.02], zeroline=False)
-    figure.update_yaxes(title_text="precision", range=[0, 1.05], zeroline=False)
-    return _finish(figure, 300)
-
-
-def _finish(figure: go.Figure, height: int) -> go.Figure:
+def _finish(figure: go.Figure) -> go.Figure:
     figure.update_layout(
-        height=height,
+        height=300,
         margin={"l": 8, "r": 12, "t": 34, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

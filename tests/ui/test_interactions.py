@@ -116,6 +116,15 @@ def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypa
     assert "These are the strongest 5 of " in words(few)
 
 
+def test_the_rows_that_look_wrong_are_listed(store, sentences):
+    wrong = (("n_samples", 150), ("d_true", 4), ("b", 2), ("d_noise", 1), ("gross", 0.1))
+    run = trained(dataset="synthetic", dataset_params=wrong)
+    app = page("interactions", run=run, view="suspects", by="huber")
+    sentences(app, "interactions", "wrong rows")
+    assert len(app.dataframe[0].value) >= 10
+    assert app.dataframe[0].value["wrong in truth"].any()
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "settings",

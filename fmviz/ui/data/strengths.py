@@ -32,24 +32,14 @@ from fmviz.paths.validation import Trial
 from fmviz.ui import capsule, navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions import suspects
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
 
-TABLE = (
-    ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
-    ParamSpec(
-        "suspects",
-        "bool",
-        False,
-        help="Fits anew with a loss that lets go of rows that are far off, with Huber's and with the squared "
-        "loss, and lists the rows that look wrong.",
-    ),
-    suspects.BY,
-)
+TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+GONE = dict.fromkeys(("suspects", "by"), "Rows that look wrong are listed on the page Interactions.")
 PARTS = ("search_start", "search_stop")
 
 
@@ -147,14 +137,6 @@ def _draw(settings: Settings, view: TaskView) -> None:
         return
     if not view.state.active:
         _takeaway(fit, average)
-        if len(load_dataset(fit.experiment.dataset).outputs) < 2:
-            _suspects(settings, fit)
-
-
-def _suspects(settings: Settings, fit: FirstFit) -> None:
-    if widgets.param(settings, "suspects", "Rows that look wrong"):
-        dataset = load_dataset(fit.experiment.dataset)
-        suspects.draw(settings, fit.experiment, fit.end.parameters, dataset, fit.run)
 
 
 def _model(fit: FirstFit, average: Average | None) -> bytes:
@@ -227,6 +209,10 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
             {"run": fit.run} | ({"samples": "1"} if better else {}),
             label="Its interactions, with intervals" if better else "Its interactions in words",
         )
+        if len(dataset.outputs) < 2:
+            navigation.page_link(
+                navigation.INTERACTIONS, {"run": fit.run, "view": "suspects"}, label="Rows that look wrong"
+            )
         widgets.download(
             "All trials (CSV)",
             lambda: fit.validation.frame.to_csv(index=False),

@@ -44,7 +44,6 @@ TABLE = (
     *attributes.TABLE,
     *row.TABLE,
     *samples.TABLE,
-    suspects.BY,
 )
 EXPERT = ("siblings", "sort", "edges")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
@@ -56,9 +55,10 @@ _OWNER = "fmviz:interactions:session"
 
 def render() -> None:
     """Draw the page."""
-    with shell.page(
-        "Interactions", Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=matrix.GONE)
-    ) as settings:
+    bound = Settings(
+        "interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=matrix.GONE | suspects.GONE
+    )
+    with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,
             "Interactions",
@@ -150,14 +150,8 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     )
     if settings["view"] == "row":
         row.draw(settings, reading)
-    elif settings["view"] == "suspects" and (reading.against >= 0 or reading.model.multi_output):
-        st.info(
-            "Rows look wrong to a machine of one output, or of one class against all others.",
-            icon=":material/info:",
-        )
     elif settings["view"] == "suspects":
-        one = (reading.experiment, reading.parameters, reading.dataset)
-        suspects.draw(settings, *one, reading.key, reading.output)
+        suspects.draw(reading)
     else:
         _PARTS[settings["view"]](settings, reading, samples.draw(settings, reading))
 

@@ -250,8 +250,7 @@ def _body(settings: Settings, reason: str | None) -> None:
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
-                help="Its pairs in sentences, as a network and a matrix, and one prediction "
-                "taken apart.",
+                help="Its pairs in sentences, as a network and a matrix, and one prediction taken apart.",
             )
         draw_exports(job.view())
 
