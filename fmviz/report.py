@@ -23,9 +23,9 @@ from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import sketch, training
-from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
+from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
@@ -38,7 +38,7 @@ from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
-from fmviz.lab.interpretation.listing import listed_pairs, listed_sets, listed_weights
+from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.capsule import Capsule

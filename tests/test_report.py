@@ -13,7 +13,7 @@ import pytest
 
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.figures import palette
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.datasets.base import Scaling

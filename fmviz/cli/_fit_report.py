@@ -12,7 +12,7 @@ import pandas as pd
 
 from fmviz.cli._terminal import text_table
 from fmviz.figures.wording import defused
-from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import array_hash, versions

@@ -161,7 +161,7 @@ def test_planted_support_is_compared_pair_by_pair(store):
     view = the_job().view()
     learned = learned_support(view.thinned, None)
     assert np.triu(learned, 1).sum() == view.last["used_interactions"]
-    from fmviz.lab.interpretation.support import compare_supports
+    from fmviz.lab.interpretation.comparison import compare_supports
 
     found = compare_supports(view.dataset.truth, learned)
     assert found.f1 == pytest.approx(view.last["support_f1"])

@@ -22,7 +22,7 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.lab import operators
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import caps_of, errors_of
-from fmviz.lab.interpretation.pair_table import rows_with_both
+from fmviz.lab.interpretation.reading import rows_with_both
 from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.runner import Run, load_dataset

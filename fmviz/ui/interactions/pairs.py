@@ -14,9 +14,9 @@ from fmviz.engine.interactions.of_order import orders_of
 from fmviz.engine.interactions.pairs import PairWeights, Ranking, never_zero
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import interactions as figures
+from fmviz.figures.interactions import layout
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.interpretation.network import network
 from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
@@ -292,7 +292,7 @@ def draw_network(
     pick: Callable[[str], None],
 ) -> None:
     """Draw the network of some pairs; `pick` is called with the name of a node that is clicked."""
-    found = network(i, j, weight)
+    found = layout(i, j, weight)
     labels = [names[node] for node in found.nodes]
     marked = [at for at, name in enumerate(labels) if name in chosen]
 

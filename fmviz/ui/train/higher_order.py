@@ -12,7 +12,7 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures.column_weights import signed_bars, sorted_by_size
+from fmviz.figures.training import signed_bars, sorted_by_size
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import ThinnedFactors
 from fmviz.lab.datasets import Dataset

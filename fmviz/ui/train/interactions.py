@@ -14,7 +14,7 @@ from fmviz.figures import training as figures
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, ThinnedFactors
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.interpretation.pair_table import named_pairs
+from fmviz.lab.interpretation.reading import named_pairs
 from fmviz.lab.runner import truth_of
 from fmviz.ui import widgets
 from fmviz.ui.escape import plain

@@ -15,8 +15,8 @@ from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
 from fmviz.figures.classes import confusion
-from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
+from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.task import Task, TaskState, TaskView

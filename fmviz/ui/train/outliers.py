@@ -14,7 +14,7 @@ from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import outliers as figures
+from fmviz.figures import training as figures
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment

@@ -22,8 +22,8 @@ from fmviz.lab.background.thinned import (
 )
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation.comparison import CLASSES, compare_supports
 from fmviz.lab.interpretation.data_pair import TargetGrid
-from fmviz.lab.interpretation.support import CLASSES, compare_supports
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
     CellClass,
