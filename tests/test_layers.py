@@ -52,7 +52,7 @@ FLOORS: dict[str, Floor] = {
     ),
     # The public names of what lab has; nothing of ours needs them.
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
-    "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly")),
+    "figures": Floor(("fmviz/figures/",), libraries=(*_TABLES, "plotly", "scipy")),
     "report": Floor(
         ("fmviz/report.py",), ("engine", "lab", "figures"), (*_TABLES, "jinja2", "latex2mathml", "markupsafe")
     ),

@@ -19,7 +19,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
 from fmviz.ui.train.panels import learned_support
-from fmviz.ui.train.strengths import adopt
+from fmviz.ui.train.settings import adopt
 
 SMALL = {
     "dataset": "balance_scale",

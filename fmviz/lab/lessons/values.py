@@ -45,7 +45,8 @@ def evaluate(expression: str, values: Mapping[str, float]) -> float:
         If it is not one, or a name is not known.
     """
     try:
-        return float(_EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values))
+        value: Any = _EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values)
+        return float(value)
     except TemplateError as error:
         raise ValueError(f"{expression!r} cannot be calculated: {error}.") from None
 
