@@ -29,9 +29,8 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.bounds import largest_norm
 from fmviz.engine.shared_basis.gradients import BasisGradient, activations
 from fmviz.engine.shared_basis.output_layer import OutputLayer, whitened
-from fmviz.engine.shared_basis.path import accuracy_on
+from fmviz.engine.shared_basis.path import accuracy_on, largest_strength
 from fmviz.engine.shared_basis.selection import select
-from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.papers.protocols.class_machines import (

@@ -17,7 +17,7 @@ from fmviz.engine.models import SharedBasis, get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
-from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference

@@ -15,7 +15,6 @@ from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.linalg.incremental_svd import orthonormalised, updated
 from fmviz.engine.linalg.spectral import capped_squares
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.models.robust import RobustFM
@@ -23,6 +22,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties.capped_trace_norm import CappedTraceNorm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
+from fmviz.engine.solvers.incremental_svd import orthonormalised, updated
 from fmviz.engine.starts.robust import Caps, found_caps
 
 PLAIN = {"inner": "gradient", "steps": 1, "acceleration": False, "linear": "gradient"}
