@@ -20,7 +20,7 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 
 from .classifier import classes_of
-from .fitting.checks import checked_data, one_column
+from .fitting import checked_data, one_column
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, RandomState
+from .base import Callback, RandomState, TraceNormStrengths
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import TraceNormStrengths
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 

@@ -11,8 +11,7 @@ from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import why_empty
+from fmviz.engine.outputs.side_by_side import AnyProblem, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.schedule import STRENGTHS

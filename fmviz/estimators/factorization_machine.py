@@ -10,16 +10,14 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import informed_start
+from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
 
-from .base import Callback, FactorEstimator, RandomState
+from .base import Callback, FactorEstimator, RandomState, StrengthsOfData
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import StrengthsOfData
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 

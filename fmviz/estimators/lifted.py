@@ -15,9 +15,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, RandomState
+from .base import Callback, RandomState, StrengthsOfData
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import StrengthsOfData
 from .interactions import ProductEstimator
 from .regressor import ModelRegressor
 

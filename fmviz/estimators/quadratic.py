@@ -13,9 +13,8 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 from fmviz.metrics import used_pairs
 
-from .base import Callback, RandomState
+from .base import Callback, RandomState, TraceNormStrengths
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import TraceNormStrengths
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 

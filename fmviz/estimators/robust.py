@@ -23,7 +23,7 @@ from fmviz.engine.target import Target
 
 from .base import Callback, RandomState, generator
 from .classifier import ModelClassifier, Weights
-from .fitting.merged_rows import merged_rows
+from .fitting import merged_rows
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 

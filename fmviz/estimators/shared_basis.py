@@ -24,7 +24,7 @@ from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
 from .base import Callback, ModelEstimator, RandomState
-from .fitting.merged_rows import merged_rows
+from .fitting import merged_rows
 from .regressor import ModelRegressor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.losses.majoriser import typical_size
-from fmviz.engine.outputs.starts import references, thresholds
+from fmviz.engine.outputs.side_by_side import references, thresholds
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.shared_basis.path import largest_strength
