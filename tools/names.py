@@ -1,6 +1,6 @@
 """Check that no variable, parameter, function or class has a name that the glossary replaces.
 
-    python tools/names.py
+python tools/names.py
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("fmviz", "tests", "tools", "bench")
-WORDS = frozenset("told found held rest left whole one begun lacking anew put made".split())
+WORDS = frozenset(
+    ["told", "found", "held", "rest", "left", "whole", "one", "begun", "lacking", "anew", "put", "made"]
+)
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -22,9 +24,9 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.id, node.lineno
         elif isinstance(node, ast.arg):
             yield node.arg, node.lineno
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
-        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name:
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or (
+            isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name
+        ):
             yield node.name, node.lineno
         elif isinstance(node, ast.alias) and node.asname:
             yield node.asname, 0
@@ -41,13 +43,11 @@ def scopes(tree: ast.Module) -> Iterator[ast.AST]:
 def misnamed(path: Path) -> list[str]:
     """Return a line for every forbidden name of a file; `left` is one where its scope binds no `right`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    paired = {
-        line
-        for scope in scopes(tree)
-        if not isinstance(scope, ast.Module) and "right" in {name.lstrip("_") for name, _ in bound_names(scope)}
-        for name, line in bound_names(scope)
-        if name.lstrip("_") == "left"
-    }
+    paired: set[int] = set()
+    for scope in scopes(tree):
+        names = [] if isinstance(scope, ast.Module) else list(bound_names(scope))
+        if any(name.lstrip("_") == "right" for name, _ in names):
+            paired |= {line for name, line in names if name.lstrip("_") == "left"}
     return [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for name, line in sorted(set(bound_names(tree)), key=lambda pair: pair[1])
