@@ -25,6 +25,11 @@ from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
 
 
+def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Set what a constructor was given, its `locals()`, as attributes: scikit-learn's contract."""
+    vars(estimator).update({name: value for name, value in given.items() if name != "self"})
+
+
 def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
     """Return X, or X and y, as arrays of finite numbers, or y of labels.
 
