@@ -20,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from fmviz.lab.search.arena import arena_plan
 from fmviz.lab.search.strength_path import PathPlan, trace
 
-from .pages import browser_of, served_apart
+from .serve import browser_of, served_apart
 
 # Pages, and the key of their models.
 VIEWS = {"": "start_models", "compare?view=strength&dataset=flights&trained=1": "compare_models"}

@@ -34,9 +34,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import RunStore, new_id
 from fmviz.lab.store.archive import export_runs
 
-from .live_view import server_of
-from .pages import served
 from .peers import ROOT
+from .serve import served, server_of
 from .sessions import Session
 
 PATIENCE = 5.0

@@ -1,6 +1,6 @@
 """The same numbers as an older commit: iterates and objectives, case by case.
 
-    python -m bench.same_numbers                      # against bcea1f3, in a work tree made for it
+    python -m bench.same_numbers                      # against 2c2cf81, in a work tree made for it
     python -m bench.same_numbers --against COMMIT
     python -m bench.same_numbers --old PATH           # against a checkout that is there
     python -m bench.same_numbers --quick              # small data

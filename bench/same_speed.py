@@ -1,6 +1,6 @@
 """The same speed as an older commit: every cell of the table of epochs, and how long a beginning takes.
 
-    python -m bench.same_speed                      # against bcea1f3, in a work tree made for it
+    python -m bench.same_speed                      # against 2c2cf81, in a work tree made for it
     python -m bench.same_speed --against COMMIT
     python -m bench.same_speed --old PATH           # against a checkout that is there
     python -m bench.same_speed --quick              # two shapes, few rounds
@@ -186,7 +186,7 @@ def first_pages(root: Path) -> dict[str, float]:
     """Return the wall seconds from the start of a dashboard that has nothing compiled to its first pages."""
     from playwright.sync_api import sync_playwright
 
-    from .pages import browser_of, first_visit, served, visit
+    from .serve import browser_of, first_visit, served, visit
 
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         browser = browser_of(playwright)

@@ -33,8 +33,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from .live_view import processor_seconds, server_of
-from .pages import served_apart
+from .serve import processor_seconds, served_apart, server_of
 
 PATIENCE = 3.0
 """How many times the way there and back `pulse.js` waits."""

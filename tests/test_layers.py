@@ -46,8 +46,8 @@ FLOORS: dict[str, Floor] = {
         # Of the package the version alone.
         ("engine", "names", "estimators", "package"),
         (
-            *(*_TABLES, "charset_normalizer", "distributed", "joblib", "numba", "platformdirs", "pyarrow"),
-            *("scipy", "sklearn", "threadpoolctl"),
+            *(*_TABLES, "charset_normalizer", "distributed", "jinja2", "joblib", "numba", "platformdirs"),
+            *("pyarrow", "scipy", "sklearn", "threadpoolctl"),
         ),
     ),
     # The public names of what lab has; nothing of ours needs them.

@@ -174,13 +174,28 @@ def group_strengths(
     if len(names) > MOST_GROUPS:
         raise ValueError(
             f"There are {len(names):,} attributes, and strengths are taken for up to {MOST_GROUPS:,}. The "
-            "matrix view draws any number of features."
+            "table of pairs ranks those of any number of features."
         )
     norm, used = pairs.by_group(attributes.codes, len(names), between)
     # Columns of one attribute are never both non-zero.
     np.fill_diagonal(norm, 0.0)
     np.fill_diagonal(used, 0)
     return GroupStrengths(names, norm, used)
+
+
+def strongest_features(
+    pairs: PairWeights, most: int, between: Callable[[], None] = nothing
+) -> tuple[np.ndarray, int]:
+    """Return the features of largest Σ |w| over their used pairs, ascending, and how many are in any."""
+    strength, count = np.zeros(pairs.rows.size), np.zeros(pairs.rows.size, dtype=int)
+    for at, to, weight, used in pairs.upper(between):
+        size = np.where(used, np.abs(weight), 0.0)
+        for side, axis in ((at, 1), (to, 0)):
+            strength[side] += size.sum(axis=axis)
+            count[side] += used.sum(axis=axis)
+    places = np.flatnonzero(count)
+    kept = places[np.argsort(-strength[places], kind="stable")[:most]]
+    return pairs.rows[np.sort(kept)], places.size
 
 
 def typical_sizes(pairs: PairWeights, attributes: Attributes, g: np.ndarray, h: np.ndarray) -> np.ndarray:

@@ -9,14 +9,13 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.lab.background.thinned import EXACT_FEATURES
+from fmviz.lab.background.thinned import EXACT_FEATURES, tile_labels
 from fmviz.lab.interpretation.comparison import (
     Weights,
     difference,
     selected_counts,
     stability,
 )
-from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.table import seeds_folded, title_of_group, title_of_run
 from fmviz.lab.store import RunStore, StoredRun

@@ -1,4 +1,4 @@
-"""The page Interactions: pairs in words, attributes, the matrix by windows, one prediction taken apart."""
+"""The page Interactions: pairs in words, attributes, the matrix, one prediction taken apart."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ TABLE = (
     AGAINST,
     *pairs.TABLE,
     *attributes.TABLE,
-    *matrix.TABLE,
     *row.TABLE,
     *samples.TABLE,
     suspects.BY,
 )
-EXPERT = ("siblings", "sort", "edges", "compact")
+EXPERT = ("siblings", "sort", "edges")
 _PARTS = {"pairs": pairs.draw, "attributes": attributes.draw, "matrix": matrix.draw}
 # What is said of one run and makes no sense for another.
-_OWN = ("output", "against", "find", "pair", "window", "row", "change", "seek")
+_OWN = ("output", "against", "find", "pair", "row", "change", "seek")
 _EXAMPLE_EPOCHS = 60
 _OWNER = "fmviz:interactions:session"
 
@@ -58,7 +57,7 @@ _OWNER = "fmviz:interactions:session"
 def render() -> None:
     """Draw the page."""
     with shell.page(
-        "Interactions", Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",))
+        "Interactions", Settings("interactions", TABLE, expert=EXPERT, unread=("dataset",), gone=matrix.GONE)
     ) as settings:
         shell.heading(
             settings,

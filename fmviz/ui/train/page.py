@@ -250,7 +250,7 @@ def _body(settings: Settings, reason: str | None) -> None:
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
-                help="Its pairs in sentences, as a network and window by window, and one prediction "
+                help="Its pairs in sentences, as a network and a matrix, and one prediction "
                 "taken apart.",
             )
         draw_exports(job.view())

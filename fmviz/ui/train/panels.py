@@ -18,12 +18,12 @@ from fmviz.lab.background.thinned import (
     Frame,
     Thinned,
     ThinnedFactors,
+    tile_labels,
 )
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.data_pair import TargetGrid
 from fmviz.lab.interpretation.support import CLASSES, compare_supports
-from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.ui.components.matrix_view import (
     NOT_AN_INTERACTION,
     CellClass,
