@@ -1,4 +1,4 @@
-"""One checkout of fmviz at work, in a process of its own: what `bench.checkouts` starts and commands.
+"""Drive one checkout of fmviz in a process of its own, on command of `bench.checkouts`.
 
     python -P bench/adapter.py ROOT
 

@@ -1,4 +1,4 @@
-"""Time to a common objective: 1e-4 and 1e-6, relative, above the best that is known.
+"""Measure the time to reach 1e-4 and 1e-6, relative, above the best known objective.
 
     python -m bench.time_to
 
@@ -118,9 +118,9 @@ def peer_sweeps(
     trace = Trace()
     # The first report's seconds hold the set-up: the second epoch stands for the first.
     first = problem.objective(peer.parameters())
-    one = peer.advance(1)["seconds"]
-    trace.add(1, one, first)
-    trace.add(1, one, problem.objective(peer.parameters()))
+    epoch = peer.advance(1)["seconds"]
+    trace.add(1, epoch, first)
+    trace.add(1, epoch, problem.objective(peer.parameters()))
     while trace.seconds[-1] < (least if trace.settled() else seconds) and trace.end > target:
         n = in_steps(trace)
         trace.add(n, peer.advance(n)["seconds"], problem.objective(peer.parameters()))
@@ -181,14 +181,14 @@ def problems(quick: bool) -> list[Data]:
     There is no linear term: with one, rounding errors lead the two programs' sweeps over MovieLens into
     different valleys after some ten epochs for CS, too.
     """
-    found = []
+    rows = []
     for n in (200,) if quick else (200, 20_000):
-        one = planted(n, 80, 8, 20)
-        found.append(Data(f"planted N = {n:,}", one.X, one.y, 0.1, {"": 0.1}, 0.01))
+        data = planted(n, 80, 8, 20)
+        rows.append(Data(f"planted N = {n:,}", data.X, data.y, 0.1, {"": 0.1}, 0.01))
     movies = movielens()
     if movies is not None and not quick:
-        found.append(movies)
-    return found
+        rows.append(movies)
+    return rows
 
 
 def race(

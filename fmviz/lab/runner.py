@@ -16,8 +16,7 @@ from fmviz.engine.errors import whole_number
 from fmviz.engine.interactions.of_order import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem, build, predict, union
-from fmviz.engine.outputs.starts import informed_start, why_empty
+from fmviz.engine.outputs.side_by_side import AnyProblem, build, informed_start, predict, union, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule

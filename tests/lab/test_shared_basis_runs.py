@@ -9,7 +9,7 @@ import pytest
 
 from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
-from fmviz.engine.outputs.contrast import contrast
+from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.target import Target
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested

@@ -11,7 +11,7 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.interactions.pairs import PairWeights
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.contrast import contrast
+from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
