@@ -148,7 +148,7 @@ class SavedModel:
         except UNREADABLE as error:
             # Without its words: NumPy advises to unpickle whatever is no archive.
             raise ValueError(
-                f"{str(path)!r} is no model that this version of `fmviz fit` has written, or is damaged. Give "
+                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. Give "
                 "the folder of its --output, or the model.npz in that."
             ) from error
 
