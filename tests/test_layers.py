@@ -158,8 +158,8 @@ def test_modules_are_imported_by_name_alone():
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
     calls = ("import_module(", "__import__(", "resolve_name(")
     found = {name for name, text in texts.items() if any(call in text for call in calls)}
-    # The public names of the package, the commands, and what programs of earlier versions import.
-    assert found == {"fmviz/__init__.py", "fmviz/__main__.py", "fmviz/lab/__init__.py"}
+    # The public names of the package, and the commands.
+    assert found == {"fmviz/__init__.py", "fmviz/__main__.py"}
 
 
 # --------------------------------------------------------------------------------------------------- circles

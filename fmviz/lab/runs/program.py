@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fmviz.engine.models import MODELS
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs.provenance import versions as present_versions
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.uploads.names import is_upload
 from fmviz.lab.values import to_python
@@ -19,7 +20,43 @@ __all__ = [
     "paper_program",
     "program",
     "sweep_program",
+    "with_header",
 ]
+
+_INSTALL = """\
+# Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
+# folder and run it by .venv/bin/python, which `make run` has set up there.
+"""
+
+
+def with_header(
+    script: str,
+    result: str,
+    *,
+    link: str = "",
+    data: Mapping[str, str] | None = None,
+    versions: Mapping[str, str] | None = None,
+) -> str:
+    """Return a program whose first lines say what it repeats, and from what.
+
+    Parameters
+    ----------
+    script : str
+        The program.
+    result : str
+        What it prints, in words.
+    link : str
+        The address of the page that shows the result.
+    data : mapping of str to str, optional
+        Names of data sets, and their `fmviz.lab.runs.provenance.data_hash`.
+    versions : mapping of str to str, optional
+        Those of the process that made the result; of this one without it.
+    """
+    listed = {"data ": data or {}, "made with ": versions or present_versions()}
+    lines = [result, link]
+    lines += [words + ", ".join(map(" ".join, pairs.items())) for words, pairs in listed.items() if pairs]
+    # One line each, whatever a title holds: what follows a line break would be run.
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines if line) + _INSTALL + "\n" + script
 
 
 def experiment_source(experiment: Experiment) -> str:

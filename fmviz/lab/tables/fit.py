@@ -74,7 +74,7 @@ class SavedModel:
     averaged : Posterior or None
         The samples that predict in place of `parameters`, where they predict better.
     loss : str
-        A name of `fmviz.engine.losses.LOSSES`; empty where a model of an earlier version does not say it.
+        A name of `fmviz.engine.losses.LOSSES`; empty where the samples predict.
 
     Examples
     --------
@@ -142,14 +142,14 @@ class SavedModel:
                 tuple(about["feature_names"]),
                 None if encoding is None else TableEncoding.from_dict(encoding),
                 about["model_params"],
-                about.get("loss", ""),
+                about["loss"],
                 Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
             )
         except UNREADABLE as error:
             # Without its words: NumPy advises to unpickle whatever is no archive.
             raise ValueError(
-                f"{str(path)!r} is no model that `fmviz fit` has written, or is damaged. Give the folder of "
-                "its --output, or the model.npz in that."
+                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. Give "
+                "the folder of its --output, or the model.npz in that."
             ) from error
 
     def predict(self, data: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
-from fmviz.ui import capsule, navigation, session_uploads, widgets
+from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
@@ -182,11 +182,10 @@ def _chart(trials: list[Trial], live: bool) -> None:
 def _takeaway(fit: FirstFit, average: Average | None) -> None:
     experiment = fit.experiment
     dataset = load_dataset(experiment.dataset)
-    found = capsule.capsule(
+    source = widgets.linked(
+        first_fit_program(fit.asked),
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
         f"objective {fit.end.objective:.10g}",
-        first_fit_program(fit.asked),
-        seed=experiment.seed,
         data={experiment.dataset: data_hash(dataset)},
     )
 
@@ -194,7 +193,7 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
         from fmviz.report import of_stored
 
         runs = store()
-        return of_stored(runs.get(fit.run), runs, found)
+        return of_stored(runs.get(fit.run), runs, source)
 
     better = average is not None and average.better
     name = f"{experiment.dataset}-seed{experiment.seed}"
@@ -227,5 +226,5 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
             help="For `fmviz predict`: it predicts "
             + ("by the average, which is better." if better else "as this fit does."),
         )
-        capsule.report("data_search_report", outcome, f"report-{name}.html")
-    capsule.draw("data_search", found, "Searches and fits again, and prints every step.")
+        widgets.download_report("data_search_report", outcome, f"report-{name}.html")
+    widgets.python_block(source, "Searches and fits again, and prints every step.")

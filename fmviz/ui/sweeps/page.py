@@ -25,7 +25,7 @@ from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
-from fmviz.ui import capsule, navigation, session_uploads, shell, widgets
+from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare.page import MOST
 from fmviz.ui.escape import plain
@@ -314,9 +314,9 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             label="See the runs",
         )
     if not view.state.active:
-        found = capsule.capsule(
-            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+        source = widgets.linked(
             sweep_program(plan),
+            f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
             data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
         )
-        capsule.draw("sweeps", found, "Fits all of it and prints the table above.")
+        widgets.python_block(source, "Fits all of it and prints the table above.")
