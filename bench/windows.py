@@ -21,7 +21,7 @@ from playwright.sync_api import BrowserContext, Page, TimeoutError, sync_playwri
 
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import load
-from fmviz.lab.datasets.movielens import GENRES
+from fmviz.lab.datasets.readers import GENRES
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.store import Growth, RunStore
 
