@@ -10,14 +10,14 @@ from typing import Any
 MOVED: dict[str, dict[str, str]] = {
     "duel": {"duel": "search.equal_sparsity:at_equal_sparsity", "search": "search.equal_sparsity:search"},
     "own": {},
-    "own.shelf": {"bring": "uploads.importing:import_file"},
+    "own.shelf": {"bring": "importing:import_file"},
     "strength_path": {name: f"search.strength_path:{name}" for name in ("PathPlan", "path_table", "trace")},
     "sweep_plan": {"SweepPlan": "search.sweep_plan:SweepPlan"},
     "sweep_run": {name: f"search.sweep_run:{name}" for name in ("carry_out", "cost")},
     "sweep_table": {
         name: f"search.sweep_table:{name}" for name in ("fits_table", "main_metric", "means_table")
     },
-    "table_run": {"SavedModel": "tables.fit:SavedModel"},
+    "table_run": {"SavedModel": "saved_model:SavedModel"},
 }
 """Modules that programs copied from earlier versions import, and where their names live now."""
 

@@ -20,7 +20,7 @@ from fmviz.lab.runs.capsule import Capsule
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_settings
+from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import capsule, widgets
 from fmviz.ui.train.higher_order import (
     coefficients_table,

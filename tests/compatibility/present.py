@@ -25,10 +25,10 @@ from fmviz.lab.papers import ARTEFACTS
 from fmviz.lab.papers.results import last_kept
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import RunStore
-from fmviz.lab.tables.fit import SavedModel
 
 Settings = dict[str, Any]
 FIGURES = ("objective", "used_features", "used_interactions", "certificate")

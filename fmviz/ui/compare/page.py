@@ -11,7 +11,10 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.lab.interpretation.comparison import LOWER_IS_BETTER, pareto
-from fmviz.lab.runs.table import (
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, results
+from fmviz.lab.store import RunStore, StoredRun, StoreError, store
+from fmviz.lab.store.table import (
     METRICS,
     differing,
     in_words,
@@ -22,9 +25,6 @@ from fmviz.lab.runs.table import (
     title_of_group,
     title_of_run,
 )
-from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import carry_out, results
-from fmviz.lab.store import RunStore, StoredRun, StoreError, store
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import equal_sparsity, pairs, strengths

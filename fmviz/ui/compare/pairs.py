@@ -18,8 +18,8 @@ from fmviz.lab.interpretation.comparison import (
 )
 from fmviz.lab.interpretation.windows import tile_labels
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.table import seeds_folded, title_of_group, title_of_run
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import seeds_folded, title_of_group, title_of_run
 from fmviz.ui import widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.components.matrix_view import CodesFrame, Panel, encode_codes, matrix_view

@@ -14,7 +14,6 @@ from fmviz.lab.background.task import Task, TaskState
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import SPECS, Experiment, suggested
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
@@ -23,6 +22,7 @@ from fmviz.lab.search.strength_path import (
     suggested_range,
     trace,
 )
+from fmviz.lab.store.table import METRICS
 from fmviz.ui import shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.path import interaction_count, result, shared_basis
