@@ -43,8 +43,8 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.tables.cells import cell
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]

@@ -162,6 +162,29 @@ def test_modules_are_imported_by_name_alone():
     assert found == {"fmviz/__init__.py", "fmviz/__main__.py"}
 
 
+# ------------------------------------------------------------------------------------------- rooms of the lab
+
+ROOMS = (
+    *("values", "typography", "failure", "input_files", "places", "quotas", "confined", "contamination"),
+    *("datasets", "tables", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
+    *("background", "interpretation", "search", "importing", "operators", "lessons", "papers", "self_test"),
+)
+"""The modules and packages of ``fmviz.lab`` from the ground up: each imports from those before it alone."""
+
+
+def test_rooms_of_the_lab_are_in_order():
+    names = {name for name in MODULES if name.startswith("fmviz.lab.")}
+    assert {name.split(".")[2] for name in names} == set(ROOMS)
+    rank = {room: i for i, room in enumerate(ROOMS)}
+    upward = [
+        f"{name} imports {other}"
+        for name in sorted(names)
+        for other in sorted(imports(MODULES[name]) & names)
+        if rank[other.split(".")[2]] > rank[name.split(".")[2]]
+    ]
+    assert not upward, "\n".join(upward)
+
+
 # --------------------------------------------------------------------------------------------------- circles
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from apptests import scan_packages_once
+from fmviz.lab.saved_model import SavedModel
 from streamlit.testing.v1 import AppTest
 
 import fmviz
@@ -20,7 +21,6 @@ from fmviz.lab.runner import Run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import INTERRUPTED, RunStore, StoreError
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.uploads import library
 
 scan_packages_once()

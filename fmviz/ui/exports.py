@@ -19,7 +19,7 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_settings
+from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import widgets
 from fmviz.ui.train.interactions import coefficients_table, column_factors, column_headings, column_orders
 

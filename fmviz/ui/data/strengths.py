@@ -18,16 +18,16 @@ from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import metrics_in_words
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
-from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.store.table import metrics_in_words
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.charts import curves

@@ -1,4 +1,4 @@
-"""Fits to tables: prepared like those to registered data sets, saved, and used to predict."""
+"""Save a fitted model with the encoding of its table, load it, and predict."""
 
 from __future__ import annotations
 
@@ -13,44 +13,19 @@ import numpy as np
 from scipy.special import ndtr
 
 from fmviz.engine.design import Design
-from fmviz.engine.losses import LOSSES, get_loss, loss_of_outputs
+from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
 from fmviz.engine.outputs.side_by_side import predict
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
-from fmviz.lab.datasets import Dataset
-from fmviz.lab.experiment import Experiment
 from fmviz.lab.input_files import read_input
-from fmviz.lab.runner import Run, problem_of
-from fmviz.lab.runs import found_caps
 from fmviz.lab.store.packing import UNREADABLE, pack_parameters, unpack_parameters
 from fmviz.lab.tables.encoding import TableEncoding
 from fmviz.lab.tables.target import Target
 
-__all__ = ["SavedModel", "prepare"]
+__all__ = ["SavedModel"]
 
 _SAMPLED = ("P", "w", "intercept")
-
-
-def prepare(
-    dataset: Dataset, experiment: Experiment, train: np.ndarray, held_out: np.ndarray | None = None
-) -> Run:
-    """Return the run that an experiment describes, on these data and rows instead of its own.
-
-    Raises
-    ------
-    ValueError
-        If the loss does not suit the target, or the settings do not suit each other.
-    """
-    if LOSSES[experiment.loss].task == "binary" and dataset.task == "regression":
-        raise ValueError(
-            f"The {LOSSES[experiment.loss].label.lower()} loss needs classes, but the target "
-            f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
-        )
-    X, y = dataset.X, dataset.y
-    problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
-    kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
-    return Run(experiment, dataset, problem, kept).with_caps(find=found_caps.find)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +56,8 @@ class SavedModel:
     ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
 
     >>> import pandas as pd
+    >>> from fmviz import Experiment
+    >>> from fmviz.lab.runner import prepare
     >>> from fmviz.lab.tables.encoding import encode
     >>> from fmviz.lab.tables.recipe import Choice, Recipe
     >>> from fmviz.lab.tables.source import Source
