@@ -167,7 +167,7 @@ def test_modules_are_imported_by_name_alone():
 ROOMS = (
     *("values", "typography", "failure", "input_files", "places", "quotas", "confined", "contamination"),
     *("datasets", "tables", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
-    *("background", "interpretation", "search", "importing", "operators", "lessons", "papers", "self_test"),
+    *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
 )
 """The modules and packages of ``fmviz.lab`` from the ground up: each imports from those before it alone."""
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from apptests import scan_packages_once
-from fmviz.lab.saved_model import SavedModel
 from streamlit.testing.v1 import AppTest
 
 import fmviz
 from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import INTERRUPTED, RunStore, StoreError
