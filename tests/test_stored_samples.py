@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from apptests import scan_packages_once
+from samples.people import table
 from streamlit.testing.v1 import AppTest
 
 import fmviz
@@ -86,10 +87,7 @@ def test_an_upload_opens(store):
     assert library.load(EXPECTED["own"]).X.shape[0] == 40
 
 
-def test_a_saved_model_predicts_the_same(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from make import table
-
+def test_a_saved_model_predicts_the_same():
     found = SavedModel.load(FOLDER / "model.npz").predict(table())
     np.testing.assert_allclose(found, EXPECTED["predictions"], rtol=1e-6)
 
