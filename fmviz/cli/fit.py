@@ -20,8 +20,8 @@ from fmviz.cli._terminal import (
     read_source,
     to_stderr,
 )
+from fmviz.lab.typography import cell
 from fmviz.lab.uploads import is_upload
-from fmviz.lab.values import cell
 
 if TYPE_CHECKING:
     from fmviz.engine.sampling.posterior import Posterior

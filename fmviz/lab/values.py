@@ -1,4 +1,4 @@
-"""Write values for links, JSON, TOML, Python programs and the cells of tables."""
+"""Values of settings as links, JSON, TOML and Python programs write them: one table for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fmviz.engine.schedule import Change, changes_of
 __all__ = [
     "TYPES",
     "ValueType",
-    "cell",
     "changes_from_text",
     "changes_to_text",
     "plain",
@@ -141,14 +140,3 @@ def to_python(value: Any) -> str:
     if isinstance(value, tuple):
         value = tuple(tuple(one) if isinstance(one, tuple) else one for one in value)
     return pformat(value, sort_dicts=False, width=96)
-
-
-def cell(value: Any) -> str:
-    """Return a value as a table shows it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
