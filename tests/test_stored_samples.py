@@ -66,7 +66,8 @@ def test_a_run_that_was_cut_off_is_shown(store):
 
 def test_deleted_runs_and_sets_stay_away(store):
     assert "deleted" not in {run.id for run in store.runs()}
-    with pytest.raises(ValueError, match="data set"):
+    assert store.get_many(["deleted"]) == []
+    with pytest.raises(ValueError, match="Upload its file"):
         library.load(EXPECTED["dropped"])
 
 
