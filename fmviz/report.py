@@ -23,9 +23,9 @@ from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.models.convex import ConvexFM
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import sketch, training
-from fmviz.figures.marks import mark_epochs
 from fmviz.figures.palette import regularizer_color
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
+from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job_view import JobView
 from fmviz.lab.background.thinned import (
     EXACT_FEATURES,
@@ -38,13 +38,13 @@ from fmviz.lab.datasets.base import Scaling
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import Weights
-from fmviz.lab.interpretation.listing import listed_pairs, listed_sets, listed_weights
+from fmviz.lab.interpretation.reading import listed_pairs, listed_sets, listed_weights
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed, with_jumps
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import METRICS, label_of, name_of, title_of_run, title_of_settings, unit_of
 from fmviz.lab.tables.cells import cell
 
 __all__ = ["Outcome", "html", "of_stored", "of_view"]

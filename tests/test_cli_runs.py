@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fmviz.__main__ import main
@@ -221,3 +222,14 @@ def test_a_reader_that_has_enough_is_no_error(path):
     pipe = f"{sys.executable} -m fmviz runs show alpha-1 --json | head -c 5; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", pipe], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_rows_that_look_wrong_are_written(tmp_path, capsys):
+    store, file = str(tmp_path / "runs.sqlite"), tmp_path / "rows.csv"
+    assert main(["fit", "diabetes", "--max-epochs", "5", "--json", "--store", store]) == 0
+    run = json.loads(capsys.readouterr().out)["stored_run"]
+    assert main(["runs", "suspects", run, str(file), "--store", store]) == 0
+    assert "rows written to" in capsys.readouterr().out
+    rows = pd.read_csv(file)
+    assert len(rows) >= 50
+    assert list(rows.columns[:4]) == ["row", "target", "prediction", "off by"]

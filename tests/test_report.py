@@ -13,7 +13,7 @@ import pytest
 
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.figures import palette
-from fmviz.figures.raster import matrix_png
+from fmviz.figures.sketch import matrix_png
 from fmviz.lab.background.pool import InlineExecutor
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.datasets.base import Scaling
@@ -22,8 +22,8 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.reading import table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runs.program import with_header
-from fmviz.lab.runs.table import title_of_settings
 from fmviz.lab.store import RunStore
+from fmviz.lab.store.table import title_of_settings
 from fmviz.report import SHOWN_PAIRS, html, of_stored, of_view
 
 SMALL = {"rank": 3, "max_epochs": 20, "tol": 0.0, "validation": 0.2}

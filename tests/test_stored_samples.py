@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from apptests import scan_packages_once
 from streamlit.testing.v1 import AppTest
@@ -17,10 +18,10 @@ import fmviz
 from fmviz.__main__ import main
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
 from fmviz.lab.store import INTERRUPTED, RunStore, StoreError
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.uploads import library
 
 scan_packages_once()
@@ -87,11 +88,9 @@ def test_an_upload_opens(store):
     assert library.load(EXPECTED["own"]).X.shape[0] == 40
 
 
-def test_a_saved_model_predicts_the_same(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from make import table
-
-    found = SavedModel.load(FOLDER / "model.npz").predict(table())
+def test_a_saved_model_predicts_the_same(store):
+    file = library.data_folder() / f"file_{library.find(EXPECTED['own']).file}"
+    found = SavedModel.load(FOLDER / "model.npz").predict(pd.read_csv(file))
     np.testing.assert_allclose(found, EXPECTED["predictions"], rtol=1e-6)
 
 

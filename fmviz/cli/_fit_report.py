@@ -12,12 +12,12 @@ import pandas as pd
 
 from fmviz.cli._terminal import text_table
 from fmviz.figures.wording import defused
-from fmviz.lab.interpretation.pair_table import pair_table
+from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.runs.table import METRICS
+from fmviz.lab.saved_model import SavedModel
+from fmviz.lab.store.table import METRICS
 from fmviz.lab.tables.cells import cell
-from fmviz.lab.tables.fit import SavedModel
 from fmviz.lab.tables.target import Target
 from fmviz.lab.values import plain
 from fmviz.report import Outcome

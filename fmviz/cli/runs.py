@@ -13,7 +13,7 @@ from fmviz.cli._terminal import add_store, open_store, print_json, text_table, t
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
 
-HELP = "list, show, compare, export, import and delete stored runs"
+HELP = "list, show, compare, export, import and delete stored runs; write the rows that look wrong"
 
 _LIMIT = 20
 # What the table of a list shows of `runs_table`; the rest is in --json.
@@ -42,6 +42,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     apart.add_argument("--all", action="store_true", help="also what is the same")
     for one in (listed, shown, apart):
         one.add_argument("--json", action="store_true", help="for machines")
+    suspects = action("suspects", "write the rows that look wrong to a run as CSV")
+    suspects.add_argument("id", metavar="ID")
+    suspects.add_argument("file", type=Path, metavar="FILE")
     out = action("export", "write runs, with traces and parameters, to one file")
     out.add_argument("ids", nargs="+", metavar="ID")
     out.add_argument("file", type=Path, metavar="FILE")
@@ -60,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import runs_table
+    from fmviz.lab.store.table import runs_table
 
     if arguments.limit < 1:
         raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
@@ -110,7 +113,7 @@ def _abbreviated(store: RunStore, runs: list[StoredRun]) -> dict[str, str]:
 
 def _show(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.runs.program import program
-    from fmviz.lab.runs.table import METRICS, metrics_of, title_of_run
+    from fmviz.lab.store.table import METRICS, metrics_of, title_of_run
 
     found = store.get(arguments.id)
     if arguments.json:
@@ -138,7 +141,7 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 
 
 def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
-    from fmviz.lab.runs.table import differing, title_of_run
+    from fmviz.lab.store.table import differing, title_of_run
 
     found = _named(store, arguments.ids)
     if len(found) < 2:
@@ -151,6 +154,23 @@ def _diff(arguments: argparse.Namespace, store: RunStore) -> int:
     for one in found:
         print(f"{one.id}  {title_of_run(one)}")
     print("\n" + text_table(rows) if rows else "\nThey differ in nothing.")
+    return 0
+
+
+def _suspects(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
+    from fmviz.lab.runner import load_dataset
+
+    found = store.get(arguments.id)
+    parameters = store.parameters(found.id)
+    if parameters is None:
+        raise ValueError("This run ended before its first epoch and has no parameters to read.")
+    dataset = load_dataset(found.experiment.dataset, **dict(found.experiment.dataset_params))
+    if len(dataset.outputs) > 1:
+        raise ValueError("This run has several outputs; the page Interactions lists the rows of each.")
+    rows = suspicious_rows(found.experiment, parameters)
+    rows_table(dataset, rows.errors, rows.listed).to_csv(arguments.file, index=False)
+    print(f"{rows.message} {rows.listed.size:,} rows written to {arguments.file}.")
     return 0
 
 
@@ -194,6 +214,7 @@ _ACTIONS = {
     "list": _list,
     "show": _show,
     "diff": _diff,
+    "suspects": _suspects,
     "export": _export,
     "import": _import,
     "delete": _delete,

@@ -22,7 +22,7 @@ from .penalties.base import unit_rows
 from .problem import Problem
 from .solvers import Solver, get_solver
 from .solvers._flat_problem import ROUNDING
-from .solvers.kernels.rounding import NOISE
+from .solvers.kernels.coefficients import NOISE
 from .solvers.pcd import FIRST_SWEEPS, ORDER
 from .solvers.proximal import APGD
 

@@ -20,7 +20,7 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 
 from .classifier import classes_of
-from .fitting.checks import checked_data, one_column
+from .fitting import checked_data, keep_parameters, one_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,14 +234,7 @@ class BayesianFMRegressor(RegressorMixin, _BayesianFM):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.rank = rank
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.groups = groups
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Sample the posterior distribution given X, shape (N, d), dense or sparse, and y, shape (N,).
@@ -339,14 +332,7 @@ class BayesianFMClassifier(ClassifierMixin, _BayesianFM):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.rank = rank
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.groups = groups
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from fmviz.engine.losses import get_loss
 from fmviz.engine.target import Target
 
 from .base import ModelEstimator, takes_parts
-from .fitting.checks import one_column
+from .fitting import one_column
 
 Weights: TypeAlias = Mapping[Any, float] | str
 """What each class counts: by its label, or "balanced"."""

@@ -11,8 +11,7 @@ from sklearn.model_selection import check_cv
 
 from fmviz.engine.errors import whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import why_empty
+from fmviz.engine.outputs.side_by_side import AnyProblem, why_empty
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.schedule import STRENGTHS
@@ -23,6 +22,7 @@ from fmviz.paths.validation import Trial, choose_strengths, default_folds
 from .base import RandomState, generator
 from .classifier import Weights
 from .factorization_machine import FactorizationMachineClassifier, FactorizationMachineRegressor
+from .fitting import keep_parameters
 
 
 class _CrossValidated:
@@ -145,22 +145,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         verbose: int = 0,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.loss = loss
-        self.loss_param = loss_param
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.cv = cv
-        self.one_se = one_se
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
 
 class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClassifier):
@@ -217,20 +202,4 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         verbose: int = 0,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.cv = cv
-        self.one_se = one_se
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.dtype = dtype
+        keep_parameters(self, locals())

@@ -10,16 +10,15 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import informed_start
+from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, quick_settings
 
-from .base import Callback, FactorEstimator, RandomState
+from .base import Callback, FactorEstimator, RandomState, StrengthsOfData
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import StrengthsOfData
+from .fitting import keep_parameters
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 
@@ -195,31 +194,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.loss = loss
-        self.loss_param = loss_param
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.start = start
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
 
 class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
@@ -291,29 +266,4 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.start = start
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())

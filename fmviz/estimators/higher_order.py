@@ -12,6 +12,7 @@ from fmviz.engine.solvers import Solver
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting import keep_parameters
 from .kernel_sums import KernelSumEstimator
 from .regressor import ModelRegressor
 
@@ -153,32 +154,7 @@ class HigherOrderFMRegressor(_HigherOrderFM, ModelRegressor):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.order = order
-        self.shared = shared
-        self.coefficients = coefficients
-        self.loss = loss
-        self.loss_param = loss_param
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
 
 class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
@@ -252,30 +228,4 @@ class HigherOrderFMClassifier(_HigherOrderFM, ModelClassifier):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.order = order
-        self.shared = shared
-        self.coefficients = coefficients
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())

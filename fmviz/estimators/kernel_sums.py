@@ -10,7 +10,7 @@ import numpy as np
 from fmviz.engine.interactions.of_order import Interactions
 from fmviz.engine.parameters import Parameters
 
-from .fitting.strengths import StrengthsOfData
+from .base import StrengthsOfData
 from .interactions import ProductEstimator
 
 

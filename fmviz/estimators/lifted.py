@@ -15,9 +15,9 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.solvers import Solver
 
-from .base import Callback, RandomState
+from .base import Callback, RandomState, StrengthsOfData
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import StrengthsOfData
+from .fitting import keep_parameters
 from .interactions import ProductEstimator
 from .regressor import ModelRegressor
 
@@ -204,32 +204,7 @@ class LiftedRegressor(_Lifted, ModelRegressor):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.kernel = kernel
-        self.degree = degree
-        self.augment = augment
-        self.loss = loss
-        self.loss_param = loss_param
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
 
 class LiftedClassifier(_Lifted, ModelClassifier):
@@ -299,30 +274,4 @@ class LiftedClassifier(_Lifted, ModelClassifier):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.kernel = kernel
-        self.degree = degree
-        self.augment = augment
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())

@@ -14,7 +14,7 @@ from fmviz.engine.errors import whole_number
 from fmviz.engine.target import Target
 
 from .factorization_machine import FactorizationMachineClassifier
-from .fitting.checks import checked_data
+from .fitting import checked_data
 
 
 class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):

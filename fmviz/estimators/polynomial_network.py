@@ -11,6 +11,7 @@ from fmviz.engine.solvers import Solver
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting import keep_parameters
 from .kernel_sums import KernelSumEstimator
 from .regressor import ModelRegressor
 
@@ -145,32 +146,7 @@ class PolynomialNetworkRegressor(_PolynomialNetwork, ModelRegressor):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.coefficients = coefficients
-        self.augment = augment
-        self.loss = loss
-        self.loss_param = loss_param
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
 
 class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
@@ -242,30 +218,4 @@ class PolynomialNetworkClassifier(_PolynomialNetwork, ModelClassifier):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.degree = degree
-        self.coefficients = coefficients
-        self.augment = augment
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.regularizer_params = regularizer_params
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_p = lambda_p
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.init_scale = init_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())

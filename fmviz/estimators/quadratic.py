@@ -13,9 +13,9 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 from fmviz.metrics import used_pairs
 
-from .base import Callback, RandomState
+from .base import Callback, RandomState, TraceNormStrengths
 from .classifier import ModelClassifier, Weights
-from .fitting.strengths import TraceNormStrengths
+from .fitting import keep_parameters
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 
@@ -132,23 +132,7 @@ class QuadraticRegressor(_Quadratic, ModelRegressor):
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.loss = loss
-        self.loss_param = loss_param
-        self.solver = solver
-        self.lambda_w = lambda_w
-        self.lambda_trace = lambda_trace
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
+        keep_parameters(self, locals())
 
 
 class QuadraticClassifier(_Quadratic, ModelClassifier):
@@ -207,21 +191,4 @@ class QuadraticClassifier(_Quadratic, ModelClassifier):
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.loss = loss
-        self.loss_param = loss_param
-        self.class_weight = class_weight
-        self.solver = solver
-        self.lambda_w = lambda_w
-        self.lambda_trace = lambda_trace
-        self.lambda_sparse = lambda_sparse
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
+        keep_parameters(self, locals())

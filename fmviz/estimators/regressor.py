@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from fmviz.engine.target import Target
 
 from .base import ModelEstimator, takes_parts
-from .fitting.checks import one_column
+from .fitting import one_column
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):

@@ -23,7 +23,7 @@ from fmviz.engine.target import Target
 
 from .base import Callback, RandomState, generator
 from .classifier import ModelClassifier, Weights
-from .fitting.merged_rows import merged_rows
+from .fitting import keep_parameters, merged_rows
 from .interactions import PairEstimator
 from .regressor import ModelRegressor
 
@@ -279,25 +279,7 @@ class RobustFMRegressor(_Robust, ModelRegressor):
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.rank = rank
-        self.eps_insensitive = eps_insensitive
-        self.cap_loss = cap_loss
-        self.cap_spectrum = cap_spectrum
-        self.lambda_w = lambda_w  # type: ignore[assignment]
-        self.lambda_spectrum = lambda_spectrum
-        self.solver = solver
-        self.solver_params = solver_params
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
+        keep_parameters(self, locals())
 
     def _loss_of(self, epsilon: float, cap: float) -> Loss:
         return Insensitive(epsilon) if cap == np.inf else CappedInsensitive(epsilon, cap)
@@ -369,26 +351,7 @@ class RobustFMClassifier(_Robust, ModelClassifier):
         random_state: RandomState | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.rank = rank
-        self.eps_insensitive = eps_insensitive
-        self.cap_loss = cap_loss
-        self.cap_spectrum = cap_spectrum
-        self.lambda_w = lambda_w  # type: ignore[assignment]
-        self.lambda_spectrum = lambda_spectrum
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_params = solver_params
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
+        keep_parameters(self, locals())
 
     def _loss_of(self, epsilon: float, cap: float) -> Loss:
         return CappedHinge(epsilon, 1e12 if cap == np.inf else cap)

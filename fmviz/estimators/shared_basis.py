@@ -17,14 +17,14 @@ from fmviz.engine.models import SharedBasis, get_model
 from fmviz.engine.outputs.side_by_side import AnyProblem
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
-from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
 from .base import Callback, ModelEstimator, RandomState
-from .fitting.merged_rows import merged_rows
+from .fitting import keep_parameters, merged_rows
 from .regressor import ModelRegressor
 
 if TYPE_CHECKING:
@@ -290,29 +290,7 @@ class SharedBasisRegressor(SharedBasisEstimator, ModelRegressor):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.kernel = kernel
-        self.augment = augment
-        self.penalty = penalty
-        self.refit = refit
-        self.loss = loss
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_sparse = lambda_sparse
-        self.radius = radius
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ from fmviz.engine.target import Target
 
 from .base import Callback, RandomState
 from .classifier import ModelClassifier, Weights
+from .fitting import keep_parameters
 from .shared_basis import SharedBasisEstimator
 
 
@@ -98,30 +99,7 @@ class SharedBasisClassifier(SharedBasisEstimator, ModelClassifier):
         callback: Callback | None = None,
         dtype: str = "float64",
     ) -> None:
-        self.rank = rank
-        self.kernel = kernel
-        self.augment = augment
-        self.penalty = penalty
-        self.refit = refit
-        self.loss = loss
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_params = solver_params
-        self.lambda_w = lambda_w
-        self.lambda_sparse = lambda_sparse
-        self.radius = radius
-        self.fit_linear = fit_linear
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.verbose = verbose
-        self.random_state = random_state
-        self.callback = callback
-        self.dtype = dtype
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

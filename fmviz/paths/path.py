@@ -14,8 +14,7 @@ from fmviz.choices import bound
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import informed_start
+from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot

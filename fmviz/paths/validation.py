@@ -12,8 +12,7 @@ import pandas as pd
 
 from fmviz.engine.drive import Budget
 from fmviz.engine.outputs.drive import iterate
-from fmviz.engine.outputs.side_by_side import AnyProblem
-from fmviz.engine.outputs.starts import informed_start, linear_fit, references
+from fmviz.engine.outputs.side_by_side import AnyProblem, informed_start, linear_fit, references
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import informed_solver

@@ -19,14 +19,9 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_settings
+from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import widgets
-from fmviz.ui.train.higher_order import (
-    coefficients_table,
-    column_factors,
-    column_headings,
-    column_orders,
-)
+from fmviz.ui.train.interactions import coefficients_table, column_factors, column_headings, column_orders
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome

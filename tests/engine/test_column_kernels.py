@@ -15,11 +15,11 @@ from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties.operators import power_norm
+from fmviz.engine.penalties import powers
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import pbcd, pcd
-from fmviz.engine.solvers.kernels import coefficients, linear_part
-from fmviz.engine.solvers.stochastic import sample_columns
+from fmviz.engine.solvers import _sweeping, pbcd, pcd
+from fmviz.engine.solvers.kernels import coefficients
+from fmviz.engine.solvers.stochastic import psgd
 
 pytestmark = pytest.mark.needs_jit
 
@@ -59,10 +59,10 @@ FACTORIES = (
     (anova, "anova_tables"),
     (subsets, "subsets_tables"),
     (coefficients, "coefficient_sweeps"),
-    (sample_columns, "lazy_entries"),
+    (psgd, "lazy_entries"),
     (anova, "anova_of_rows"),
     (subsets, "subsets_of_rows"),
-    (linear_part, "linear_sweep"),
+    (_sweeping, "linear_sweep"),
     (scalar, "_evaluate"),
 )
 
@@ -172,8 +172,8 @@ def test_power_operator_agrees_with_python(degree):
         M = rng.normal(size=(2, int(rng.integers(1, 12))))
         strength = float(10.0 ** rng.uniform(-3, 3))
         one, two = np.empty_like(M), np.empty_like(M)
-        power_norm.prox_power_rows(M, strength, degree, one)
-        python_version(power_norm.prox_power_rows)(M, strength, degree, two)
+        powers.prox_power_rows(M, strength, degree, one)
+        python_version(powers.prox_power_rows)(M, strength, degree, two)
         assert one == pytest.approx(two, rel=1e-12, abs=1e-14)
 
 

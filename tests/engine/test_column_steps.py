@@ -13,7 +13,7 @@ from fmviz.choices import why_not
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers.stochastic.step_sizes import SCHEDULES
+from fmviz.engine.solvers.stochastic.psgd import SCHEDULES
 
 CASES = {
     "hofm2": ("hofm", {"order": 2}, [("anova", 2)]),

@@ -13,7 +13,7 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._flat_problem import Joint
-from fmviz.engine.solvers.kernels import power
+from fmviz.engine.solvers.kernels import entry_sweep
 
 CASES = [("polynomial", 3), ("polynomial", 4), ("anova", 3), ("anova", 4)]
 
@@ -113,7 +113,7 @@ def test_other_solvers_say_why_not():
 
 @pytest.mark.parametrize("degree", [3, 4, 7, 10])
 def test_steps_minimise_along_an_entry(degree):
-    step = power.power_minimum
+    step = entry_sweep.power_minimum
     rng = np.random.default_rng(0)
     for _ in range(100):
         p, g = rng.normal(size=2) * 10.0 ** rng.uniform(-3, 3, 2)

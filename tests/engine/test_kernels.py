@@ -23,8 +23,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.penalties.operators import squared_norm
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import SOLVERS, pbcd, pcd
-from fmviz.engine.solvers.kernels import dense_entry_sweep, linear_part
+from fmviz.engine.solvers import SOLVERS, _sweeping, pbcd, pcd
+from fmviz.engine.solvers.kernels import entry_sweep
 from fmviz.engine.solvers.kernels.sample_weights import unit_weight
 from fmviz.engine.solvers.stochastic import katyusha, monotone, psgd
 
@@ -83,7 +83,7 @@ def in_python(monkeypatch) -> None:
         (pcd, "pair_entry_sweep"),
         (pbcd, "row_sweep"),
         (pbcd, "pair_row_sweep"),
-        (linear_part, "linear_sweep"),
+        (_sweeping, "linear_sweep"),
         (scalar, "_evaluate"),
         (psgd, "lazy_entries"),
         (psgd, "lazy_rows"),
@@ -154,7 +154,7 @@ def test_sweeps_by_features_agree_with_python(regularizer, loss, monkeypatch):
 def test_products_of_components_agree_with_python():
     rng = np.random.default_rng(0)
     A, u, found = rng.normal(size=(9, 6)), rng.normal(size=6), np.zeros(9)
-    dense_entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
+    entry_sweep.multiply(A, np.array([8, 1, 3, 2, 0, 5]), u, found)
     assert found == pytest.approx(np.append(A[[8, 1, 3, 2, 0, 5]] @ u, [0.0, 0.0, 0.0]))
 
 
@@ -230,23 +230,23 @@ def test_no_kernel_is_left_out():
         "models.columns.subsets.subsets_of_rows",
         "models.columns.subsets.subsets_slopes_of_rows",
         "models.columns.subsets.subsets_tables",
-        "penalties.operators.power_norm.prox_power_rows",
+        "penalties.powers.prox_power_rows",
         "penalties.operators.squared_norm.prox_each_row",
-        "sampling.kernels.factor_draws",
-        "sampling.kernels.linear_draws",
+        "sampling.gibbs.factor_draws",
+        "sampling.gibbs.linear_draws",
         "shared_basis.output_layer._sweeps",
         "solvers.kernels.coefficients.coefficient_sweeps",
-        "solvers.kernels.dense_entry_sweep.dense_entry_sweep",
+        "solvers.kernels.entry_sweep.dense_entry_sweep",
         "solvers.kernels.entry_sweep.entry_sweep",
-        "solvers.kernels.extrapolation.combine",
-        "solvers.kernels.extrapolation.note",
-        "solvers.kernels.linear_part.linear_sweep",
+        "solvers._anderson.combine",
+        "solvers._anderson.note",
+        "solvers._sweeping.linear_sweep",
         "solvers.kernels.matrix_factorization.add_products",
         "solvers.kernels.matrix_factorization.pair_entry_sweep",
         "solvers.kernels.matrix_factorization.pair_row_sweep",
         "solvers.kernels.row_sweep.row_sweep",
         "solvers.stochastic.coupled_entries.coupled_entries",
-        "solvers.stochastic.coupled_rows.coupled_rows",
+        "solvers.stochastic.psgd.coupled_rows",
         "solvers.stochastic.dense_steps.dense_steps",
         "solvers.stochastic.katyusha.katyusha_steps",
         "solvers.stochastic.lazy.lazy_entries",
@@ -295,7 +295,7 @@ def test_a_kernel_is_known_by_what_it_closes_over_not_by_how_its_file_was_read()
     def sweep(loss):
         scalar_loss = problem_for("dense", loss, "ti", False).loss.scalar
         view = PENALTIES["ti"].entry
-        return python_version(dense_entry_sweep.dense_entry_sweep(scalar_loss, view, unit_weight, False))
+        return python_version(entry_sweep.dense_entry_sweep(scalar_loss, view, unit_weight, False))
 
     one = sweep("squared")
     # As from bytecode: equal strings are other objects.

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fmviz
 from fmviz.engine.target import Target
-from fmviz.estimators.fitting.merged_rows import merged_rows
+from fmviz.estimators.fitting import merged_rows
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

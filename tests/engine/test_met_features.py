@@ -49,6 +49,6 @@ def test_a_warm_start_keeps_all_features():
 
 
 def test_what_cannot_be_given_back_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr("fmviz.estimators.fitting.met_features.available_bytes", lambda: 1e6)
+    monkeypatch.setattr("fmviz.estimators.fitting.available_bytes", lambda: 1e6)
     with pytest.raises(ValueError, match=r"rank = 10 and 200,000 features need 17\.6 MB, and 1 MB are free"):
         fmviz.FactorizationMachineRegressor().fit(wide(sp.csr_array), Y)

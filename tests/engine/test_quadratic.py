@@ -24,7 +24,6 @@ from fmviz.engine.linalg.spectral import (
 )
 from fmviz.engine.losses import LOSSES, Huber, QuantileHuber
 from fmviz.engine.models import MODELS, quadratic
-from fmviz.engine.models.quadratic import factors_of
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -63,6 +62,21 @@ def build(loss="squared", trace=0.1, entries=0.05, *, n=30, d=7, storage="dense"
 
 def solve(problem: Problem, solver: str = "exact_pgd", epochs: int = 5000, tol: float = 1e-10, **more):
     return list(iterate(problem, solver, Budget(epochs=epochs, tol=tol, certify_every=10**6), **more))
+
+
+def factors_of(W: np.ndarray) -> np.ndarray:
+    """Return a P, shape (d, number of used pairs), whose PPᵀ equals W off the diagonal ([A] Theorem 5).
+
+    Every pair i < j with w_ij ≠ 0 has a column of its own with the entries √|w_ij| in row i and
+    sign(w_ij)√|w_ij| in row j. So Ω_TI(P) = Σ_{i<j}|w_ij|, and used pairs and features are those of W.
+    """
+    i, j = np.nonzero(np.triu(W, 1))
+    P = np.zeros((W.shape[0], i.size))
+    column = np.arange(i.size)
+    root = np.sqrt(np.abs(W[i, j]))
+    P[i, column] = root
+    P[j, column] = np.sign(W[i, j]) * root
+    return P
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "binary"])

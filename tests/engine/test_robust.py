@@ -15,14 +15,13 @@ from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.of_order import pairs_of
-from fmviz.engine.linalg.incremental_svd import orthonormalised, updated
 from fmviz.engine.linalg.spectral import capped_squares
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties.capped_trace_norm import CappedTraceNorm
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
+from fmviz.engine.solvers.incremental_svd import orthonormalised, updated
 from fmviz.engine.starts.robust import Caps, found_caps
 
 PLAIN = {"inner": "gradient", "steps": 1, "acceleration": False, "linear": "gradient"}
@@ -108,11 +107,6 @@ def test_the_operator_of_the_capped_norm_beats_all_probes():
         for at, to in zip(old, new, strict=True):
             value = 0.5 * (grid - at) ** 2 + strength * np.minimum(grid**2, cap)
             assert 0.5 * (to - at) ** 2 + strength * min(to**2, cap) <= value.min() + 1e-12
-    W = rng.normal(size=(5, 5))
-    W = W + W.T
-    penalty = CappedTraceNorm(0.7)
-    assert penalty.value(W) == pytest.approx(np.minimum(np.linalg.eigvalsh(W) ** 2, 0.7).sum())
-    assert np.array_equal(penalty.prox(W, 0.0).round(12), W.round(12))
 
 
 def test_reasons_are_mathematical_sentences():

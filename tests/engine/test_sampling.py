@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 import fmviz
 from fmviz.engine.design import BINARY, DENSE, SPARSE, Design
-from fmviz.engine.sampling.gibbs import GibbsSampler
-from fmviz.engine.sampling.kernels import factor_draws, linear_draws
+from fmviz.engine.sampling.gibbs import GibbsSampler, factor_draws, linear_draws
 
 RNG = np.random.default_rng(0)
 PRECISION, CENTERS, SPREADS = 2.5, np.array([[0.3, -0.2], [0.1, 0.4]]), np.array([[0.7, 1.5], [2.0, 0.4]])

@@ -17,9 +17,8 @@ from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers._anderson import Extrapolation
+from fmviz.engine.solvers._anderson import Extrapolation, combine, note
 from fmviz.engine.solvers._sweeping import SweepingSolver
-from fmviz.engine.solvers.kernels.extrapolation import combine, note
 from fmviz.engine.solvers.kernels.repeated import end_sweep
 from fmviz.engine.solvers.pcd import PCD
 

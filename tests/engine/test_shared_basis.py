@@ -20,7 +20,7 @@ from fmviz.engine.models import get_model
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis import bounds, output_layer
-from fmviz.engine.shared_basis.both_layers import BothLayers, descend, fista_both
+from fmviz.engine.shared_basis.bounds import one_parameter_bound, sum_of_squares_bound
 from fmviz.engine.shared_basis.gradients import (
     BasisGradient,
     activations,
@@ -28,10 +28,10 @@ from fmviz.engine.shared_basis.gradients import (
     feature_products,
 )
 from fmviz.engine.shared_basis.output_layer import OutputLayer, fista, project, whitened
-from fmviz.engine.shared_basis.quartic import one_parameter_bound, sum_of_squares_bound
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.shared_basis.selection import METHODS, random_directions, refined, select
-from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
+from fmviz.engine.solvers.conditional_gradient import BothLayers, descend, fista_both
 from fmviz.engine.target import Target
 
 PENALTIES = ("l1", "l1_l2", "l1_linf")

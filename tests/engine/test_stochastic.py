@@ -18,8 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers import SOLVERS
-from fmviz.engine.solvers.stochastic.psgd import batch_size
-from fmviz.engine.solvers.stochastic.step_sizes import SCHEDULES, step_sizes
+from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size, step_sizes
 
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
 READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]

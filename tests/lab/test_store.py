@@ -329,7 +329,7 @@ def test_a_store_that_cannot_be_written_does_not_end_a_run(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on_with_the_same_iterates(store, monkeypatch):
-    monkeypatch.setattr("fmviz.lab.runs.recorder.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("fmviz.lab.store.recorder.CHECKPOINT_SECONDS", 0.0)
     experiment = Experiment(rank=5, max_epochs=40, tol=0.0, lambda_sparse=0.1)
     whole = [s.record() for s in Run.prepare(experiment).snapshots()]
     manager = managed(store)
@@ -425,7 +425,7 @@ def test_processes_write_at_once_without_losing_a_row(tmp_path):
 
 VICTIM = """
     import sys, time
-    from fmviz.lab.runs import recorder
+    from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.background.tasks import Limits, TaskManager
     from fmviz.lab.store import RunStore

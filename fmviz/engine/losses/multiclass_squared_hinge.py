@@ -34,12 +34,8 @@ class MulticlassSquaredHinge(VectorLoss):
     rows = RowLoss("multiclass_squared_hinge", row)
 
     def mu(self) -> None:
-        """Return None: the constant grows with the number of classes, see `mu_of`."""
+        """Return None: it is 2m, twice the largest eigenvalue of Σ_{c≠y} (e_c − e_y)(e_c − e_y)ᵀ."""
         return
-
-    def mu_of(self, n_outputs: int) -> float:
-        """Return 2m: twice the largest eigenvalue of Σ_{c≠y} (e_c − e_y)(e_c − e_y)ᵀ."""
-        return 2.0 * n_outputs
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """See `VectorLoss.curvature`: 2(1 + the number of classes within the margin), or 0."""

@@ -105,10 +105,6 @@ class VectorLoss(Loss):
         """Return the gradient in the predictions, shape (B, m)."""
         return self.value_and_gradient(f, y)[1]
 
-    def mu_of(self, n_outputs: int) -> float | None:
-        """Return the Lipschitz constant of the gradient of m predictions, None where it has none."""
-        return self.mu()
-
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
         raise NotImplementedError

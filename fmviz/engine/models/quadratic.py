@@ -230,18 +230,3 @@ def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
 def pair_sums_transposed(design: Design, slope: np.ndarray) -> np.ndarray:
     """Return the adjoint of `pair_sums`: ½(Xᵀ diag(slope) X) with a zero diagonal, shape (d, d)."""
     return pair_gradient(design.matrix, slope, diagonal=False)
-
-
-def factors_of(W: np.ndarray) -> np.ndarray:
-    """Return a P, shape (d, number of used pairs), whose PPᵀ equals W off the diagonal ([A] Theorem 5).
-
-    Every pair i < j with w_ij ≠ 0 has a column of its own with the entries √|w_ij| in row i and
-    sign(w_ij)√|w_ij| in row j. So Ω_TI(P) = Σ_{i<j}|w_ij|, and used pairs and features are those of W.
-    """
-    i, j = np.nonzero(np.triu(W, 1))
-    P = np.zeros((W.shape[0], i.size))
-    column = np.arange(i.size)
-    root = np.sqrt(np.abs(W[i, j]))
-    P[i, column] = root
-    P[j, column] = np.sign(W[i, j]) * root
-    return P

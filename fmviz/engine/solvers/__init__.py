@@ -12,7 +12,7 @@ from .base import Solver
 # isort: off
 from .pcd import CD, PCD
 from .pbcd import PBCD, PBCDLineSearch
-from .nmapgd import NmAPGD
+from .proximal import NmAPGD
 from .proximal import APGD, PGD
 from .subgradient import SubGD
 from .lbfgs import LBFGS

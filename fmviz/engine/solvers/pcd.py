@@ -18,8 +18,7 @@ from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._saddle_escape import ESCAPE
 from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver
-from .kernels.dense_entry_sweep import Screen, dense_entry_sweep, stores_slope
-from .kernels.entry_sweep import entry_sweep
+from .kernels.entry_sweep import Screen, dense_entry_sweep, entry_sweep, stores_slope
 from .kernels.matrix_factorization import Lanes, pair_entry_sweep
 
 # "auto" sweeps feature by feature where a dense X has more entries than this, so that it cannot be read from

@@ -188,3 +188,149 @@ class APGD(PGD):
             self._momentum = (self._t - 1.0) / following
             self._t = following
             return joint.change(x, x - self._previous, x - y)
+
+
+class NmAPGD(Solver):
+    r"""Accelerated proximal gradient descent for objectives that are not convex.
+
+    With F the objective, an epoch extrapolates,
+
+    y = x + (t₋/t)(z − x) + ((t₋ − 1)/t)(x − x₋),
+
+    steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)), and shortens α by `rho` until F(z⁺) is at most F(y) or c,
+    less δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖² then x⁺ = z⁺. Else a plain step v⁺ from x is made until
+    F(v⁺) ≤ c − δ‖v⁺ − x‖², and x⁺ is the better of z⁺ and v⁺. Each α starts from the step size of Barzilai
+    and Borwein, ⟨s, s⟩/⟨s, r⟩, with s and r the differences of points and of gradients since the last y.
+    t⁺ = (1 + √(1 + 4t²))/2, q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
+
+    c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
+    epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
+
+    The line search compares values of F alone, so the operator may be inexact: a bad answer is refused. If
+    it stays bad for every α no step is made and the change is 0, far from a minimum as that may be. The
+    certificate decides, then, whether the run has converged or stalled.
+    """
+
+    name: ClassVar[str] = "nmapgd"
+    label: ClassVar[str] = "nmAPGD"
+    source: ClassVar[str] = "atarashi2021, Section C.2; Li and Lin (2015), Algorithm 2 with line search"
+    about: ClassVar[str] = (
+        "Non-monotone accelerated proximal gradient descent: momentum for objectives that are not convex. "
+        "The objective may rise for a while, but never above its start."
+    )
+    monotone: ClassVar[bool] = False
+    params: ClassVar[tuple[ParamSpec, ...]] = (
+        STEP,
+        SHRINK,
+        ParamSpec("delta", "float", 1e-4, 1e-12, 1.0, log=True, symbol=r"\delta", help="The fall asked for."),
+        ParamSpec(
+            "eta",
+            "float",
+            0.8,
+            0.0,
+            0.99,
+            symbol=r"\eta",
+            help="How long the mean c remembers; 0: not at all.",
+        ),
+    )
+
+    memory: ClassVar[tuple[str, ...]] = (
+        *("_joint", "_x", "_previous", "_z", "_t_before", "_t", "_q", "_c", "_value", "_last", "_alpha"),
+    )
+
+    def prepare(self) -> None:
+        """See `Solver.prepare`."""
+        problem = self.problem
+        super().prepare()
+        self._joint = Joint(problem)
+
+    def _why_not(self, problem: Formulation) -> WhyNot | None:
+        """See `Solver.why_not`: whatever has an operator, exact or not."""
+        reason = problem.penalty.why_no_operator
+        return WhyNot("no_operator", reason) if reason else None
+
+    def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        """See `Solver.start`."""
+        self._x = self._previous = self._z = self._joint.pack(parameters)
+        self._t_before, self._t, self._q = 0.0, 1.0, 1.0
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._alpha = self.settings["step"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._c = self._value = self._joint.objective(self._x)
+
+    def epoch(self) -> float:
+        """See `Solver.epoch`; the change is the largest of the iterate's move and of the proximal steps."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._epoch()
+
+    def _epoch(self) -> float:
+        joint, x = self._joint, self._x
+        y = x + (self._t_before / self._t) * (self._z - x)
+        y += ((self._t_before - 1.0) / self._t) * (x - self._previous)
+        risk, gradient = joint.risk_and_gradient(y)
+        value = risk + joint.penalty(y)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            if self._t == 1.0:
+                return float("inf")
+            # Only the extrapolation went too far.
+            self._restart()
+            return self._epoch()
+        z, value_z, enough = self._search(y, gradient, value)
+        steps = [z - y]
+        new, value_new = z, value_z
+        if not enough:
+            in_x = joint.risk_and_gradient(x)[1]
+            v, value_v, _ = self._search(x, in_x, self._value, plain=True)
+            steps.append(v - x)
+            if not value_z <= value_v:
+                new, value_new = v, value_v
+        self._last = y, gradient
+        self._previous, self._x, self._z, self._value = x, new, z, value_new
+        self._t_before, self._t = self._t, 0.5 * (1.0 + sqrt(1.0 + 4.0 * self._t * self._t))
+        memory = self.settings["eta"] * self._q
+        self._q = memory + 1.0
+        self._c = (memory * self._c + value_new) / self._q
+        return joint.change(new, new - x, *steps)
+
+    def _restart(self) -> None:
+        self._previous = self._z = self._x
+        self._t_before, self._t, self._last = 0.0, 1.0, None
+
+    def _search(
+        self, point: np.ndarray, gradient: np.ndarray, value: float, plain: bool = False
+    ) -> tuple[np.ndarray, float, bool]:
+        """Return the accepted step from `point`, its objective, and whether that is well below c.
+
+        A plain step must get below c; another one may as well get below the value at its own point.
+        """
+        joint, slack = self._joint, ROUNDING * abs(self._c)
+        alpha = self._barzilai_borwein(point, gradient)
+        for _ in range(MOST_TRIALS):
+            z = joint.prox(point - alpha * gradient, alpha)
+            step = z - point
+            fall = self.settings["delta"] * float(step @ step)
+            reached = joint.objective(z)
+            enough = reached <= self._c - fall + slack
+            if enough or (not plain and reached <= value - fall + slack):
+                self._alpha = alpha
+                return z, reached, enough
+            alpha *= self.settings["rho"]
+        return point.copy(), value, value <= self._c
+
+    def _barzilai_borwein(self, point: np.ndarray, gradient: np.ndarray) -> float:
+        if self._last is None:
+            return self._alpha
+        s, r = point - self._last[0], gradient - self._last[1]
+        along, squared = float(s @ r), float(s @ s)
+        # Without positive curvature along s the formula says nothing.
+        if not (np.isfinite(along) and along > 1e-12 * squared):
+            return self._alpha
+        return min(squared / along, 1e12)
+
+    def vouches(self, change: float) -> bool:
+        """See `Solver.vouches`: a step of an inexact operator may be short anywhere."""
+        return super().vouches(change) and self.problem.penalty.exact_prox
+
+    def parameters(self) -> Parameters:
+        """See `Solver.parameters`."""
+        return self._joint.copy(self._x)

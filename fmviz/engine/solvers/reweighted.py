@@ -17,9 +17,9 @@ from ._sweeping import relative_change
 from .base import Solver
 from .gcd import GCD
 from .lbfgs import LBFGS
-from .nmapgd import NmAPGD
 from .pbcd import PBCD
 from .pcd import CD, PCD
+from .proximal import NmAPGD
 from .quadratic_pgd import ExactPGD
 
 SMOOTHING = ParamSpec(

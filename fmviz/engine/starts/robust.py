@@ -90,11 +90,6 @@ class Found:
     edge: float
 
 
-def least_absolute_start(problem: Problem, solver: Solver, rng: np.random.Generator) -> Parameters:
-    """Return the end of the same problem without the caps of loss and norm."""
-    return _Fitter(solver, rng)(_uncapped(problem), None, epochs=1)
-
-
 def linear_strength(problem: Problem) -> float:
     """Return a λ_w that hardly shrinks, in whatever units X and y are."""
     squares = problem.design.power(2) @ np.ones(problem.design.n_features)

@@ -8,10 +8,10 @@ from typing import Any
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.losses.majoriser import typical_size
-from fmviz.engine.outputs.starts import references, thresholds
+from fmviz.engine.outputs.side_by_side import references, thresholds
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.schedule import STRENGTHS
-from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.starts.zero_threshold import why_no_threshold
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment
@@ -27,7 +27,7 @@ def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
     """Return the ends of an interval that holds it, or None where there is none or it would take long.
 
     See `fmviz.lambda_max`; of several outputs it is the largest of theirs. On a shared basis both ends are
-    the largest one that is found, see `fmviz.engine.shared_basis.strength.largest_strength`.
+    the largest one that is found, see `fmviz.engine.shared_basis.path.largest_strength`.
     """
     return _found(_core(experiment))[0]
 

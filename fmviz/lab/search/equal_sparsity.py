@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from fmviz.engine.drive import Budget, never
-from fmviz.engine.outputs.starts import references
+from fmviz.engine.outputs.side_by_side import references
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment

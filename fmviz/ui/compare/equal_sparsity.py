@@ -21,9 +21,9 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, suggested_target
 from fmviz.lab.search.strength_path import METHODS
+from fmviz.lab.store.table import METRICS
 from fmviz.ui import arena, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain

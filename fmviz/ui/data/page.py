@@ -134,7 +134,7 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",))
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",), gone=strengths.GONE)
     linked = settings.read_url()
     with shell.page("Your data", settings):
         shell.heading(

@@ -18,38 +18,28 @@ from fmviz.figures import comparison as figures
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import suggested
+from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import metrics_in_words
+from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
-from fmviz.lab.tables.fit import SavedModel
+from fmviz.lab.store.table import metrics_in_words
 from fmviz.lab.tables.recipe import Recipe
 from fmviz.lab.uploads import library
-from fmviz.lab.uploads.importing import import_upload
 from fmviz.paths.validation import Trial
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions import suspects
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 if TYPE_CHECKING:
     from fmviz.report import Outcome
 
-TABLE = (
-    ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),
-    ParamSpec(
-        "suspects",
-        "bool",
-        False,
-        help="Fits anew with a loss that lets go of rows that are far off, with Huber's and with the squared "
-        "loss, and lists the rows that look wrong.",
-    ),
-    suspects.BY,
-)
+TABLE = (ParamSpec("search", "bool", False, help="A link with search=1 searches for strengths."),)
+GONE = dict.fromkeys(("suspects", "by"), "Rows that look wrong are listed on the page Interactions.")
 PARTS = ("search_start", "search_stop")
 
 
@@ -147,14 +137,6 @@ def _draw(settings: Settings, view: TaskView) -> None:
         return
     if not view.state.active:
         _takeaway(fit, average)
-        if len(load_dataset(fit.experiment.dataset).outputs) < 2:
-            _suspects(settings, fit)
-
-
-def _suspects(settings: Settings, fit: FirstFit) -> None:
-    if widgets.param(settings, "suspects", "Rows that look wrong"):
-        dataset = load_dataset(fit.experiment.dataset)
-        suspects.draw(settings, fit.experiment, fit.end.parameters, dataset, fit.run)
 
 
 def _model(fit: FirstFit, average: Average | None) -> bytes:
@@ -226,6 +208,10 @@ def _takeaway(fit: FirstFit, average: Average | None) -> None:
             {"run": fit.run} | ({"samples": "1"} if better else {}),
             label="Its interactions, with intervals" if better else "Its interactions in words",
         )
+        if len(dataset.outputs) < 2:
+            navigation.page_link(
+                navigation.INTERACTIONS, {"run": fit.run, "view": "suspects"}, label="Rows that look wrong"
+            )
         widgets.download(
             "All trials (CSV)",
             lambda: fit.validation.frame.to_csv(index=False),

@@ -11,7 +11,7 @@ import streamlit as st
 from fmviz.engine.interactions.of_order import pairs_of
 from fmviz.engine.interactions.pairs import PairWeights
 from fmviz.engine.models import Model
-from fmviz.engine.outputs.contrast import contrast
+from fmviz.engine.outputs.side_by_side import contrast
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -21,8 +21,8 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import title_of_run
 from fmviz.lab.store import RunStore, StoredRun
+from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
 from fmviz.ui.watching import watch
 

@@ -18,9 +18,9 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.equal_sparsity import SearchFit, search, search_program
 from fmviz.lab.search.strength_path import METHODS, bracket_grid, nearest, strengths
+from fmviz.lab.store.table import METRICS
 from fmviz.paths import accepted_range
 from fmviz.ui import navigation, widgets
 from fmviz.ui.charts import curves

@@ -13,9 +13,9 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
-from fmviz.lab.runs.table import label_of, runs_table, title_of_run
 from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, StoreError, store
 from fmviz.lab.store.archive import export_runs, import_runs
+from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain

@@ -18,13 +18,12 @@ from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.runs.program import sweep_program
-from fmviz.lab.runs.table import METRICS
 from fmviz.lab.search.strength_path import range_to_empty
-from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import Fitted, carry_out, cost
 from fmviz.lab.search.sweep_table import best_runs, fits_table, main_metric, means_table
 from fmviz.lab.store import RunStore, StoreError, store
+from fmviz.lab.store.table import METRICS
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare.page import MOST

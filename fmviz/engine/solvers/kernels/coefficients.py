@@ -14,6 +14,11 @@ from ...problem import Problem
 from ..base import working_loss
 from .sample_weights import sample_weight, unit_weight
 
+# The square of a relative rounding error, with room for sums of many.
+NOISE = 1e-28
+# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
+BEYOND = 1e300
+
 
 @cached_factory()
 def coefficient_sweeps(loss: ScalarLoss, weight):

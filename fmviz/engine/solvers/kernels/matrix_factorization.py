@@ -16,8 +16,8 @@ from ...losses import ScalarLoss
 from ...memory import aligned_copy
 from ...penalties import EntryView, RowView
 from ...penalties.operators.thresholds import norm, soft
+from .coefficients import BEYOND, NOISE
 from .repeated import end_sweep
-from .rounding import BEYOND, NOISE
 
 _FOUR = 4
 # Numbers that a derivative is computed for together.

@@ -10,8 +10,8 @@ from ...losses import ScalarLoss
 from ...models.columns import RowColumnsView
 from ...penalties import RowView
 from ...penalties.operators.thresholds import norm
+from .coefficients import BEYOND, NOISE
 from .repeated import end_sweep
-from .rounding import BEYOND, NOISE
 
 # Numbers in a cache line.
 _LINE = 8

@@ -1,27 +1,335 @@
-"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD."""
+"""Stochastic gradient methods: PSGD with exact sparse steps, mini-batch PSGD, and SGD.
+
+For CS and Ω_CS a step costs no more than the sample's own features (future work (i) of [A]). The operator of
+CS is that of ‖·‖₁² on the row norms ([A] Theorem 8), so the norms share one scale a and one offset T as the
+entries of a column do in `coupled_entries`: ‖p_j‖ = a(κ_j − T), where κ_j stays constant while the sample
+does not touch row j, whose direction does not change either. Amortised O(nnz(x)·(k + log d)) a step, with the
+iterates of the operator on all of P up to rounding.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..._heap import heapify, pop, push
+from ..._jit import cached_factory, jitable
+from ...design import Storage
 from ...errors import WhyNot
+from ...losses import ScalarLoss
 from ...models.columnar import ColumnModel
 from ...parameters import Parameters
+from ...penalties.operators.squared_norm import find_by_filter, prox_vector, threshold_of
+from ...penalties.operators.thresholds import norm
 from ...problem import Formulation, Problem
 from ...settings import ParamSpec
 from .._sweeping import relative_change
 from ..base import Solver
-from .coupled_entries import coupled_entries
-from .coupled_rows import coupled_rows
+from ..kernels.coefficients import CoefficientStep, coefficient_change
+from .coupled_entries import RATIO, coupled_entries
 from .dense_steps import dense_steps
-from .lazy import lazy_entries, lazy_rows
+from .lazy import SMALL, lazy_entries, lazy_rows
 from .monotone import MONOTONE, Safeguard
-from .sample_columns import SampleColumns
-from .sample_gradient import PAIRS
-from .step_sizes import STEP_PARAMS, Steps, make_steps
+from .sample import BEYOND, descend, pair_term, rescale
+from .sample_gradient import COLUMNS, PAIRS, kind_of
+
+
+@jitable
+def write_norms(keys, kappa, a, T, hk, hi, size, strength, grow, live, work):
+    """Apply the operator to the live norms, write them out with a = 1 and T = 0, and rebuild the heap.
+
+    The heap has `size` entries; `keys`, `live` and `work` are scratch. Returns the number of live rows and
+    the sum of their norms.
+    """
+    n = 0
+    for h in range(size):
+        j = hi[h]
+        if kappa[j] != 0.0 and kappa[j] == hk[h]:
+            keys[n] = a * (kappa[j] - T)
+            live[n] = j
+            n += 1
+            # A second entry of the heap for j is out of date from now on.
+            kappa[j] = 0.0
+    if n > 0:
+        prox_vector(find_by_filter, keys[:n], strength, work[:n], keys[:n])
+    kept = 0
+    total = 0.0
+    for i in range(n):
+        key = keys[i] * grow
+        if key != 0.0:
+            kappa[live[i]] = key
+            hk[kept] = key
+            hi[kept] = live[i]
+            total += key
+            kept += 1
+    heapify(hk, hi, kept)
+    return kept, total
+
+
+@cached_factory(exact=True)
+def coupled_rows(storage: Storage, loss: ScalarLoss):
+    """Return the kernel of one epoch for CS and Ω_CS; arguments as for `coupled_entries`.
+
+    A row is kept as it was when last touched, with its norm ν of that moment: it is now P_j·a(κ_j − T)/ν_j.
+    """
+    row, value, derivative = storage.row, storage.value, loss.derivative
+
+    def epoch(
+        data, indices, indptr, y, c, order, keep_p, step_p, cut, keep_w, step_w, step_b, P, w, bias, theta,
+        longest, period, grow,
+    ):  # fmt: skip
+        d, rank = P.shape
+        R = np.empty((longest, rank))
+        A = np.empty(rank)
+        js = np.empty(longest, np.int64)
+        xs = np.empty(longest)
+        aw = 1.0
+        capacity = 2 * d + longest + 64
+        heap = np.empty(capacity)
+        items = np.empty(capacity, np.int32)
+        keys = np.empty(d)
+        live = np.empty(d, np.int32)
+        work = np.empty(d)
+        nu = np.empty(d)
+        a = 1.0
+        T = 0.0
+        S = 0.0
+        m = 0
+        age = 0
+        for j in range(d):
+            nu[j] = norm(P[j])
+            if nu[j] > 0.0:
+                heap[m] = nu[j]
+                items[m] = j
+                m += 1
+                S += nu[j]
+        kappa = nu.copy()
+        held = m
+        top = S
+        heapify(heap, items, held)
+        for t in range(order.size):
+            n = order[t]
+            values = data[indptr[n] : indptr[n + 1]]
+            columns = indices[indptr[n] : indptr[n + 1]]
+            count = indptr[n + 1] - indptr[n]
+            f = bias
+            for i in range(count):
+                js[i] = row(columns, i)
+                j = js[i]
+                xs[i] = value(values, i)
+                f += aw * w[j] * xs[i]
+                scale = a * (kappa[j] - T) / nu[j] if kappa[j] != 0.0 else 0.0
+                for s in range(rank):
+                    R[i, s] = scale * P[j, s]
+            f += pair_term(R, xs, count, A)
+            g = c[n] * derivative(f, y[n], theta)
+            size = abs(f) + abs(g) + descend(R, xs, count, A, keep_p[t], step_p[t] * g)
+            if not size < BEYOND:
+                return bias, False
+            bias -= step_b[t] * g
+            aw *= keep_w[t]
+            if aw < SMALL:
+                aw = rescale(w, aw)
+            for i in range(count):
+                w[js[i]] -= step_w[t] * g * xs[i] / aw
+            a *= keep_p[t]
+            for i in range(count):
+                j = js[i]
+                old = kappa[j]
+                if old != 0.0:
+                    S -= old - T
+                    m -= 1
+                total = 0.0
+                for s in range(rank):
+                    P[j, s] = R[i, s]
+                    total += R[i, s] * R[i, s]
+                nu[j] = sqrt(total)
+                key = nu[j] / a + T
+                if key > T:
+                    S += key - T
+                    m += 1
+                    if key != old:
+                        held = push(heap, items, held, key, j)
+                    kappa[j] = key
+                else:
+                    kappa[j] = 0.0
+            if m == 0:
+                S = 0.0
+            top = max(top, S)
+            age += 1
+            afresh = (
+                held + longest > capacity or a < SMALL or a > 1.0 / SMALL or top > RATIO * S or age >= period
+            )
+            if not afresh:
+                delta = threshold_of(S, m, cut[t])
+                while m > 1 and held > 0 and heap[0] - T <= delta:
+                    key = heap[0]
+                    j = items[0]
+                    held = pop(heap, items, held)
+                    if kappa[j] == key:
+                        kappa[j] = 0.0
+                        m -= 1
+                        S -= key - T
+                        delta = threshold_of(S, m, cut[t])
+                after = S - m * delta
+                afresh = m * (T + delta) > RATIO * after
+                if not afresh:
+                    S = after
+                    T += delta
+                    a *= grow[t]
+            if afresh:
+                m, S = write_norms(keys, kappa, a, T, heap, items, held, cut[t], grow[t], live, work)
+                held = m
+                top = S
+                age = 0
+                a = 1.0
+                T = 0.0
+        for j in range(d):
+            scale = a * (kappa[j] - T) / nu[j] if kappa[j] != 0.0 else 0.0
+            for s in range(rank):
+                P[j, s] = P[j, s] * scale + 0.0
+        rescale(w, aw)
+        return bias, True
+
+    return epoch
+
+
+SCHEDULES = ("bottou", "constant", "optimal", "inverse_scaling")
+
+STEP_PARAMS: tuple[ParamSpec, ...] = (
+    ParamSpec(
+        "schedule",
+        "choice",
+        "bottou",
+        choices=SCHEDULES,
+        help="How the step size falls with the steps t taken: η₀/(1+η₀λt) (Bottou 2012, the paper's), η₀, "
+        "η₀/(1+2η₀λt) (optimal for curvature 2λ), or η₀/(t+1)^power.",
+    ),
+    ParamSpec(
+        "eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size at the start."
+    ),
+    ParamSpec("power", "float", 0.5, 0, 2, help="Inverse scaling only: the exponent of t."),
+)
+
+
+def step_sizes(schedule: str, eta0: float, power: float, lam: float, first: int, count: int) -> np.ndarray:
+    """Return η_t for t = first, ..., first + count − 1, where t counts all steps of a run from 0.
+
+    Parameters
+    ----------
+    schedule : {"bottou", "constant", "optimal", "inverse_scaling"}
+        η₀/(1 + η₀λt) ([A] C.2, after Bottou 2012), η₀, η₀/(1 + 2η₀λt), or η₀/(t+1)^power. The third is
+        1/(2λ(t + t₀)) with the t₀ that starts it at η₀: a term λ‖·‖² without ½ has curvature 2λ. Where
+        λ = 0, the first and the third are constant.
+    eta0, power : float
+        η₀ and the exponent.
+    lam : float
+        λ_p for the step on P, λ_w for the step on w and the bias.
+    first, count : int
+        Which steps.
+    """
+    t = np.arange(first, first + count, dtype=np.float64)
+    if schedule == "constant":
+        return np.full(count, eta0)
+    if schedule == "inverse_scaling":
+        return eta0 / (t + 1.0) ** power
+    return eta0 / (1.0 + (2.0 if schedule == "optimal" else 1.0) * eta0 * lam * t)
+
+
+class Steps(NamedTuple):
+    """Step t maps p to shrink(keep_p·p − step_p·g, cut), and likewise w and the bias without a shrink."""
+
+    keep_p: np.ndarray
+    step_p: np.ndarray
+    cut: np.ndarray
+    keep_w: np.ndarray
+    step_w: np.ndarray
+    step_b: np.ndarray
+
+
+def make_steps(
+    problem: Problem,
+    settings: dict[str, Any],
+    first: int,
+    count: int,
+    scale: float = 1.0,
+    implicit: bool = True,
+) -> Steps:
+    """Return the coefficients of `count` steps from step `first` on, with step sizes η times `scale`.
+
+    Implicit decay is [A] Eq. 28: argmin_q ⟨g, q⟩ + ‖q − p‖²/(2η) + λ_p‖q‖² + λΩ(q) is
+    prox_{ηλr Ω}(r(p − ηg)) with r = 1/(1 + 2ηλ_p). It is stable at any η. Explicit decay is [A] Algorithm 5:
+    (1 − 2ηλ)p − ηg.
+    """
+    operator = problem.penalty.matrix
+    assert operator is not None, "`on` asks why_not first"
+    schedule = settings["schedule"], settings["eta0"], settings["power"]
+    in_p = scale * step_sizes(*schedule, problem.lambda_p, first, count)
+    in_w = scale * step_sizes(*schedule, problem.lambda_w, first, count)
+    lam_p = problem.lambda_p + problem.lambda_sparse * operator.quad
+    strength = 0.0 if operator.lazy == "decay" else operator.weight * problem.lambda_sparse
+    linear, bias = float(problem.fit_linear), float(problem.fit_intercept)
+    if implicit:
+        keep_p, keep_w = 1.0 / (1.0 + 2.0 * in_p * lam_p), 1.0 / (1.0 + 2.0 * in_w * problem.lambda_w)
+        return Steps(
+            keep_p, keep_p * in_p, keep_p * in_p * strength, keep_w, linear * keep_w * in_w, bias * in_w
+        )
+    keep_p, keep_w = 1.0 - 2.0 * in_p * lam_p, 1.0 - 2.0 * in_w * problem.lambda_w
+    return Steps(keep_p, in_p, np.zeros(count), keep_w, linear * in_w, bias * in_w)
+
+
+class SampleColumns:
+    """Steps along the gradient of one sample, O(nnz(x)·m) for every column of order m.
+
+    Where the coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of
+    column s is η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these,
+    and K is homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 rests.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a columnar model.
+    model : ColumnModel
+        That model.
+    """
+
+    def __init__(self, problem: Problem, model: ColumnModel) -> None:
+        self._problem = problem
+        kinds = [kind_of(block.kernel) for block in model.blocks(problem.rank)]
+        self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
+        self._fit = CoefficientStep(problem) if model.fits_coefficients else None
+
+    def refit(self, before: Parameters) -> tuple[Parameters, float] | None:
+        """Return the parameters with λ fitted, and how far that moved λ; None where λ is fixed."""
+        if self._fit is None:
+            return None
+        fitted = self._fit.refit(before)
+        return fitted, coefficient_change(before, fitted)
+
+    def run(self, at: Parameters, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the kernel of an epoch from `at`; return P, the bias and whether all stayed finite.
+
+        Parameters
+        ----------
+        at : Parameters
+            Where the epoch begins; w is updated in place.
+        arguments, rest : tuple
+            What `lazy_entries` takes before P, and between w and the columns.
+        """
+        problem, given = self._problem, at.multipliers
+        resting = given == 0.0
+        root = np.sqrt(np.where(resting, 1.0, np.abs(given)))
+        P = np.ascontiguousarray(at.P * root)
+        columns = (self._kinds, given / root ** np.abs(self._kinds))
+        kernel = lazy_entries(problem.design.storage, problem.loss.scalar, COLUMNS)
+        bias, finite = kernel(*arguments, P, at.w, *rest, columns)
+        P /= root
+        P[:, resting] = at.P[:, resting]
+        return P, bias, finite
+
 
 # T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
 _SHORTEST_PERIOD = 256

@@ -10,8 +10,8 @@ from statistics import median
 import numpy as np
 
 from fmviz.engine.shared_basis.gradients import BasisGradient, feature_products
+from fmviz.engine.shared_basis.path import largest_strength
 from fmviz.engine.shared_basis.selection import select
-from fmviz.engine.shared_basis.strength import largest_strength
 from fmviz.engine.solvers import get_solver
 from fmviz.lab.papers.checkpoints import key_of
 from fmviz.lab.papers.declared import figure

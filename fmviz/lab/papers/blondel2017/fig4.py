@@ -16,8 +16,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.path import Step, validated_path
-from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.shared_basis.path import Step, largest_strength, validated_path
 from fmviz.engine.solvers import get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.datasets.drawn import rated_items

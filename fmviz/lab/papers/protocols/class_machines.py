@@ -12,8 +12,7 @@ import numpy as np
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.shared_basis.path import accuracy_on, validated_path
-from fmviz.engine.shared_basis.strength import largest_strength
+from fmviz.engine.shared_basis.path import accuracy_on, largest_strength, validated_path
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
 from fmviz.lab.papers.reproduction import Settings

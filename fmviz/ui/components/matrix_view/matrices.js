@@ -861,7 +861,7 @@ class View {
       if (header.mark) this.picked = null;
       this.keepPick();
       this.root.classList.toggle("clickable", header.clickable);
-      this.root.classList.toggle("selectable", header.selectable || header.zoom);
+      this.root.classList.toggle("selectable", header.zoom);
       this.drag = null;
       this.steer(header);
     }
@@ -1129,7 +1129,7 @@ class View {
   }
 
   press(panel, picture, event) {
-    const drawn = this.header.selectable || (this.header.zoom && event.pointerType !== "touch" && !panel.hasFactor);
+    const drawn = this.header.zoom && event.pointerType !== "touch" && !panel.hasFactor;
     const from = drawn && event.button === 0 ? picture.cell(event) : null;
     if (!from) return;
     this.drag = { panel, picture, from };
@@ -1140,29 +1140,17 @@ class View {
     const box = this.stretched(event);
     this.drag.picture.mark([box]);
     put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
-    put(this.tipValue, this.header.zoom ? "let go to zoom in" : "let go to open it");
+    put(this.tipValue, "let go to zoom in");
     return undefined;
   }
 
   release(event) {
     if (!this.drag) return;
-    const { panel, picture } = this.drag;
+    const { n, m } = this.drag.panel.window;
     const { rows, cols } = this.stretched(event);
     this.drop();
-    if (this.header.zoom) {
-      const { n, m } = panel.window;
-      this.stretching = Math.min(rows[1] - rows[0], cols[1] - cols[0]) > 1;
-      if (this.stretching) this.zoom({ rows, cols, n, m });
-      return;
-    }
-    this.take({
-      panel: this.panels.indexOf(panel),
-      picture: picture.part,
-      top: rows[0],
-      bottom: rows[1],
-      left: cols[0],
-      right: cols[1],
-    });
+    this.stretching = Math.min(rows[1] - rows[0], cols[1] - cols[0]) > 1;
+    if (this.stretching) this.zoom({ rows, cols, n, m });
   }
 
   drop() {

@@ -209,28 +209,6 @@ class Cell:
     col: int
 
 
-@dataclass(frozen=True)
-class Box:
-    """A range of cells that was drawn by dragging, or the one that was clicked.
-
-    Attributes
-    ----------
-    panel : int
-        The number of its panel, from 0.
-    picture : {"factor", "gram"}
-        Whether it is of the factor, or of QQᵀ or a ready matrix.
-    top, bottom, left, right : int
-        Its rows and columns, half-open.
-    """
-
-    panel: int
-    picture: str
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:
     """Return a factor as float32 whose zeros are exactly the zeros of `values`.
 

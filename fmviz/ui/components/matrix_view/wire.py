@@ -55,7 +55,6 @@ class ViewOptions(TypedDict, total=False):
     player: bool | Literal["rests"]
     clickable: bool
     mark: Mark | None
-    selectable: bool
     zoom: bool
     named: bool
     empty: str
@@ -113,7 +112,6 @@ def encode_view(
     player: bool | Literal["rests"] = False,
     clickable: bool = False,
     mark: Mark | None = None,
-    selectable: bool = False,
     zoom: bool = False,
     named: bool = False,
     empty: str = "Nothing to show yet.",
@@ -154,11 +152,9 @@ def encode_view(
         Whether a click on a cell makes the script run again, with `matrix_view` returning the cell.
     mark : Mark, optional
         A cell that is outlined while no other one is pointed at; in all pictures that have it.
-    selectable : bool
-        Whether a click, or a box that is drawn by dragging, makes the script run again with that box.
     zoom : bool
         Whether a box that is drawn by dragging, a double click, or the keys + and − zoom in, in all pictures
-        of one shape alike. Not together with `selectable`.
+        of one shape alike.
     named : bool
         Whether names stand beside rows and columns, where cells are large enough.
     empty : str
@@ -284,7 +280,6 @@ def encode_view(
         "minWidth": int(min_width),
         "clickable": bool(clickable),
         "mark": None if mark is None else dataclasses.asdict(mark),
-        "selectable": bool(selectable),
         "zoom": bool(zoom),
         "named": bool(named),
         "maxHeight": int(max_height),

@@ -1,0 +1,333 @@
+"""Checks of X and y, early stopping, merged rows, unused features and warm starts of fits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from fmviz.engine.design import check_format
+from fmviz.engine.errors import whole_number
+from fmviz.engine.memory import available_bytes, in_words
+from fmviz.engine.models import Model
+from fmviz.engine.outputs.drive import for_other_rows
+from fmviz.engine.outputs.side_by_side import AnyProblem, certify
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import Solver
+from fmviz.engine.target import Target
+
+
+def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Set what a constructor was given, its `locals()`, as attributes: scikit-learn's contract."""
+    vars(estimator).update({name: value for name, value in given.items() if name != "self"})
+
+
+def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
+    """Return X, or X and y, as arrays of finite numbers, or y of labels.
+
+    Raises
+    ------
+    ValueError
+        If the data are not allowed, with the reason.
+    """
+    check_format(X)
+    for values in y:
+        _check_present(values)
+    return validate_data(estimator, X, *y, **{"accept_sparse": ("csc", "csr"), "dtype": np.float64, **checks})
+
+
+def _check_present(y: Any) -> None:
+    """Raise ValueError where a target is None, which scikit-learn takes for a label or turns into NaN."""
+    if y is None or sp.issparse(y) or isinstance(y, str):
+        return
+    values = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    if values.dtype != object:
+        return
+    missing = next((n for n, value in enumerate(values.ravel().tolist()) if value is None), None)
+    if missing is not None:
+        row = missing * len(values) // values.size
+        raise ValueError(
+            f"y is None in row {row} (counted from 0), and every row needs a target. Leave out the rows "
+            "without one."
+        )
+
+
+def one_column(y: Any) -> np.ndarray:
+    """Return a checked target without a second axis of length 1, about which scikit-learn warns."""
+    dense = np.asarray(y.toarray() if sp.issparse(y) else y)
+    return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
+
+
+LOSS = "validation_loss"
+
+
+class HeldOut:
+    """The best parameters so far, by the mean loss on the rows held out.
+
+    Parameters
+    ----------
+    problem : AnyProblem
+        Of the rows held out.
+    patience : int
+        So many epochs without a lower loss are enough.
+    """
+
+    def __init__(self, problem: AnyProblem, patience: int) -> None:
+        self._problem, self._patience = problem, patience
+        self._best: Snapshot | None = None
+
+    @classmethod
+    def split(
+        cls, problem: AnyProblem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+    ) -> tuple[AnyProblem, HeldOut]:
+        """Return the problem of the other rows, and those of a random choice held out."""
+        rest, chosen = train_test_split(
+            np.arange(problem.design.n_samples),
+            test_size=fraction,
+            random_state=int(rng.integers(2**31)),
+            stratify=problem.y if stratified else None,
+        )
+        return problem.of_rows(rest), cls(problem.of_rows(chosen), patience)
+
+    def measured(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the loss on the rows held out among its metrics."""
+        loss = self._problem.risk(snapshot.parameters)
+        snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
+        if self._best is None or loss < self._best.metrics[LOSS]:
+            self._best = snapshot
+        return snapshot
+
+    def why_enough(self, snapshot: Snapshot) -> str | None:
+        """Return None, or why to stop after this epoch."""
+        assert self._best is not None, "`measured` comes first"
+        if snapshot.epoch - self._best.epoch < self._patience:
+            return None
+        return (
+            f"Stopped after {snapshot.epoch:,} epochs: in the last {self._patience} of them the loss on the "
+            "rows held out did not fall."
+        )
+
+    def kept(self, problem: AnyProblem, end: Snapshot) -> Snapshot:
+        """Return the end of the fit with the parameters of the epoch that suited the rows held out best."""
+        best = self._best
+        assert best is not None
+        assert end.status is not None
+        if best.epoch == end.epoch:
+            return end
+        message = f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best there."
+        return replace(
+            best,
+            certificate=certify(problem, best.parameters),
+            status=replace(end.status, message=message),
+        )
+
+
+def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target, np.ndarray]:
+    """Return every row of X and y once, in an order of its own, with the sum of its weights.
+
+    Where a fit does not end at its minimum, but at a tolerance, rounding decides between ends that are alike.
+    A row of weight 2 and two rows then lead to different ones, unless they are the same data.
+
+    Parameters
+    ----------
+    X : (N, d) ndarray or sparse matrix
+        The features, checked.
+    target : Target
+        Of N rows.
+    sample_weight : (N,) array_like or None
+        Weights, which are not checked: what a problem refuses is returned as it is.
+    """
+    n = X.shape[0]
+    weights = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    allowed = weights.shape == (n,) and len(target.values) == n and (weights >= 0.0).all() and weights.any()
+    if not allowed:
+        return X, target, weights
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        parts = [
+            rows.indices[start:end].tobytes() + rows.data[start:end].tobytes()
+            for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        ]
+    else:
+        parts = [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]
+    places: dict[bytes, int] = {}
+    totals: dict[bytes, float] = {}
+    values = np.ascontiguousarray(target.values) + 0.0
+    for place in np.flatnonzero(weights).tolist():
+        key = values[place].tobytes() + parts[place]
+        places.setdefault(key, place)
+        totals[key] = totals.get(key, 0.0) + float(weights[place])
+    order = sorted(places)
+    first = [places[key] for key in order]
+    return X[first], replace(target, values=target.values[first]), np.array([totals[key] for key in order])
+
+
+# With fewer features there is nothing to gain, with few of them left out not enough.
+_MANY, _MOST = 100_000, 0.5
+
+
+def met_part(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
+    """Return X without the features that no row has, and the places of the others.
+
+    No prediction of the training rows depends on the parameters of a feature that no row has, and any
+    penalty is least where these are 0.
+
+    Parameters
+    ----------
+    X : (N, d) ndarray or sparse array
+        Checked data.
+    model : Model
+    rank : int
+    dummies : int
+        The number of dummy features that the model has besides those of X.
+
+    Returns
+    -------
+    X : (N, n) ndarray or sparse array
+        The whole X where there is little to leave out.
+    met : (n,) int ndarray or None
+        None for the whole X.
+
+    Raises
+    ------
+    ValueError
+        If the parameters of all d features, which are to be given back, need more memory than is free.
+    """
+    d = X.shape[1]
+    if not sp.issparse(X) or d < _MANY:
+        return X, None
+    met = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
+    if met.size > _MOST * d:
+        return X, None
+    rank = whole_number("rank", rank, 0)
+    needed = 8.0 * sum(np.prod(shape, dtype=float) for shape in model.shapes(d + dummies, rank).values())
+    if needed > (free := available_bytes()):
+        # Of models that hold a matrix of all pairs, this says more.
+        model.check_size(d, rank)
+        raise ValueError(
+            f"rank = {rank:,} and {d:,} features need {in_words(needed)}, and {in_words(free)} are free. "
+            "Choose a smaller rank, or leave out the features that no row has."
+        )
+    return X[:, met], met
+
+
+def widened(end: Snapshot, model: Model, met: np.ndarray | None, d: int) -> Snapshot:
+    """Return the end of a run with parameters of d features, given those of the features that were met.
+
+    Parameters
+    ----------
+    end : Snapshot
+        Its parameters are those of the features met, and of dummy features after them.
+    model : Model
+        Tells the axes of the arrays along which features lie.
+    met : (n,) int ndarray or None
+        The places of the features met among all d; None where all of them were.
+    d : int
+        The number of all features, without dummies.
+    """
+    if met is None:
+        return end
+    few, many = model.shapes(1, 1), model.shapes(2, 1)
+    arrays = {}
+    for name, array in end.parameters.items():
+        # Of several machines there is an axis more, the first.
+        extra = array.ndim - len(few[name])
+        along = [extra + i for i, (a, b) in enumerate(zip(few[name], many[name], strict=True)) if a != b]
+        dummies = array.shape[along[0]] - met.size if along else 0
+        places = np.concatenate([met, np.arange(d, d + dummies)])
+        wide = np.zeros([d + dummies if i in along else size for i, size in enumerate(array.shape)])
+        wide[np.ix_(*(places if i in along else np.arange(n) for i, n in enumerate(array.shape)))] = array
+        arrays[name] = wide
+    return replace(end, parameters=end.parameters.replace(**arrays))
+
+
+def overlaid(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
+    """Return the starting point with the arrays that are given in their place.
+
+    Parameters
+    ----------
+    start : Parameters
+        Of the shapes that the problem needs.
+    given : mapping of str to array_like
+        By the names of the parameters; P and w may do without the rows of the dummy features.
+    dummies : int
+        The number of dummy features, the last ones.
+
+    Raises
+    ------
+    ValueError
+        If an array has another shape.
+    """
+    arrays = {}
+    # Of several machines the rows are the second axis.
+    before = (slice(None),) * (start.n_machines is not None)
+    for name, value in given.items():
+        array, filled = np.asarray(value, dtype=np.float64), np.array(start[name])
+        place = filled
+        if filled.ndim > len(before) and array.shape != filled.shape:
+            # Attributes of estimators lack the rows of the dummy features, which stay as they are.
+            place = filled[(*before, slice(filled.shape[len(before)] - dummies))]
+        if array.shape != place.shape:
+            raise ValueError(
+                f"A warm start from {name}_ of shape {array.shape} is not possible: this fit needs the shape "
+                f"{place.shape}. Give back the rank, the model and the number of features that it was made "
+                "with, or start anew with warm_start=False."
+            )
+        place[...] = array
+        arrays[name] = filled
+    return start.replace(**arrays)
+
+
+class Memory(NamedTuple):
+    """What a solver remembers at the end of a fit.
+
+    Attributes
+    ----------
+    solver : str
+        Its name.
+    key : str
+        Tells the problem, the solver's settings and the parameters at which it ended.
+    held : mapping
+        As in `fmviz.engine.checkpoint.Checkpoint`.
+    """
+
+    solver: str
+    key: str
+    held: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, problem: AnyProblem, solver: Solver, end: Parameters, held: Mapping[str, Any]) -> Memory:
+        """Return the memory of a fit that ended at these parameters."""
+        return cls(solver.name, _key(problem, solver, end), held)
+
+    def at(self, problem: AnyProblem, solver: Solver, start: Parameters) -> Mapping[str, Any] | None:
+        """Return what is held where a fit would go on from where the last one ended, else None."""
+        return self.held if self.held and self.key == _key(problem, solver, start) else None
+
+    def on_other_rows(self, solver: Solver) -> Mapping[str, Any] | None:
+        """Return what holds on other rows, too, or None where another solver remembers it."""
+        return for_other_rows(solver, self.held) if self.held and self.solver == solver.name else None
+
+
+def _key(problem: AnyProblem, solver: Solver, at: Parameters) -> str:
+    told = (
+        *(problem.model, problem.penalty, problem.loss, problem.rank),
+        *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),
+        *(problem.fit_linear, problem.fit_intercept, problem.design.storage.name, problem.design.shape),
+        *(solver.name, solver.settings, list(at)),
+    )
+    digest = hashlib.blake2b(repr(told).encode(), digest_size=16)
+    for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
+        if array.size:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
