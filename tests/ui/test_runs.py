@@ -17,8 +17,8 @@ from fmviz.lab.store.table import (
     runs_table,
     title_of_run,
 )
+from fmviz.ui import runs as view
 from fmviz.ui.escape import plain
-from fmviz.ui.runs import page as view
 
 SMALL = {"rank": 3, "max_epochs": 5, "tol": 0.0}
 
