@@ -163,6 +163,7 @@ def test_the_status_says_what_is_going_on(monkeypatch):
         return "\n".join(x.value for x in app().sidebar.markdown if "-badge[" in x.value)
 
     monkeypatch.setattr(shell, "compiling", tuple)
+    monkeypatch.setattr(shell, "manager", lambda: SimpleNamespace(running=list))
     assert "Kernels ready" in badges()
     assert "running" not in badges()
     monkeypatch.setattr(shell, "compiling", lambda: ("pcd_epoch",))
