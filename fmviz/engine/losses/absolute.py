@@ -51,7 +51,6 @@ class Absolute(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(Squared())
 
 
@@ -91,5 +90,4 @@ class Insensitive(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(SquaredExcess(self.epsilon))

@@ -28,7 +28,6 @@ class _Capped(Loss):
 
     @property
     def majoriser(self) -> Majoriser:
-        """See `Loss.majoriser`."""
         return Majoriser(self.half_square, self.cap)
 
     def mu(self) -> None:
@@ -73,7 +72,6 @@ class CappedInsensitive(_Capped):
 
     @property
     def half_square(self) -> Loss:
-        """See `_Capped.half_square`."""
         return SquaredExcess(self.epsilon)
 
 
@@ -109,5 +107,4 @@ class CappedHinge(_Capped):
 
     @property
     def half_square(self) -> Loss:
-        """See `_Capped.half_square`."""
         return SquaredSlack(1.0 - self.epsilon)

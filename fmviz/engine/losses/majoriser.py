@@ -93,7 +93,6 @@ class Smoothed(Loss):
         """Return None: the bound 1/δ is too large to be of use, and beyond a cap there is none."""
 
     def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `Loss.value`."""
         return self._majoriser.value(f, y, self.delta)
 
     def derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -102,12 +101,10 @@ class Smoothed(Loss):
         return found.weights(f, y, self.delta) * found.half_square.derivative(f, y)
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """See `Loss.conjugate`."""
         found = self.loss.conjugate(a, y)
         return None if found is None else found + 0.5 * self.delta * (a * a - 1.0)
 
     def why_no_gap(self) -> WhyNot | None:
-        """See `Loss.why_no_gap`."""
         return self.loss.why_no_gap()
 
 

@@ -54,11 +54,9 @@ class MulticlassLogistic(VectorLoss):
         return 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.conjugate`."""
         return simplex_conjugate(a, y)
 
     def probability(self, f: np.ndarray) -> np.ndarray:

@@ -30,7 +30,6 @@ class SmoothedHinge(VectorLoss):
         return 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -158,7 +158,6 @@ class Separate(VectorLoss):
         return np.ascontiguousarray(Y.reshape(-1, m))
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `VectorLoss.value_and_gradient`."""
         F, Y = np.ascontiguousarray(F), self.targets(Y, F.shape[1])
         value, gradient = np.empty(F.shape[0]), np.empty(F.shape)
         kernel: Any = _entries(self.loss.scalar)
@@ -166,7 +165,6 @@ class Separate(VectorLoss):
         return value, gradient
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """See `VectorLoss.curvature`."""
         targets = self.targets(Y, F.shape[1]).ravel()
         return self.loss.second(F.ravel(), targets).reshape(F.shape).max(axis=1)
 
@@ -175,7 +173,6 @@ class Separate(VectorLoss):
         return self.loss.mu()
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """See `VectorLoss.conjugate`."""
         found = self.loss.conjugate(a.ravel(), self.targets(y, a.shape[1]).ravel())
         return None if found is None else found.reshape(a.shape).sum(axis=1)
 
@@ -185,7 +182,6 @@ class Separate(VectorLoss):
         return None if found is None else found.reshape(f.shape)
 
     def why_no_gap(self) -> WhyNot | None:
-        """See `Loss.why_no_gap`."""
         return self.loss.why_no_gap()
 
 
@@ -199,5 +195,4 @@ class AtMost(Separate):
     kinds: ClassVar[tuple[Kind, ...]] = ("ordinal",)
 
     def targets(self, Y: np.ndarray, m: int) -> np.ndarray:
-        """See `Separate.targets`."""
         return np.where(Y[:, None] <= np.arange(m), 1.0, -1.0)

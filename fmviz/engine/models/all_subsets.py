@@ -28,7 +28,6 @@ class AllSubsetsModel(ColumnModel):
     _KERNELS: ClassVar[tuple[ColumnKernel, ...]] = (AllSubsets(),)
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "no_saddle",
             "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
@@ -37,5 +36,4 @@ class AllSubsetsModel(ColumnModel):
         )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._KERNELS

@@ -52,7 +52,6 @@ class ColumnModel(Model):
 
     @property
     def multilinear(self) -> bool:
-        """See `Model`."""
         return all(kernel.multilinear for kernel in self.kernels())
 
     def blocks(self, rank: int) -> tuple[Block, ...]:
@@ -62,13 +61,11 @@ class ColumnModel(Model):
         )
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """See `Model.views`."""
         return tuple(
             ColumnViews(block.columns, block.kernel.entries, block.kernel.rows) for block in self.blocks(rank)
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         found = (penalty.of_order(kernel.degree) for kernel in self.kernels())
         return next((form for form in found if isinstance(form, WhyNot)), None)
 
@@ -83,18 +80,15 @@ class ColumnModel(Model):
         return Blockwise(penalty, tuple(parts))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        """See `Model.forms`."""
         found = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
         return [(order, form) for order, form in found if not isinstance(form, WhyNot)]
 
     @property
     def by_order(self) -> bool:
-        """See `Model.by_order`."""
         return len(self.kernels()) > 1
 
     @property
     def order(self) -> int | None:
-        """See `Model`."""
         degrees = [kernel.degree for kernel in self.kernels()]
         return None if None in degrees else max(degree for degree in degrees if degree is not None)
 
@@ -116,7 +110,6 @@ class ColumnModel(Model):
         super().check_size(d, rank)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, rank * len(self.kernels())), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -140,7 +133,6 @@ class ColumnModel(Model):
     def gradient(
         self, design: Design, parameters: Parameters, slope: np.ndarray, sums: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """See `Model.gradient`."""
         in_P = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = slope[:, None] * parameters.multipliers[columns]
@@ -150,7 +142,6 @@ class ColumnModel(Model):
     def curvature(
         self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
     ) -> np.ndarray:
-        """See `Model.curvature`."""
         total = np.empty_like(parameters.P)
         for columns, kernel in self.parts(parameters.P.shape[1]):
             outer = weight[:, None] * parameters.multipliers[columns] ** 2

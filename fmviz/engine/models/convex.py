@@ -59,7 +59,6 @@ class EigenModel(ColumnModel):
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels
 
     @property
@@ -68,7 +67,6 @@ class EigenModel(ColumnModel):
         return 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if not penalty.smooth:
             return WhyNot(
                 "trace_norm_only",
@@ -79,7 +77,6 @@ class EigenModel(ColumnModel):
         return None
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if lambda_sparse > 0:
             raise ValueError(
                 f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a "
@@ -88,7 +85,6 @@ class EigenModel(ColumnModel):
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return super().shapes(d, rank) | {"coefficients": (rank,)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -156,7 +152,6 @@ class ConvexFM(EigenModel):
     }
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "

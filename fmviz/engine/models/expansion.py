@@ -62,7 +62,6 @@ class KernelExpansion(ColumnModel):
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "signed_columns",
             "Its terms include squares of features, and its columns have weights of either sign, fixed or "
@@ -82,7 +81,6 @@ class KernelExpansion(ColumnModel):
 
     @property
     def shrinkage_power(self) -> int:
-        """See `Model`."""
         return self.degree if self.fits_coefficients else 2
 
     @cached_property
@@ -90,7 +88,6 @@ class KernelExpansion(ColumnModel):
         return (Polynomial(self.degree) if self.kernel == "polynomial" else Anova(self.degree),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if self.fits_coefficients and not penalty.smooth:
             return WhyNot(
                 "free_scale",
@@ -101,7 +98,6 @@ class KernelExpansion(ColumnModel):
         return super().why_not(penalty)
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if self.fits_coefficients and lambda_sparse > 0:
             raise ValueError(
                 f"lambda_sparse = {lambda_sparse:g} would multiply ‖P‖², whose scale moves freely into the "
@@ -109,7 +105,6 @@ class KernelExpansion(ColumnModel):
             )
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels
 
     @property
@@ -118,7 +113,6 @@ class KernelExpansion(ColumnModel):
         return self.coefficients == "fitted"
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return super().shapes(d, rank) | {"coefficients": (rank,)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:

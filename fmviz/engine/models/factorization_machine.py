@@ -25,15 +25,12 @@ class FactorizationMachine(Model):
     multilinear = True
 
     def why_no_threshold(self) -> WhyNot | None:
-        """See `Model.why_no_threshold`."""
         return None
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """See `Model.views`."""
         return (ColumnViews(slice(0, rank), anova_entries(2), anova_rows(2)),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:

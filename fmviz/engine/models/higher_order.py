@@ -36,7 +36,6 @@ class HigherOrderFM(ColumnModel):
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "higher_orders",
             "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
@@ -49,5 +48,4 @@ class HigherOrderFM(ColumnModel):
         return tuple(Anova(m) for m in range(2, self.order + 1))
 
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """See `ColumnModel.kernels`."""
         return self._kernels

@@ -183,7 +183,6 @@ class LiftedModel(Model):
     lifted = True
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "free_factors",
             "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
@@ -197,7 +196,6 @@ class LiftedModel(Model):
 
     @property
     def order(self) -> int:
-        """See `Model`."""
         return self.degree
 
     @property
@@ -206,7 +204,6 @@ class LiftedModel(Model):
         return 2 if self.distinct else 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if self.distinct and self.degree != 2:
             return WhyNot(
                 "no_lifted_form",
@@ -232,12 +229,10 @@ class LiftedModel(Model):
         return Blockwise(penalty, ((slice(None), found),))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        """See `Model.forms`."""
         found = penalty.of_order(self.degree)
         return [] if isinstance(found, WhyNot) else [(self.degree, found)]
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`."""
         if d < self.least_features:
             raise ValueError(
                 f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
@@ -250,7 +245,6 @@ class LiftedModel(Model):
         return (ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, self.distinct), None),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """See `Model.shapes`."""
         return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -291,7 +285,6 @@ class LiftedModel(Model):
     def curvature(
         self, design: Design, parameters: Parameters, weight: np.ndarray, sums: np.ndarray | None = None
     ) -> np.ndarray:
-        """See `Model.curvature`."""
         others = self._others(design.dot(parameters.P) if sums is None else sums)
         square = design.transpose_dot(weight[:, None] * np.square(others), 2)
         if not self.distinct:

@@ -72,7 +72,6 @@ class QuadraticRegression(Model):
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
@@ -81,7 +80,6 @@ class QuadraticRegression(Model):
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if not penalty.on_weights:
             return WhyNot(
                 "no_factors",
@@ -92,11 +90,9 @@ class QuadraticRegression(Model):
         return None
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """See `Model.penalty_words`."""
         return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"
 
     def cost_note(self, d: int) -> str:
-        """See `Model.cost_note`."""
         return (
             f"Quadratic regression holds a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
             f"features: W takes {in_words(8.0 * d * d)}, a run {in_words(self._bytes(d))}; every iteration "
@@ -105,7 +101,6 @@ class QuadraticRegression(Model):
         )
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`."""
         free = available_bytes()
         if self._bytes(d) > free:
             raise ValueError(

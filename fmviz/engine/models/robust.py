@@ -84,7 +84,6 @@ class RobustFM(EigenModel):
 
     @property
     def notation(self) -> Notation:
-        """See `Model.notation`."""
         formula, words = {
             "capped": (r"\textstyle\sum_s\min\{\lambda_s^2, \epsilon_3\}", "λ_Z Σ min{λ_s², ε₃}"),
             "squared": (r"\|Z\|_F^2", "λ_Z ‖Z‖²"),
@@ -127,7 +126,6 @@ class RobustFM(EigenModel):
         return np.square(eigenvalues) > self.cap
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "semidefinite",
             "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "

@@ -123,11 +123,9 @@ class SharedBasis(Model):
         return {2: self.used_interactions(parameters)}
 
     def for_outputs(self, n_outputs: int) -> SharedBasis:
-        """See `Model.for_outputs`."""
         return replace(self, n_outputs=n_outputs)
 
     def why_no_threshold(self) -> WhyNot:
-        """See `Model.why_no_threshold`."""
         return WhyNot(
             "convex",
             "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
@@ -135,7 +133,6 @@ class SharedBasis(Model):
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        """See `Model.why_not`."""
         if penalty.row_norm is not None or penalty.smooth:
             return None
         return WhyNot(
@@ -145,11 +142,9 @@ class SharedBasis(Model):
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """See `Model.penalty_words`."""
         return _NORMS.get(penalty.row_norm, (r"\|V\|_F^2", "nothing: every basis stays"))
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """See `Model.check_strengths`."""
         if lambda_p > 0:
             raise ValueError(
                 f"lambda_p = {lambda_p:g} has nothing to multiply in a machine on a shared basis, whose "
@@ -201,7 +196,6 @@ class SharedBasis(Model):
         return used_interactions(np.ascontiguousarray(self.live(parameters)))
 
     def n_outputs_of(self, parameters: Parameters) -> int:
-        """See `Model.n_outputs_of`."""
         return int(parameters["V"].shape[1])
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:

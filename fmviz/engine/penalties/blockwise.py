@@ -50,7 +50,6 @@ class Blockwise(Penalty):
 
     @property
     def chosen(self) -> Penalty:
-        """See `Penalty`."""
         return self.origin
 
     @property
@@ -60,12 +59,10 @@ class Blockwise(Penalty):
 
     @property
     def convex(self) -> bool:
-        """See `Penalty`."""
         return all(part.convex for _, part in self.parts)
 
     @property
     def smooth(self) -> bool:
-        """See `Penalty`."""
         return all(part.smooth for _, part in self.parts)
 
     @property

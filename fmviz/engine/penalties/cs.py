@@ -77,5 +77,4 @@ class CS(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_squared_norms, lazy="coupled_rows")

@@ -42,7 +42,6 @@ class ElasticNet(Penalty):
 
     @property
     def in_weights(self) -> Literal["trace"] | None:
-        """See `Penalty`."""
         return "trace" if self.smooth else None
 
     @property
@@ -70,12 +69,10 @@ class ElasticNet(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return entry_penalty(quad=self.quad, fixed=self.rho)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(quad=self.quad, fixed=self.rho)
 
     @property

@@ -283,12 +283,10 @@ class HigherOmegaTI(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return anova_coordinate(self.degree)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return anova_entries_of_row(self.degree)
 
 
@@ -330,7 +328,6 @@ class HigherOmegaCS(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return anova_row(self.degree)
 
 
@@ -364,7 +361,6 @@ class OmegaTIAll(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return EntryView(
             "omega_ti_all",
             0.0,
@@ -376,7 +372,6 @@ class OmegaTIAll(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(
             "omega_ti_all",
             0.0,
@@ -416,7 +411,6 @@ class OmegaCSAll(_Higher):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(
             "omega_cs_all",
             0.0,

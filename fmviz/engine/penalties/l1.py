@@ -48,15 +48,12 @@ class L1(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         return entry_penalty(fixed=1.0)
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(fixed=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, soften, lazy="entries")

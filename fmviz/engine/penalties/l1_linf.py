@@ -119,5 +119,4 @@ class L1LInf(Penalty):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return RowView(self.name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, unchanged)

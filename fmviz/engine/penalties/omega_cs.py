@@ -69,5 +69,4 @@ class OmegaCS(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_norm_pairs, lazy="coupled_rows", pairs=True)

@@ -86,7 +86,6 @@ class OmegaStar(Penalty):
     )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """See `Penalty.of_order`."""
         if order != 2:
             return WhyNot(
                 "no_structure",
@@ -160,7 +159,6 @@ class OmegaStar(Penalty):
         return R
 
     def cost_note(self, d: int, k: int) -> str | None:
-        """See `Penalty.cost_note`."""
         return (
             f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every look at the objective takes "
             f"d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "

@@ -81,10 +81,8 @@ class OmegaTI(Penalty):
 
     @property
     def row(self) -> RowView:
-        """See `Penalty.row`."""
         return entries_penalty(coupled=1.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(self.name, shrink_pairs, lazy="coupled_entries", pairs=True)

@@ -223,7 +223,6 @@ class PowerTI(Penalty):
     )
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         formula, operator, selects = self.formula, self.prox_formula, self.selects
         degree = self.degree
         if self.axis == "rows":
@@ -236,12 +235,10 @@ class PowerTI(Penalty):
 
     @property
     def axis_of_sums(self) -> int:
-        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
 
     @property
     def power(self) -> int:
-        """See `Penalty`."""
         return self.degree
 
     def value(self, P: np.ndarray) -> float:
@@ -266,7 +263,6 @@ class PowerTI(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         shrink = shrink_power_columns if self.axis == "columns" else shrink_power_rows
         return MatrixView(f"ti_power_{self.degree}_{self.axis}", shrink(self.degree))
 
@@ -298,13 +294,11 @@ class PowerCS(Penalty):
     )
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         power = f"^{{{self.degree}}}"
         return self.formula.replace("^m", power), self.prox_formula.replace("^m", power), self.selects
 
     @property
     def power(self) -> int:
-        """See `Penalty`."""
         return self.degree
 
     def value(self, P: np.ndarray) -> float:
@@ -329,5 +323,4 @@ class PowerCS(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`."""
         return MatrixView(f"cs_power_{self.degree}", shrink_power_norms(self.degree))

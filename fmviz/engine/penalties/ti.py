@@ -56,7 +56,6 @@ class TI(Penalty):
         return self if order == 2 else PowerTI(order, self.axis)
 
     def words(self) -> tuple[str, str, str]:
-        """See `Penalty.words`."""
         if self.axis == "rows":
             return (
                 r"\|P\|_{1,2}^2 = \sum_{j} \|p_j\|_1^2",
@@ -68,7 +67,6 @@ class TI(Penalty):
 
     @property
     def axis_of_sums(self) -> int:
-        """See `Penalty`."""
         return 0 if self.axis == "columns" else 1
 
     def value(self, P: np.ndarray) -> float:
@@ -92,17 +90,14 @@ class TI(Penalty):
 
     @property
     def in_weights(self) -> Literal["entries", "trace"]:
-        """See `Penalty`."""
         return "trace" if self.axis == "rows" else "entries"
 
     @property
     def saddles(self) -> Literal["columns", "matrix"]:
-        """See `Penalty`."""
         return "columns" if self.axis == "columns" else "matrix"
 
     @property
     def entry(self) -> EntryView:
-        """See `Penalty.entry`."""
         if self.axis == "rows":
             return entry_penalty_in_row(quad=1.0, coupled=2.0)
         return entry_penalty(quad=1.0, coupled=2.0)

@@ -37,5 +37,4 @@ class TraceNorm(Penalty):
 
     @property
     def spectral(self) -> SpectralView:
-        """See `Penalty.spectral`."""
         return TRACE_NORM

@@ -198,7 +198,6 @@ class SweepingSolver(Solver):
     settled: ClassVar[float] = 0.01
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         model = problem.model
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
@@ -232,7 +231,6 @@ class SweepingSolver(Solver):
         raise NotImplementedError
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._P = self._lay(parameters.P)
         self._w = parameters.w.copy()
         self._bias = parameters.intercept
@@ -270,7 +268,6 @@ class SweepingSolver(Solver):
         return self._epochs % self.refresh_every == 0
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         if self._epochs and self._epochs % self.refresh_every == 0:
             self._drop_traces()
             self._refresh()
@@ -298,7 +295,6 @@ class SweepingSolver(Solver):
             self._P[...] = 0.0
 
     def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
         self.epoch()
         if self._revival is not None:
             self._revival.leave(0.0 * self._flat(), self._f + self._shift, 0.0)
@@ -390,11 +386,9 @@ class SweepingSolver(Solver):
         )
 
     def objective(self) -> float:
-        """See `Solver.objective`."""
         return sum(self.problem.parts(self.parameters(), self._f + self._shift).values())
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         coefficients = self._coefficients.copy() if self._given else None
         return Parameters(self._flat(), self._w.copy(), self._bias, coefficients=coefficients)
 

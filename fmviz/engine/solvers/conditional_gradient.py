@@ -228,7 +228,6 @@ class BasisSolver(Solver):
     diverged_hint: ClassVar[str] = "Scale the features, or raise lambda_sparse."
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         if isinstance(model, SharedBasis):
             return None
         return WhyNot(
@@ -254,7 +253,6 @@ class BasisSolver(Solver):
         self._bases = H.T.copy()
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._H = parameters.P
         parts = [parameters["V"]]
@@ -376,7 +374,6 @@ class ConditionalGradient(BasisSolver):
     )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         if problem.penalty.row_norm is None:
             return WhyNot(
                 "no_selection",
@@ -387,7 +384,6 @@ class ConditionalGradient(BasisSolver):
         return None
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         self._products = feature_products(self.problem.design)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -399,7 +395,6 @@ class ConditionalGradient(BasisSolver):
             self._refit_output(self._H)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, slopes = self._here or self._evaluate()
         free = self.problem.rank - self._H.shape[1]
         new = self._selected(slopes, min(free, self.settings["bases"]))
@@ -411,7 +406,6 @@ class ConditionalGradient(BasisSolver):
         return self._fall(before)
 
     def at_rank(self) -> bool:
-        """See `Solver.at_rank`."""
         return self._H.shape[1] == self.problem.rank
 
     def _selected(self, slopes: np.ndarray, count: int) -> np.ndarray:
@@ -477,7 +471,6 @@ class ProjectedGradient(BasisSolver):
         return None
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before = (self._here or self._evaluate())[0]
         self._H, self._T = fista_both(
             self.problem,

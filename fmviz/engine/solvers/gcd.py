@@ -288,7 +288,6 @@ class GCD(Solver):
     needs_mu: ClassVar[bool] = True
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         if isinstance(model, ConvexFM):
             return None
         return WhyNot(
@@ -303,7 +302,6 @@ class GCD(Solver):
         return None
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         return (
             f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
             f"{SignedFactors.most_iterations} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
@@ -312,7 +310,6 @@ class GCD(Solver):
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._moved = np.inf
         self._live = features_of_pairs(self.problem.design, self._diagonal)
@@ -340,7 +337,6 @@ class GCD(Solver):
         return True
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, factors = self._now, self.settings["refit"] == "factors"
         if factors or not before.multipliers.size:
             self._take(self._local_search(before))

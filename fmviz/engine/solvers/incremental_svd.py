@@ -138,15 +138,12 @@ class IncrementalSVD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_share", "_rng", "_steps")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         return only_robust(self.label, model)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return smooth_part(problem.loss).why_no_mu(self.label)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         model: Any = self.problem.model
         self._model: RobustFM = model
         # As for `TwoStage`.
@@ -156,7 +153,6 @@ class IncrementalSVD(Solver):
         self._rows = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         kept = parameters.multipliers > 0.0
         P, values = orthonormalised(parameters.P[:, kept], parameters.multipliers[kept])
         self._now = Parameters(P, parameters.w.copy(), parameters.intercept, coefficients=values)
@@ -187,7 +183,6 @@ class IncrementalSVD(Solver):
         return smoothed_risk(problem, problem.predict(here), delta) + rest
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, delta = self._now, self._smoothing.delta
         objective = self._objective(delta)
         for _ in range(_HALVINGS):
@@ -258,5 +253,4 @@ class IncrementalSVD(Solver):
         self._now = Parameters(P, w, bias, coefficients=values)
 
     def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`."""
         return False

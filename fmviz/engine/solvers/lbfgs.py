@@ -101,7 +101,6 @@ class LBFGS(Solver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
@@ -115,7 +114,6 @@ class LBFGS(Solver):
         return ("_joint", "_x") if self.problem.model.fits_coefficients else ()
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(
@@ -127,7 +125,6 @@ class LBFGS(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self.close()
         self._x = self._joint.pack(parameters)
         if self._coefficient_step is not None:
@@ -149,7 +146,6 @@ class LBFGS(Solver):
         self._end = weakref.finalize(self, orders.put, False)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         if self._coefficient_step is not None:
             return self._alternate(self._coefficient_step)
         if self._done:
@@ -185,7 +181,6 @@ class LBFGS(Solver):
         return max(moved, joint.change(self._x, self._x - x))
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)
 
     def clock(self) -> float:

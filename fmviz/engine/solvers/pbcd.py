@@ -37,7 +37,6 @@ class PBCD(SweepingSolver):
     most_trials: ClassVar[int] = 40
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         problem, design = self.problem, self.problem.design
         # Rows of P start cache lines where a sum for every column is all that is kept.
@@ -57,7 +56,6 @@ class PBCD(SweepingSolver):
         self._sizes = np.empty(design.n_features)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         model, penalty = problem.model, problem.penalty
         if model.lifted or not model.multilinear:
             return not_linear(self.label, model)

@@ -60,7 +60,6 @@ class PCD(SweepingSolver):
     params: ClassVar[tuple[ParamSpec, ...]] = (ORDER, ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         problem = self.problem
         model = problem.model
@@ -96,7 +95,6 @@ class PCD(SweepingSolver):
             )
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not problem.model.multilinear:
             return not_linear(self.label, problem.model)
@@ -111,7 +109,6 @@ class PCD(SweepingSolver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         problem = self.problem
         if self._screened:
             design, shape = problem.design, (problem.rank, problem.design.n_features)
@@ -151,7 +148,6 @@ class PCD(SweepingSolver):
         ]
 
     def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
         for _ in range(FIRST_SWEEPS + 1 if self.settings[ORDER.name] == "mixed" else 1):
             super().rehearse()
 
@@ -270,7 +266,6 @@ class CD(PCD):
     takes_powers: ClassVar[bool] = True
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(

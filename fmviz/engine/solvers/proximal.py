@@ -53,13 +53,11 @@ class PGD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_first")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if penalty.why_no_operator:
             return WhyNot("no_operator", penalty.why_no_operator)
@@ -73,7 +71,6 @@ class PGD(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._joint.pack(parameters)
         self._eta = self.settings["step"]
         self._first = True
@@ -89,7 +86,6 @@ class PGD(Solver):
             return self._joint.change(self._x, self._x - before)
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)
 
     def _longer(self) -> float:
@@ -159,7 +155,6 @@ class APGD(PGD):
     memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_previous", "_t", "_momentum", "_value")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         super().start(parameters, rng)
         self._previous = self._x
         self._t = 1.0
@@ -239,7 +234,6 @@ class NmAPGD(Solver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
@@ -250,7 +244,6 @@ class NmAPGD(Solver):
         return WhyNot("no_operator", reason) if reason else None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._previous = self._z = self._joint.pack(parameters)
         self._t_before, self._t, self._q = 0.0, 1.0, 1.0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
@@ -332,5 +325,4 @@ class NmAPGD(Solver):
         return super().vouches(change) and self.problem.penalty.exact_prox
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)

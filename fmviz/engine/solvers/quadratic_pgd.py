@@ -73,7 +73,6 @@ class QuadraticPGD(Solver):
         return None
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         problem = self.problem
         W = 0.5 * (parameters.weights + parameters.weights.T)
         self._now = self._point(W, parameters.w.copy(), float(parameters.intercept))
@@ -168,7 +167,6 @@ class QuadraticPGD(Solver):
         return total + (a.bias - b.bias) * (c.bias - d.bias) / self._kappa_b
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         now, t = self._now, self._momentum
         t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         attempt = 0
@@ -199,7 +197,6 @@ class QuadraticPGD(Solver):
         return relative_change((change_W, new.W), (change_w, new.w, np.asarray(new.bias)))
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._now.parameters()
 
 
@@ -254,12 +251,10 @@ class ExactPGD(QuadraticPGD):
     memory: ClassVar[tuple[str, ...]] = (*QuadraticPGD.memory, "_accuracy", "_most", "_epochs")
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         note = super().cost_note(problem, d, rank)
         return f"{note} With both penalties {self.label} makes up to {_INNER} of them an iteration, or more."
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         super().start(parameters, rng)
         self._accuracy, self._most = _ACCURACY, _INNER
         self._epochs = 0
@@ -279,7 +274,6 @@ class ExactPGD(QuadraticPGD):
         return attempt < 5
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         self._most = _INNER
         self._epochs += 1
         self._accuracy = min(self._accuracy, _LATER / self._epochs)

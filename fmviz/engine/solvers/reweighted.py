@@ -142,7 +142,6 @@ class Reweighted(Solver):
         return problem.why_not() or self._why_not(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         loss = problem.loss.majoriser
         if loss is None:
             return WhyNot(
@@ -161,7 +160,6 @@ class Reweighted(Solver):
         return sorted(found, key=lambda one: problem.penalty.row_wise and one.name != PBCD.name)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         found = problem.loss.majoriser
         assert found is not None, "`why_not` has been asked"
@@ -170,7 +168,6 @@ class Reweighted(Solver):
         self._method = next(one for one in self._candidates(problem) if one.why_not(smooth) is None)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._now, self._rng = parameters.copy(), rng
         self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
         if np.isfinite(self._loss.cap):
@@ -207,5 +204,4 @@ class Reweighted(Solver):
         return False
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._now.copy()

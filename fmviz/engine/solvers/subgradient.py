@@ -46,13 +46,11 @@ class SubGD(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_joint", "_x", "_eta", "_value")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._joint = Joint(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.exact_prox:
             return None
@@ -69,14 +67,12 @@ class SubGD(Solver):
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._x = self._joint.pack(parameters)
         self._eta = 0.5 * self.settings["step"]
         with np.errstate(over="ignore", invalid="ignore"):
             self._value = self._joint.objective(self._x)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         problem, joint, x = self.problem, self._joint, self._x
         with np.errstate(over="ignore", invalid="ignore"):
             g = joint.risk_and_gradient(x)[1] + joint.quadratic_gradient(x)
@@ -102,5 +98,4 @@ class SubGD(Solver):
         return False
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         return self._joint.copy(self._x)

@@ -313,7 +313,6 @@ class TwoStage(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_state", "_smoothing", "_slope", "_moved")
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """See `Solver._why_not_model`."""
         return only_robust(self.label, model)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -321,7 +320,6 @@ class TwoStage(Solver):
         return smooth_part(problem.loss).why_no_mu(self.label)
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """See `Solver.cost_note`."""
         size = coordinates(d)
         if size <= MOST_COORDINATES:
             return None
@@ -331,7 +329,6 @@ class TwoStage(Solver):
         )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         model: Any = problem.model
         self._model: RobustFM = model
@@ -355,7 +352,6 @@ class TwoStage(Solver):
             )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         multipliers = np.maximum(parameters.multipliers, 0.0)
         Z = (parameters.P * multipliers) @ parameters.P.T
         self._now = self._point(Z, parameters.w.copy(), parameters.intercept)
@@ -389,7 +385,6 @@ class TwoStage(Solver):
         return risk + problem.lambda_w * float(at.w @ at.w) + problem.lambda_p * shrunk
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         before, delta = self._now, self._smoothing.delta
         new = self._step(before, delta)
         if not np.isfinite(new.f).all():
@@ -568,7 +563,6 @@ class TwoStage(Solver):
         return step
 
     def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`."""
         return False
 
     @property

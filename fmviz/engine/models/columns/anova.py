@@ -342,27 +342,22 @@ class Anova(ColumnKernel):
 
     @property
     def entries(self) -> EntryColumnView:
-        """See `ColumnKernel.entries`."""
         return anova_entries(self.degree)
 
     @property
     def rows(self) -> RowColumnsView:
-        """See `ColumnKernel.rows`."""
         return anova_rows(self.degree)
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
         table = np.empty((self.degree + 1, P.shape[1]))
         anova_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), table, out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.gradient`."""
         return self._slopes(design, P, slope, once)
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.squares`."""
         return self._slopes(design, P, weight, twice)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:

@@ -247,26 +247,21 @@ class AllSubsets(ColumnKernel):
 
     @property
     def entries(self) -> EntryColumnView:
-        """See `ColumnKernel.entries`."""
         return SUBSETS_ENTRIES
 
     @property
     def rows(self) -> RowColumnsView:
-        """See `ColumnKernel.rows`."""
         return SUBSETS_ROWS
 
     def values(self, design: Design, P: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.values`."""
         out = np.empty((design.n_samples, P.shape[1]))
         subsets_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), out)
         return out
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.gradient`."""
         return self._slopes(design, P, slope, once)
 
     def squares(self, design: Design, P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """See `ColumnKernel.squares`."""
         return self._slopes(design, P, weight, twice)
 
     def _slopes(self, design: Design, P: np.ndarray, weight: np.ndarray, power: Any) -> np.ndarray:

@@ -164,14 +164,12 @@ class Katyusha(StochasticSolver):
     )
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._lam_p = problem.lambda_p + problem.lambda_sparse * self._operator.quad
         self._batch = 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.convex and penalty.exact_prox:
             return WhyNot(
@@ -279,7 +277,6 @@ class MiniBatchKatyusha(Katyusha):
     params: ClassVar[tuple[ParamSpec, ...]] = (*Katyusha.params, BATCH)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         self._batch = batch_size(problem, self.settings["batch_size"])

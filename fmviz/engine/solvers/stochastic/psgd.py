@@ -362,7 +362,6 @@ class StochasticSolver(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_t", "_guard")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         problem = self.problem
         super().prepare()
         operator = problem.penalty.matrix
@@ -372,11 +371,9 @@ class StochasticSolver(Solver):
         self._guard = Safeguard(problem, self._c) if self.settings["monotone"] else None
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return no_stochastic_steps(self.label, problem)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """See `Solver.start`."""
         self._rng = rng
         self._t = 0
         self._take(parameters)
@@ -413,7 +410,6 @@ class StochasticSolver(Solver):
         return held
 
     def rehearse(self) -> None:
-        """See `Solver.rehearse`."""
         self.epoch()
         if self._guard is not None:
             self._guard.instead(self.parameters())
@@ -431,7 +427,6 @@ class StochasticSolver(Solver):
         raise NotImplementedError
 
     def parameters(self) -> Parameters:
-        """See `Solver.parameters`."""
         at = self._here()
         return at.copy()
 
@@ -443,7 +438,6 @@ class ShuffledSolver(StochasticSolver):
     memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         model = self.problem.model
         self._columns = SampleColumns(self.problem, model) if isinstance(model, ColumnModel) else None
@@ -459,7 +453,6 @@ class ShuffledSolver(StochasticSolver):
         return Parameters(self._P, self._w, self._bias, coefficients=self._coefficients)
 
     def epoch(self) -> float:
-        """See `Solver.epoch`."""
         refitted = None if self._columns is None else self._columns.refit(self.parameters())
         if refitted is None:
             return super().epoch()
@@ -577,11 +570,9 @@ class PSGD(ShuffledSolver):
     fits_coefficients: ClassVar[bool] = True
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         return no_stochastic_steps(self.label, problem, columns=True)
 
     def prepare(self) -> None:
-        """See `Solver.prepare`."""
         super().prepare()
         # The settings tell what runs: auto becomes what it stands for.
         self.settings["operator"] = self._path(self.settings["operator"])
@@ -699,7 +690,6 @@ class SGD(ShuffledSolver):
         return self.problem.design.n_samples + 1
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """See `Solver.why_not`."""
         penalty = problem.penalty
         if not penalty.smooth:
             return WhyNot(
