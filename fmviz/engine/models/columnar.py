@@ -1,4 +1,4 @@
-"""Models that are sums of kernels of the columns of P: one frame for all orders."""
+"""Base class of models that are sums of kernels of the columns of P."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .base import Model
 from .columns import ColumnKernel, ColumnViews
 
 LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
-"""What suits runs whose steps near the end are short for long, and tell nothing new."""
+"""Settings for models whose runs take many small steps before they converge."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some columns of P and the kernel that they stand for.
+    """A block of columns of P and its kernel.
 
     Attributes
     ----------
     columns : slice
         Which columns.
     kernel : ColumnKernel
-        Their K.
+        The kernel K.
     """
 
     columns: slice
@@ -66,22 +66,22 @@ class ColumnModel(Model):
         )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        found = (penalty.of_order(kernel.degree) for kernel in self.kernels())
-        return next((form for form in found if isinstance(form, WhyNot)), None)
+        forms = (penalty.of_order(kernel.degree) for kernel in self.kernels())
+        return next((form for form in forms if isinstance(form, WhyNot)), None)
 
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """See `Model.bind`: to every block the form that the penalty has for its order ([A] Eq. 42, 49)."""
+        """Bind to every block the penalty's form for its order ([A] Eq. 42, 49)."""
         parts = []
         for block in self.blocks(rank):
-            found = penalty.of_order(block.kernel.degree)
-            if isinstance(found, WhyNot):
-                raise ValueError(found)
-            parts.append((block.columns, found))
+            form = penalty.of_order(block.kernel.degree)
+            if isinstance(form, WhyNot):
+                raise ValueError(form)
+            parts.append((block.columns, form))
         return Blockwise(penalty, tuple(parts))
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        found = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
-        return [(order, form) for order, form in found if not isinstance(form, WhyNot)]
+        forms = [(kernel.degree, penalty.of_order(kernel.degree)) for kernel in self.kernels()]
+        return [(order, form) for order, form in forms if not isinstance(form, WhyNot)]
 
     @property
     def by_order(self) -> bool:
@@ -94,11 +94,11 @@ class ColumnModel(Model):
 
     @property
     def least_features(self) -> int:
-        """The highest order of those kernels whose products have no feature twice."""
+        """The highest order of the kernels of distinct features."""
         return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
     def check_size(self, d: int, rank: int) -> None:
-        """See `Model.check_size`; the data must also have as many features as a product needs."""
+        """Check the memory, and that the data have as many features as a product needs."""
         order = self.least_features
         if order > d:
             word = "degree" if "degree" in self.settings else "order"
@@ -117,7 +117,7 @@ class ColumnModel(Model):
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
-        """Return the columns of every block of a P with so many columns, and their kernel."""
+        """Return the columns and the kernel of every block of a P with this number of columns."""
         rank = n_columns // len(self.kernels())
         return [(block.columns, block.kernel) for block in self.blocks(rank)]
 

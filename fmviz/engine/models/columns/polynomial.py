@@ -86,7 +86,7 @@ class Polynomial(ColumnKernel):
         return design.transpose_dot(weight * self._outer(design, P) ** 2, 2)
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """See `ColumnKernel.split`; (γ + ⟨p, x⟩)^m by the binomial theorem."""
+        """Expand (γ + ⟨p, x⟩)^m by the binomial theorem."""
         gamma = dummies.sum(axis=0)
         return {t: comb(self.degree, t) * gamma ** (self.degree - t) for t in range(self.degree + 1)}
 
