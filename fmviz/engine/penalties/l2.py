@@ -1,4 +1,4 @@
-"""The squared Frobenius norm: shrinks, selects nothing."""
+"""The squared Frobenius norm, or ridge penalty: it shrinks all entries and selects none."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class TI(Penalty):
     beyond_pairs = "omega_ti"
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
-        """See `Penalty.of_order`; [A] Eq. 45."""
+        """Return the power of order m ([A] Eq. 45)."""
         if order is None:
             return WhyNot(
                 "open_problem",
@@ -86,7 +86,7 @@ class TI(Penalty):
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
         """Return 2·(‖p‖₁ − |p_js|), the norm taken along `axis`."""
-        return 2.0 * rest_of_sum(np.abs(P), self.axis_of_sums)
+        return 2.0 * sum_of_others(np.abs(P), self.axis_of_sums)
 
     @property
     def in_weights(self) -> Literal["entries", "trace"]:
@@ -104,19 +104,19 @@ class TI(Penalty):
 
     @property
     def row(self) -> RowView | None:
-        """See `Penalty.row`; a row of the row-wise reading has no separable step."""
+        """The view for axis="columns"; with axis="rows" a row has no separable step."""
         return None if self.axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """See `Penalty.matrix`; rows shrink each at their own pace, so there is no common offset."""
+        """The operator; with axis="rows" rows shrink by different amounts, so there is no common offset."""
         if self.axis == "rows":
             return MatrixView("ti_rows", shrink_squared_rows)
         return MatrixView(self.name, shrink_squared_columns, lazy="coupled_entries")
 
 
-def rest_of_sum(size: np.ndarray, axis: int) -> np.ndarray:
-    """Return for every entry the sum of all others along `axis`, without subtracting."""
+def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:
+    """Return for every entry the sum of all others along `axis`, without subtraction."""
     zero = np.zeros_like(np.take(size, [0], axis=axis))
     before = np.cumsum(np.concatenate([zero, size], axis=axis), axis=axis)
     flipped = np.flip(size, axis=axis)
