@@ -1,4 +1,4 @@
-"""The absolute loss, and the one that is insensitive to small residuals."""
+"""The absolute and ε-insensitive losses."""
 
 from __future__ import annotations
 

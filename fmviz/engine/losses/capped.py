@@ -1,4 +1,4 @@
-"""Losses with a cap: rows beyond it cost the same wherever they are, and have no say."""
+"""Capped losses: rows beyond the cap have a constant loss, and no influence on the fit."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def hinge_derivative(f, y, theta):
 class CappedHinge(_Capped):
     """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
 
-    What the capped ε-insensitive loss is to residuals it is to margins: yf ≥ 1 − ε₁ costs nothing, and a row
-    with yf < 1 − ε₁ − ε₂, on the wrong side by far, is set aside. Not convex.
+    The analogue of the capped ε-insensitive loss for margins: yf ≥ 1 − ε₁ costs nothing, and a row
+    with yf < 1 − ε₁ − ε₂, far on the wrong side, is set aside. Not convex.
     """
 
     epsilon: float = setting(

@@ -20,7 +20,7 @@ def soft_maximum(f, y, g, margin):
         top = max(top, f[c])
     total = 0.0
     for c in range(f.size):
-        # The class itself is put right below: without a branch the loop vectorises.
+        # The term of the class itself is corrected below: without a branch the loop vectorises.
         below, above = exp_ratio(f[c] - top)
         g[c] = above / below
         total += g[c]
