@@ -38,8 +38,8 @@ class Budget:
         A run has converged when no parameter changed by more than `tol` times the largest one during an
         epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
         stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
-        (`Solver.vouches`). With a larger certificate it goes on while the budget lasts, and has stalled if
-        the certificate is as large at the end, or no step is found. 0 never converges.
+        (`Solver.trusts_change`). With a larger certificate it continues while the budget lasts, and has
+        stalled if the certificate is as large at the end, or no step is found. 0 never converges.
     fall : float
         A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
         lowered the objective by less than this share of it: enough where many strengths are compared. 0 asks
@@ -306,7 +306,7 @@ def _loop(
             last = _report(problem, here, epoch, seconds, change, True, True)
             ended = finished(budget, epoch, seconds, float("inf"), should_stop)
             status = judged(status, ended, method, last, budget.tol)
-        if finite_now and status is None and method.at_rest():
+        if finite_now and status is None and method.can_checkpoint():
             keep(partial(_checkpoint, method, epoch, seconds, change))
         if status is None and (every is None or epoch % every):
             continue

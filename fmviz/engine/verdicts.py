@@ -83,7 +83,7 @@ def finished(
 def needs_certificate(method: Solver, change: float, tol: float) -> bool:
     """Return whether convergence by a change this small must be confirmed by the certificate."""
     if method.problem.model.certificate == "stationarity":
-        return change <= tol or not method.vouches(change)
+        return change <= tol or not method.trusts_change(change)
     # A gap bounds the objective, not the change: the two have no common tolerance.
     return method.at_rank()
 
@@ -110,7 +110,7 @@ def judged(
         return converged
     if method.problem.model.certificate != "stationarity":
         return converged if last.certificate <= max(tol, _ROUNDING) else _at_rank(method, last)
-    vouched = method.vouches(last.change)
+    vouched = method.trusts_change(last.change)
     if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
         return converged
     if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):

@@ -98,7 +98,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
         trial = get_solver(method.name, choices).on(tiny)
         start = tiny.start(0.1, rng)
         trial.start(start, rng)
-        trial.rehearse()
+        trial.warm_up()
         trial.close()
         tiny.objective(start)
         tiny.model.used_interactions(start)

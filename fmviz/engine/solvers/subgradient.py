@@ -26,8 +26,8 @@ class SubGD(Solver):
     is multiplied by `rho` until the objective falls by σ·η‖g‖².
 
     The objective never rises. But −g need not be a direction of descent where an inner product ⟨p_i, p_j⟩
-    changes its sign: if no η is accepted, θ stays and the change is 0, far from a minimum as that may be. The
-    certificate decides, then, whether the run has converged or stalled.
+    changes its sign: if no η is accepted, θ stays and the change is 0, possibly far from a minimum. The
+    certificate then decides whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "subgd"
@@ -93,8 +93,8 @@ class SubGD(Solver):
                 eta *= self.settings["rho"]
         return 0.0
 
-    def vouches(self, change: float) -> bool:
-        """See `Solver.vouches`: steps are short beside a kink, too."""
+    def trusts_change(self, change: float) -> bool:
+        """Return False: steps are short beside a kink, too."""
         return False
 
     def parameters(self) -> Parameters:
