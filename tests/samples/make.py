@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+import pandas as pd
+
 FOLDER = Path(__file__).resolve().parent
 STORE = FOLDER / "store.db"
 os.environ["FMVIZ_STORE"] = str(STORE)
 
 from fmviz.lab.tables.fit import SavedModel  # noqa: E402
-from people import table  # noqa: E402
 
 from fmviz.__main__ import main as command  # noqa: E402
 from fmviz.lab.experiment import Experiment  # noqa: E402
@@ -78,6 +80,16 @@ regularizer = "cs"
 [grid]
 lambda_sparse = [1.0]
 """
+
+
+def table() -> pd.DataFrame:
+    """Return a small table with numbers, words, dates and gaps."""
+    rng = np.random.default_rng(0)
+    age, town = rng.integers(20, 60, 40).astype(float), rng.choice(["Ulm", "Bonn", "Kiel"], 40)
+    y = age / 10 + 3.0 * (town == "Ulm") * (age > 40) + rng.normal(0, 0.1, 40)
+    age[3] = np.nan
+    since = pd.date_range("2024-01-01", periods=40, freq="9D").strftime("%Y-%m-%d")
+    return pd.DataFrame({"age": age, "town": town, "since": since, "y": y.round(3), "smoker": y > 5})
 
 
 def upload(data: bytes, title: str, target: str) -> str:
