@@ -29,7 +29,8 @@ GROW = 1.25
 def risk_by_rows(storage: Storage, loss: ScalarLoss):
     """Return the kernel of Σ_n c_n ℓ(f(x_n), y_n), which reads P row by row.
 
-    O(nnz(X)·k), without arrays of size Nk. It takes X by rows, y, the sample weights c, P, w, the bias and the loss's parameter.
+    O(nnz(X)·k), without arrays of size Nk. It takes X by rows, y, the sample weights c, P, w, the bias and
+    the loss's parameter.
     """
     row, value, loss_of = storage.row, storage.value, loss.value
 
