@@ -18,7 +18,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.settings import SMALL
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.robust import Caps, found_caps, linear_strength
+from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.engine.target import Target
 
 from .base import Callback, RandomState, generator
@@ -116,7 +116,7 @@ class _Robust(PairEstimator):
         self._start_found = None
         given = self._caps()
         if None in (given.epsilon, given.cap, given.spectrum, given.lambda_p):
-            found = found_caps(problem, given, self._chosen_solver(problem), generator(self.random_state))
+            found = estimate_caps(problem, given, self._chosen_solver(problem), generator(self.random_state))
             problem, self._start_found = found.problem, found.start
         return problem, 0.0
 
