@@ -14,7 +14,7 @@ _ROUNDS, _STEPS = 20, 100
 
 
 def fit_linear_part(problem: Problem, F: np.ndarray, w: np.ndarray, tol: float) -> np.ndarray:
-    """Return the linear weights, shape (d, m), that fit best with predictions F as offset, by L-BFGS from w."""
+    """Return the best linear weights, shape (d, m), for an offset F of predictions, by L-BFGS from w."""
     from scipy.optimize import minimize
 
     risk, design = Risk(problem), problem.design
