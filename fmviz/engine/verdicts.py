@@ -115,7 +115,7 @@ def judged(
         return converged
     if vouched and last.change > _EPS and (ended is None or ended.reason is Reason.STOPPED):
         return ended
-    way_out = _unequal_columns(method.problem) or "go on from here with another solver, or start elsewhere"
+    way_out = _unequal_columns(method.problem) or "continue with another solver, or from another start"
     return Status(
         Reason.STALLED,
         f"Stalled after {epochs_in_words(last.epoch)}: the certificate of {last.certificate:#.2g} "

@@ -101,7 +101,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self._target = Target(numbers[:0], "ordinal", levels)
         if not hasattr(self.estimator_, "predict_proba"):
             raise ValueError(
-                f"{type(chosen).__name__} gives no probabilities, which are what levels are told apart by. "
+                f"{type(chosen).__name__} gives no probabilities, which ordinal regression needs. "
                 "Choose a classifier with predict_proba, for instance one with loss='logistic'."
             )
         return self

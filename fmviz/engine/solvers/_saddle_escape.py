@@ -24,9 +24,9 @@ ESCAPE = ParamSpec(
     "revive",
     "bool",
     False,
-    help="Where a column of P is 0 and the sweeps have settled: look for a sparse direction along which the "
-    "objective falls, and put the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for CS "
-    "and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+    help="Where a column of P is 0 and the sweeps have settled, search a sparse direction along which the "
+    "objective falls, and move the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for "
+    "CS and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
 )
 
 # Sweeps have settled when they change no parameter by more than this share of the largest.

@@ -280,7 +280,7 @@ class GCD(Solver):
             "choice",
             "factors",
             choices=("factors", "matrix", "diagonal"),
-            help="What moves after a new column: all columns, the matrix between them, or their weights.",
+            help="Whether to refit all columns after a new one, the matrix between them, or their weights.",
         ),
         ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
     )

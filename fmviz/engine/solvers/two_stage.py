@@ -270,8 +270,8 @@ class TwoStage(Solver):
     label: ClassVar[str] = "Two-stage majorisation"
     source: ClassVar[str] = "robust_fm, Algorithm 1; Zhang 2010; Boyd et al. 2011"
     about: ClassVar[str] = (
-        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the convex problem "
-        "that is left, and looks again. The objective never rises."
+        "Sets rows beyond the cap of the loss aside and large eigenvalues free, solves the remaining convex "
+        "problem, and repeats. The objective never rises."
     )
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
@@ -279,7 +279,7 @@ class TwoStage(Solver):
             "choice",
             "linear",
             choices=("linear", "quadratic"),
-            help="What takes the place of a loss with kinks: its tangent in u, or in u².",
+            help="The majoriser of a loss with kinks: its tangent in u, or in u².",
         ),
         ParamSpec(
             "inner",
@@ -295,11 +295,11 @@ class TwoStage(Solver):
             1e-14,
             1.0,
             log=True,
-            help="How far, as a share of their size, the iterates of an exact solution may still be apart.",
+            help="The relative tolerance between the iterates of an exact solution.",
         ),
         ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds of an exact solution, at most."),
         ParamSpec("steps", "int", 50, 1, 10_000, help="Gradient steps on Z in an epoch."),
-        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, look ahead."),
+        ParamSpec("acceleration", "bool", True, help="Whether steps, and epochs, are extrapolated."),
         ParamSpec(
             "linear",
             "choice",

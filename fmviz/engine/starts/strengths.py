@@ -5,7 +5,7 @@ weight of the pair of largest |G_ij| on its own,
 
     λ_w = μ/(2n) · Σ_j (1/N) Σ_n c_n x_nj²
     λ_p = 0.02 · (−λ_min(G)/2)
-    λ   = 0.15 · (the λ below which P = 0 is left, for a single pair and no λ_p)
+    λ   = 0.15 · (λ_max for a single pair and no λ_p)
     σ   = 0.02 · √τ
 
 λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the
@@ -86,7 +86,7 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
 
 
 def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty]]:
-    """Return the kernels of the model's columns, of order 2 in place of all orders, and their penalties."""
+    """Return the kernels of the model's columns, of order 2 for all subsets, and their penalties."""
     if model.lifted:
         model = get_model("expansion", {**model.settings, "coefficients": "ones"})
     kernels = model.kernels()  # type: ignore[attr-defined]

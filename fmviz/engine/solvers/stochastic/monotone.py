@@ -17,9 +17,9 @@ MONOTONE = ParamSpec(
     "bool",
     True,
     help="Undo an epoch that raised the objective: one proximal gradient step on all samples takes its "
-    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one look "
-    "at the objective an epoch. Without it the noise of the samples keeps a run from settling, and steps "
-    "that are too long diverge.",
+    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one "
+    "evaluation of the objective an epoch. Without it the noise of the samples keeps a run from settling, "
+    "and steps that are too long diverge.",
 )
 SHRINK = 0.5
 GROW = 1.25
